@@ -1,5 +1,8 @@
 """`python -m benchmarks.changing [--servers N ...] [--agents NAMES] [--page FILE]`: a decision where servers change.
 
+`--vmagent FOLDER` and `--spane FOLDER` are copies of github.com/mail-ecnu/VMAgent and github.com/ChanTinPing/SPANE,
+which answer the same requests; `--python` is a Python that has what they import (numpy, pandas, gym, gymnasium).
+
 Servers of two nodes of 40 cores and 90 GB, each node free to a random extent. Requests of the six commonest sizes of
 Huawei-East-1 come and take their place, and for each one somebody leaves a random server. The same requests are
 answered by the scan over all servers and by the form of the rule that looks only at what changed, in turns. Prints, in
@@ -9,19 +12,26 @@ Markdown, microseconds of CPU of a decision, or writes the page.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from agents import AGENTS
+from agents.heuristics.servers.first_fit import first_fit
 from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
 from benchmarks.value import cluster_of
-from fabric.changes import log_of
+from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import as_argument, demand_of, move
 from fabric.ledger import Ledger
 from fabric.standings import KEPT, standings
@@ -36,24 +46,49 @@ WARM, MOST, LEAST, TURNS = 1000, 50_000, 12, 3
 """Decisions before the clock starts; decisions that are timed, at most and at least; turns of each form."""
 SERVERS_TIMES = 20_000_000
 """So many servers the scan looks at in a turn, where there is time for it."""
+AIM = 3
+"""How many times as much a decision may cost with the most servers."""
+RIVALS = {"VMAgent": ("first-fit", "best-fit"), "SPANE": ("first-fit", "best-fit", "balance-fit")}
+RIVALS_SERVERS_TIMES = SERVERS_TIMES // 40
+SAME_RULE = {("VMAgent", "first-fit"), ("SPANE", "first-fit"), ("SPANE", "balance-fit")}
+"""What a rival calls by the name of our rule is the same rule: the answers must be."""
 TEXT = """# A decision at fifty servers and at a million
 
-What does a decision cost where there are many servers? `python -m benchmarks.changing --page` measured it and wrote
-this page, on one core of {cores}, load {load:.1f} when it began. Servers have two nodes of 40 cores and 90 GB, each
-free to a random extent; requests of the six commonest sizes of Huawei-East-1 take their place, and for each one
-somebody leaves a random server. Microseconds of CPU of a decision, the least of {turns} turns, less what it takes to
-apply it.
+What does a decision cost where there are many servers?
+
+    python -m benchmarks.changing --page{options}
+
+measured it and wrote this page, on one core of {cores}, load {load:.1f} when it began. Servers have two nodes of 40
+cores and 90 GB, each free to a random extent; requests of the six commonest sizes of Huawei-East-1 take their place,
+and for each one somebody leaves a random server. Microseconds of CPU of a decision, the least of {turns} turns, less
+what it takes to apply it.
 The scan looks at all servers; the other form looks at those that changed since the demand was last asked for
 ([how](../developers/compiled-runs.md#what-changed)). Both had the same requests, in turns, and gave the same answers.
 The last column compares the most servers with the fewest, each in the form that runs take there.
-
+{rivals}
 {table}
+
+Runs take the form that looks at what changed from {worth_it} servers on, for first-fit from {first_worth_it:,} on. A
+decision for one demand then looks at every server that changed since that demand was last asked for: with six demands
+and two changes a request, twelve looks a decision on average. With few servers these are in the processor's nearest
+cache, with a million they are in memory. The last row, which has no rule at all, grows for the same reason.
+
+The aim was that a decision costs at most {aim} times as much at the most servers as at the fewest. Of these rules it is
+met by {met}; those that cost next to nothing on few servers miss it.
 
 The first two decisions for a demand look at all servers in either form, and are not in the times. Every demand that is
 kept looks at every change: with twice as many kinds of demands a decision takes up to twice as long. At most {kept}
 demands are kept, in 3 bytes a server each; one more takes the place of the one that was not asked for for the longest
 time.
 `padrl` and `sched-rl` see the whole cluster, and `cvd-rl` and `random-top` choose among the best few: they scan.
+"""
+TEXT_RIVALS = """
+[VMAgent](https://github.com/mail-ecnu/VMAgent) and [SPANE](https://github.com/ChanTinPing/SPANE) answered the same
+requests in the same turns, each in a process of its own, fewer of them, by what they call by the name of the rule.
+First-fit and balance-fit are the same rules there, and gave the same answers. Best-fit is not: VMAgent's takes the
+place that leaves most of its scarcer resource, SPANE's the place that has the least of it, by shares. SPANE's looks for
+whether a request is spread where its environment no longer says it, and is told. Of VMAgent the choice alone is timed;
+SPANE's rules are told which places fit, so finding that out is part of the time.
 """
 
 
@@ -104,6 +139,36 @@ def drawn(servers: int, count: int) -> tuple[Ints, Ints, Requests]:
     return np.minimum(free * QUANTUM, capacity), capacity, requests
 
 
+class Rival:
+    """A rival, as a process of its own that answers the requests of `drawn`."""
+
+    def __init__(self, name: str, folder: Path, python: str, servers: int, stack: ExitStack) -> None:
+        free, capacity, requests = drawn(servers, WARM + MOST)
+        path = Path(stack.enter_context(TemporaryDirectory()), "asked.npz")
+        cpu, mem = (capacity[0, 0] // QUANTUM).tolist()
+        given = {"free": free / QUANTUM, "cpu": cpu, "mem": mem, "demand": requests.demand / QUANTUM}
+        np.savez(path, **given, spread=requests.spread, leaving=requests.leaving)
+        script = Path(__file__).with_name("rival_decisions.py")
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        command = [python, "-P", str(script), name.lower(), str(folder.resolve()), str(path)]
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process = stack.enter_context(subprocess.Popen(command, env=environment, cwd=path.parent, **pipes))
+        assert self._process.stdin
+        assert self._process.stdout
+        self._asked: IO[str] = stack.enter_context(self._process.stdin)  # closed first, which ends it
+        self._said: IO[str] = self._process.stdout
+        self._name, self._count = name, max(LEAST, min(MOST, RIVALS_SERVERS_TIMES // servers))
+
+    def timed(self, rule: str) -> tuple[float, Ints]:
+        """Return the seconds of a decision, and the answers."""
+        print(rule, self._count, file=self._asked, flush=True)
+        line = self._said.readline()
+        if not line:
+            raise SystemExit(f"{self._name} does not run, see above. Does --python have what it imports?")
+        found = json.loads(line)
+        return found["seconds"], np.array(found["codes"])
+
+
 @kernel
 def told(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answers: Floats) -> int:
     """Answer, as a `Scan`, with what is next in `answers` float64 [1 + any], whose first number counts; it changes."""
@@ -111,8 +176,11 @@ def told(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answers: Flo
     return int(answers[int(answers[0])])
 
 
-def timed(rule: Compiled, servers: int) -> tuple[float, float]:
-    """Return the microseconds of a decision by the scan, and by what changed."""
+def timed(rule: Compiled, name: str, servers: int, rivals: Mapping[str, Rival]) -> dict[str, float]:
+    """Return the microseconds of a decision by the scan, by what changed and by the rivals, in turns.
+
+    "none" are those of applying an answer, which are in no other form's.
+    """
     free, capacity, requests = drawn(servers, WARM + MOST)
     scan: Any = rule.scan
     took: dict[str, float] = {}
@@ -136,10 +204,19 @@ def timed(rule: Compiled, servers: int) -> tuple[float, float]:
             seconds = (time.thread_time() - began) / count
             took[form] = min(took.get(form, np.inf), seconds)
             codes[form] = np.concatenate([warm, answers])
-    both = len(codes["scan"])
-    if not np.array_equal(codes["scan"], codes["what changed"][:both]):
-        raise AssertionError("the two forms answer differently")
-    return (took["scan"] - took["none"]) * 1e6, (took["what changed"] - took["none"]) * 1e6
+        for label, rival in rivals.items():
+            seconds, codes[label] = rival.timed(name)
+            took[label] = min(took.get(label, np.inf), seconds)
+    for label, answers in codes.items():
+        both = min(len(answers), len(codes["what changed"]))
+        alike = answers[:both] == codes["what changed"][:both]
+        if label not in rivals or (label, name) in SAME_RULE:
+            if not alike.all():
+                raise AssertionError(f"{name}: {label} answers request {int(np.argmin(alike))} differently")
+        else:
+            print(f"{name}, {servers:,} servers: {alike.mean():.0%} of {label}'s answers are ours", file=sys.stderr)
+    none = took["none"]
+    return {form: (seconds - none * (form in ("scan", "what changed"))) * 1e6 for form, seconds in took.items()}
 
 
 def rule_of(name: str, servers: int) -> Compiled:
@@ -151,20 +228,36 @@ def rule_of(name: str, servers: int) -> Compiled:
     return rule
 
 
-def table(names: list[str], servers: list[int]) -> str:
-    """Measure, and write a table in Markdown."""
-    rows = [["rule", "", *(f"{count:,} servers" for count in servers), "times"]]
-    for name in names:
-        rule = rule_of(name, max(servers))
-        times = [timed(rule, count) for count in servers]
+def table(names: list[str], servers: list[int], folders: Mapping[str, Path], python: str) -> tuple[str, str]:
+    """Measure; returns a table in Markdown, and the rules whose costs grow by no more than `AIM`, in words."""
+    rules = {name: rule_of(name, max(servers)) for name in names}
+    times: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for count in servers:
+        with ExitStack() as stack:
+            rivals = {label: Rival(label, folder, python, count, stack) for label, folder in folders.items()}
+            for name, rule in rules.items():
+                known = {label: rival for label, rival in rivals.items() if name in RIVALS[label]}
+                times[name].append(timed(rule, name, count, known))
+    rows, met = [["rule", "", *(f"{count:,} servers" for count in servers), "times"]], []
+    for name, rule in rules.items():
         worth_it = rule.scan.worth_it
         chosen = [
-            following if count >= worth_it else scan for count, (scan, following) in zip(servers, times, strict=True)
+            each["what changed" if count >= worth_it else "scan"]
+            for count, each in zip(servers, times[name], strict=True)
         ]
-        for kind, column in (("scan", 0), ("what changed", 1)):
-            cells = [f"{each[column]:.2f}" if each[column] < 100 else f"{each[column]:,.0f}" for each in times]
-            rows.append([f"`{name}`" * (column == 0), kind, *cells, f"{chosen[-1] / chosen[0]:.1f}" * column])
-    return markdown(rows)
+        met += [f"`{name}`"] if chosen[-1] <= AIM * chosen[0] else []
+        for kind in times[name][0]:
+            ratio = f"{chosen[-1] / chosen[0]:.1f}" * (kind == "what changed")
+            if kind != "none":
+                cells = [_shown(each[kind]) for each in times[name]]
+                rows.append([f"`{name}`" * (kind == "scan"), kind, *cells, ratio])
+    none = [min(each["none"] for each in column) for column in zip(*times.values(), strict=True)]
+    rows.append(["to apply an answer", "", *(_shown(each) for each in none), f"{none[-1] / none[0]:.1f}"])
+    return markdown(rows), " and ".join(met) or "none"
+
+
+def _shown(microseconds: float) -> str:
+    return f"{microseconds:.2f}" if microseconds < 100 else f"{microseconds:,.0f}"
 
 
 def main() -> None:
@@ -173,11 +266,20 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="*", default=SERVERS)
     parser.add_argument("--agents", default=RULES)
     parser.add_argument("--page", type=Path, nargs="?", const=PAGE)
+    for name in RIVALS:
+        parser.add_argument(f"--{name.lower()}", type=Path, metavar="FOLDER")
+    parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
     load = os.getloadavg()[0]
-    found = table(options.agents.split(","), options.servers)
+    folders = {name: getattr(options, name.lower()) for name in RIVALS if getattr(options, name.lower())}
+    found, met = table(options.agents.split(","), options.servers, folders, options.python)
     if options.page:
-        text = TEXT.format(cores=os.cpu_count(), load=load, turns=TURNS, table=found, kept=KEPT)
+        given = {"cores": os.cpu_count(), "load": load, "turns": TURNS, "table": found, "kept": KEPT}
+        given |= {"aim": AIM, "met": met}
+        first: Any = first_fit
+        given |= {"worth_it": SERVERS_WORTH_IT, "first_worth_it": first.worth_it}
+        given |= {"options": "".join(f" --{name.lower()} FOLDER" for name in folders)}
+        text = TEXT.format(**given, rivals=TEXT_RIVALS if folders else "")
         options.page.write_text(text, "utf-8")
     print(found)
 

@@ -150,13 +150,15 @@ def lengths(servers: int) -> str:
             guess["allocated"] = np.nan  # what is held grows slower and slower
             rows.append([f"`{agent}`", f"{requests:,} predicted", *_cells(guess)])
         kept = runs[LONG]
+        grown = (kept["peak MB"] - runs[SHORT]["peak MB"]) * 1e6 / (LONG - SHORT)
         note = (
             f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
-            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB."
+            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB.\n"
+            f"Its peak grows by {grown:.0f} bytes a request."
         )
         rows.append([note])
     notes = [row[0] for row in rows if len(row) == 1]
-    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n".join(notes)
+    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n\n".join(notes)
 
 
 def _cells(each: dict[str, float]) -> list[str]:
@@ -259,6 +261,9 @@ computed afterwards. Predictions take what {short:,} and {long:,} requests took,
 what does not depend on the number, plus so much for each request. The measured {check:,} requests check that.
 
 {lengths}
+
+Of the *peak* 63 bytes a request are the run's own: 40 for the request, 23 for what became of it. The others are what
+one metric computes; where a run is large, nothing of that is kept for the next metric.
 
 *cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of
 a decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a

@@ -29,7 +29,9 @@ measured it and wrote this page, on {cores} cores, load {load:.1f} when it began
 1 % of the balls (two at least) exchange what they need, and the changed problem is solved anew and
 [from where the balls are](../guides/solver.md#from-where-things-are). Medians of {count} instances, in seconds, from
 the problem to a verified answer; the ratio is that of the sums, and in brackets the least and the most of an instance.
-`vector` has two resources and equal bins, 2 % of them free; the others have constraints that couple bins.
+`vector` has two resources and equal bins, 2 % of them free; the others have constraints that couple bins. Each form is
+there in two sizes: what is the same for both, reading the problem and verifying the answer, weighs less in the larger
+one, and to begin anew takes longer the more there is to place.
 
 | form | balls, bins | solved | anew | from where things are | times as fast | balls that move |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -52,12 +54,14 @@ def vector(seed: int, bins: int = 1000, each: int = 10, slack: float = 0.02) -> 
     return problem(f"BINS {bins} {VECTOR}", tables={"NEEDS": table})
 
 
-FORMS: dict[str, Callable[[int], Problem]] = {
-    "vector": vector,
-    "pods": lambda seed: pods(seed, nodes=120, slack=0.03).problem,
-    "foes": lambda seed: foes(seed, nodes=60).problem,
-    "hours": lambda seed: hours(seed, servers=60).problem,
+FORMS: dict[str, Callable[[int, int], Problem]] = {
+    "vector": lambda seed, times: vector(seed, bins=1000 * times),
+    "pods": lambda seed, times: pods(seed, nodes=120 * times, slack=0.03).problem,
+    "foes": lambda seed, times: foes(seed, nodes=60 * times).problem,
+    "hours": lambda seed, times: hours(seed, servers=60 * times).problem,
 }
+SIZES = 1, 5
+"""How many times as many bins as the smallest problem of a form has."""
 
 
 def exchanged(given: Problem, seed: int) -> Problem:
@@ -70,11 +74,11 @@ def exchanged(given: Problem, seed: int) -> Problem:
     return source.extended("", {"NEEDS": needs}).problem()
 
 
-def measured(name: str, instances: int, seconds: float) -> str:
-    """Solve some instances of a form again, and return their row of the table."""
+def measured(name: str, times: int, instances: int, seconds: float) -> str:
+    """Solve some instances of a form and size again, and return their row of the table."""
     anew, again, moved, solved, size = list[float](), list[float](), list[int](), 0, ""
     for seed in range(instances + 1):
-        first = bw.solve(FORMS[name](seed), time=seconds)
+        first = bw.solve(FORMS[name](seed, times), time=seconds)
         later = exchanged(first.problem, seed)
         here = changed(later, first.alloc)
         one, other = (bw.solve(each, seed=1, time=seconds) for each in (later, here))
@@ -87,8 +91,8 @@ def measured(name: str, instances: int, seconds: float) -> str:
         solved += other.placed == later.balls
     each = np.array(anew) / again
     ratio = f"{sum(anew) / sum(again):.1f} ({each.min():.1f} to {each.max():.1f})"
-    times = f"{np.median(anew):.3f} | {np.median(again):.3f} | {ratio}"
-    return f"| {name} | {size} | {solved} of {len(anew)} | {times} | {np.median(moved):,.0f} |"
+    took = f"{np.median(anew):.3f} | {np.median(again):.3f} | {ratio}"
+    return f"| {name} | {size} | {solved} of {len(anew)} | {took} | {np.median(moved):,.0f} |"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -99,7 +103,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked.add_argument("--page", action="store_true")
     given = asked.parse_args(argv)
     head = TEXT.format(count=given.instances, cores=usable_threads(), load=os.getloadavg()[0])
-    table = "\n".join(measured(name, given.instances, given.seconds) for name in FORMS)
+    rows = [measured(name, times, given.instances, given.seconds) for name in FORMS for times in SIZES]
+    table = "\n".join(rows)
     if given.page:
         PAGE.write_text(f"{head}{table}\n", encoding="utf-8")
     else:

@@ -80,7 +80,10 @@ def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:
         top.print_help()
         return MISTAKE
     module, _, function = asked.answer.partition(".")
-    code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
+    from binwright.commands.console import talking
+
+    with talking(asked.quiet, asked.verbose):
+        code: int = getattr(import_module(f"binwright.commands.{module}"), function)(asked)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import posixpath
@@ -16,7 +15,7 @@ import binwright
 from agents import AGENTS
 from analysis.measure.measuring import describe
 from binwright.checker import AgentCheck, check_agent
-from binwright.parser import parser
+from binwright.parser import every_command, parser
 
 ROOT = Path(__file__).parent.parent
 SERVERS = {
@@ -95,22 +94,10 @@ def metrics_page() -> str:
 def commands_page() -> str:
     """Write every command with its options, as `--help` prints them."""
     lines = ["# Commands", "", "Generated from the parser behind `binwright --help`.", ""]
-    for words, help_, command in _commands(parser(), ("binwright",)):
+    for words, help_, command in every_command(parser(), "binwright"):
         lines += [f"## {' '.join(words)}", "", f"{help_[:1].upper()}{help_[1:]}.", "", "```text"]
         lines += [command.format_help().rstrip(), "```", ""]
     return "\n".join(lines)
-
-
-def _commands(
-    above: argparse.ArgumentParser, words: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], str, argparse.ArgumentParser]]:
-    """Yield every command below a parser: its words, what it is for, and its own parser."""
-    for action in above._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            said = {choice.dest: choice.help or "" for choice in action._choices_actions}
-            for name, command in action.choices.items():
-                yield (*words, name), said.get(name, ""), command
-                yield from _commands(command, (*words, name))
 
 
 def python_page() -> str:

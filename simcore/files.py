@@ -109,9 +109,11 @@ def write_bytes(file: str | Path, content: bytes) -> None:
         unfinished.write_bytes(content)
 
 
-def write_table(file: str | Path, frame: pl.DataFrame, *, lasting: bool = True) -> None:
+def write_table(
+    file: str | Path, frame: pl.DataFrame, *, lasting: bool = True, metadata: dict[str, str] | None = None
+) -> None:
     """Write Parquet, whole or not at all; `lasting` is as `replacing` has it."""
     content = BytesIO()  # by itself, polars says in words only what the disk has against it
-    frame.write_parquet(content)
+    frame.write_parquet(content, metadata=metadata)
     with replacing(file, lasting=lasting) as unfinished:
         unfinished.write_bytes(content.getbuffer())

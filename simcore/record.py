@@ -26,6 +26,8 @@ class Record:
     """
 
     COLUMNS = ("outcome", "decided", "server", "node", "reason", "interruption", "origin")
+    OF_FAILURES = ("interruption", "origin")
+    """Columns that only failures write to: until one happens, they are one number seen from every row."""
 
     def __init__(self, rows: int, reasons: Sequence[str]) -> None:
         self.reasons = list(reasons)
@@ -47,7 +49,9 @@ class Record:
         empty = {"outcome": PENDING, "decided": np.nan, "interruption": np.nan}
         for name in self.COLUMNS:
             column = getattr(self, name)
-            setattr(self, name, np.concatenate([column, np.full(by, empty.get(name, -1), column.dtype)]))
+            more = np.broadcast_to(np.array(empty.get(name, -1), column.dtype), by)
+            is_one = name in self.OF_FAILURES and not len(column)
+            setattr(self, name, more if is_one else np.concatenate([column, more]))
         # Memoryviews write one number several times faster than numpy's indexing.
         self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data
         self._decided: Any = self.decided.data
@@ -72,6 +76,8 @@ class Record:
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a failure ended a request's holding period early."""
+        if not self.interruption.flags.writeable:
+            self._grow(0)
         self.outcome[row] = INTERRUPTED
         self.interruption[row] = now
 

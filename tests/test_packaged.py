@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
 
+from binwright.parser import parser
 from tests.support import ROOT
 
 
@@ -52,6 +55,19 @@ def test_the_lowest_versions_are_those_that_are_declared() -> None:
     for name, least in (each.split(">=") for each in declared):
         assert lowest.pop(name) in (least, f"{least}.0")
     assert not lowest
+
+
+def test_a_container_has_every_package_and_what_installs_them() -> None:
+    """No container can be built here: each of its steps was done by hand."""
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    copied = {name for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for name in line.split()}
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    packages = {pattern.removesuffix("*") for pattern in told["tool"]["setuptools"]["packages"]["find"]["include"]}
+    files = {"pyproject.toml", "constraints.txt", told["project"]["readme"], *told["project"]["license-files"]}
+    assert copied == packages | files
+    assert set(re.findall(r"\.\[(.*)\]", text)[0].split(",")) <= set(told["project"]["optional-dependencies"])
+    entry = json.loads(re.findall(r"^ENTRYPOINT (.*)", text, re.MULTILINE)[0])
+    assert parser().parse_args(entry[1:]).answer == "serving.serve"
 
 
 def test_the_sdist_has_what_its_tests_need() -> None:

@@ -24,10 +24,10 @@ _WORDS = {
     "completed completion decommissioned until",
     "lifetime": "lifetime duration runtime elapsed lt uptime walltime seconds",
     "id": "id uuid guid vmid name instance vm job pod key",
-    "cpu": "cpu cpus vcpu vcpus core cores vcore vcores ncpu ncpus processors",
+    "cpu": "cpu cpus vcpu vcpus core cores vcore vcores ncpu ncpus processors millicores",
     "mem": "mem memory ram",
     "gpu": "gpu gpus accelerators cards",
-    "disk": "disk storage",
+    "disk": "disk storage ssd hdd",
     "group": "group app application service deployment batch",
     "tenant": "tenant customer project account organisation organization org team department user owner "
     "namespace subscription",

@@ -26,6 +26,7 @@ FIGURES = Registry(
         "topology": "analysis.figures.kinds.topology:draw",
         "critical-difference": "analysis.figures.kinds.critical_difference:draw",
         "size": "analysis.figures.kinds.size:draw",
+        "mix": "analysis.figures.kinds.mix:draw",
         "learning": "analysis.figures.kinds.learning:draw",
     },
 )

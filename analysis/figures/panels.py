@@ -54,8 +54,12 @@ def panels(
     label: str,
     *,
     logarithmic: bool = False,
+    ticks: str = "g",
 ) -> Figure:
-    """Draw metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own."""
+    """Draw metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own.
+
+    `ticks` is the format of the values of x below the axis.
+    """
     facets = chosen.facets(keys)
     places = [chosen.swept.index(key) for key in facets]
     apart = {point: tuple(point[place] for place in places) for point in chosen.points}
@@ -85,7 +89,7 @@ def panels(
         if logarithmic:
             _logarithmic(ax, there)
         elif apart_enough(there):
-            ax.set_xticks(there, [f"{value:g}" for value in there])
+            ax.set_xticks(there, [f"{value:{ticks}}" for value in there])
         scale, unit = metric.scale(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
             line = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Collection, Iterable
 from io import BytesIO
@@ -23,6 +24,8 @@ from matplotlib.ticker import MaxNLocator
 from analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
 from simcore.errors import ResultsError
 from simcore.files import replacing
+
+LOG = logging.getLogger("binwright")
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
 """Okabe and Ito's, told apart by colour-blind readers too; Tol's wine is in place of their yellow, too pale for lines.
@@ -212,6 +215,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     path = Path(path)
     with replacing(path) as unfinished, unfinished.open("wb") as file:
         write(figure, file, path.suffix.removeprefix(".").lower())
+    LOG.info("drew %s", path)
     return path
 
 

@@ -22,6 +22,8 @@ NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 
 HOUR = 3600.0
+LARGE = 1 << 18
+"""From so many rows on, what was computed for one metric is not kept for the next one."""
 
 if TYPE_CHECKING:
     from analysis.measure.bill import Bill
@@ -38,6 +40,10 @@ def _read_only(array: Array) -> Array:
     return found
 
 
+class _Computed(cached_property[Any]):
+    """Makes a property that is computed once, and again when it was forgotten meanwhile."""
+
+
 def _fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
     """Make a property that is computed once, and whose array nobody can write to."""
 
@@ -45,7 +51,7 @@ def _fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
     def read_only(run: Any) -> Array:
         return _read_only(function(run))
 
-    return cached_property(read_only)
+    return _Computed(read_only)
 
 
 class Places(NamedTuple):
@@ -113,10 +119,25 @@ class FinishedRun:
         self.server, self.node = _read_only(record.server[rows]), _read_only(record.node[rows])
         self.origin = _read_only(record.origin[rows])
         self.got_place = _read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
-        self.offered = _read_only(np.arange(first, simulation.offered))
-        self.placed = _read_only(self.offered[self.got_place[self.offered]])
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
+
+    def forget(self) -> None:
+        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
+        if len(self.outcome) >= LARGE:
+            for name, value in vars(FinishedRun).items():
+                if isinstance(value, _Computed):
+                    self.__dict__.pop(name, None)
+
+    @_fixed
+    def offered(self) -> Ints:
+        """The rows that arrived after the warm start while the run lasted, int64 [n]."""
+        return np.arange(self.first, self.simulation.offered)
+
+    @_fixed
+    def placed(self) -> Ints:
+        """Those of `offered` that got a place, int64 [placed]."""
+        return np.flatnonzero(self.got_place[self.first : self.simulation.offered]) + self.first
 
     @_fixed
     def waits(self) -> Floats:
@@ -124,29 +145,32 @@ class FinishedRun:
         waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
         return waits
 
-    @cached_property
+    @_fixed
     def held(self) -> Ints:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
-        return _read_only(np.flatnonzero(self.got_place))
+        return np.flatnonzero(self.got_place)
 
     @_fixed
     def amounts(self) -> Ints:
         """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
         return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
 
-    @_fixed
+    def amount(self, column: int) -> Ints:
+        """Return a column of `amounts`, int64 [held], without computing all of them where there are no links."""
+        return self.amounts[:, column] if self.tiers else self.demand[self.held, column]
+
+    @property
     def start(self) -> Floats:
         """When each of `held` was placed, float64 [held]."""
-        start: Floats = self.decided[self.held]
-        return start
+        return _read_only(self.decided[self.held])
 
     @_fixed
     def end(self) -> Floats:
         """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
-        end: Floats = np.fmin(self.start + self.duration[self.held], self.interruption[self.held])
-        return end
+        end: Floats = self.start + self.duration[self.held]
+        return np.fmin(end, self.interruption[self.held], out=end)
 
-    @cached_property
+    @_Computed
     def places(self) -> Places:
         """On which servers those in `held` lay, and when.
 
@@ -176,7 +200,7 @@ class FinishedRun:
 
         `all` are resources and tiers, as in `amounts`.
         """
-        moves, found = self.on_the_way, np.zeros(self.amounts.shape[1])
+        moves, found = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
         found[: len(self.resources)] = seconds @ self.demand[moves.row]
         return found
@@ -216,8 +240,9 @@ class FinishedRun:
     @_fixed
     def seconds(self) -> Floats:
         """For how long within the measured time each of `held` was held, float64 [held]."""
-        seconds: Floats = np.clip(np.minimum(self.end, self.finish) - np.maximum(self.start, self.begin), 0, None)
-        return seconds
+        seconds: Floats = np.minimum(self.end, self.finish)
+        seconds -= np.maximum(self.start, self.begin)
+        return np.clip(seconds, 0, None, out=seconds)
 
     @_fixed
     def sold(self) -> npt.NDArray[np.bool_]:
@@ -259,27 +284,55 @@ class FinishedRun:
         return self.installed(self.finish)
 
     @_fixed
-    def shares(self) -> Floats:
-        """Of what is installed, the share in use after each measured decision, float64 [decisions, resources + tiers].
-
-        There is one at least: a run without any cannot be measured, and raises RunError.
-        """
-        simulation = self.simulation
-        answered = np.array(simulation.record.sequence, np.int64)
-        used = after_each(answered, self.decided[answered], self.held, self.end, self.amounts)
-        moves = self.on_the_way
-        twice = np.zeros((len(used) + 1, len(self.resources)), np.int64)
-        np.add.at(twice, moves.first, self.demand[moves.row])
-        np.subtract.at(twice, moves.last, self.demand[moves.row])
-        used[:, : len(self.resources)] += twice.cumsum(axis=0)[:-1]
-        grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
-        sizes = self._sizes[1]
-        share = used / (sizes[np.searchsorted(grown, np.arange(len(answered)), side="right")] if grown else sizes)
-        measured = (answered >= self.first) & (self.decided[answered] >= self.begin)
-        share = share if measured.all() else share[measured]
-        if not len(share):
+    def _measured(self) -> npt.NDArray[np.bool_]:
+        """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
+        answered = self._sequence
+        measured: npt.NDArray[np.bool_] = (answered >= self.first) & (self.decided[answered] >= self.begin)
+        if not measured.any():
             raise RunError(NOTHING if (self.outcome[self.offered] != IMPOSSIBLE).any() else TOO_LARGE)
-        return share
+        return measured
+
+    @property
+    def _sequence(self) -> npt.NDArray[np.int32]:
+        """The rows that got their answer, in order, int32 [all decisions]."""
+        return np.frombuffer(self.simulation.record.sequence, np.int32)
+
+    @cached_property
+    def decisions(self) -> int:
+        """How many decisions are measured; one at least, or RunError is raised."""
+        return int(self._measured.sum())
+
+    @_Computed
+    def _lasting(self) -> tuple[Ints, Ints]:
+        """Find what `lasting` has of each of `held`."""
+        answered = self._sequence
+        found = lasting(answered, self.decided[answered], self.held, self.end)
+        self.forget()  # the ends
+        return found
+
+    def share(self, column: int) -> Floats:
+        """Return which share of what is installed is in use after each measured decision, float64 [decisions].
+
+        `column` is one of those of `amounts`.
+        """
+        simulation, measured, moves, all_of_them = self.simulation, self._measured, self.on_the_way, len(self._sequence)
+        placed_at, gone_at = self._lasting
+        used = in_use(placed_at, gone_at, self.amount(column), all_of_them)
+        if len(moves.row) and column < len(self.resources):
+            used += in_use(moves.first, moves.last, self.demand[moves.row, column], all_of_them)
+        size: Ints = self._sizes[1][:, column]
+        grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
+        if grown:
+            size = size[np.searchsorted(grown, np.arange(all_of_them), side="right")]
+        share: Floats = used / size
+        return share if measured.all() else share[measured]
+
+    @cached_property
+    def shares(self) -> tuple[list[float], list[float]]:
+        """Of each column of `amounts`, the mean of its `share` and the last one."""
+        columns = range(len(self.resources) + len(self.tiers))
+        both = [(float(share.mean()), float(share[-1])) for share in map(self.share, columns)]
+        return [mean for mean, _ in both], [last for _, last in both]
 
     @_fixed
     def answered(self) -> Ints:
@@ -300,17 +353,23 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def after_each(answered: Ints, times: Floats, held: Ints, end: Floats, demand: Ints) -> Ints:
-    """Count the quanta in use after every decision, int64 [k, resources].
+def lasting(answered: npt.NDArray[np.integer[Any]], times: Floats, held: Ints, end: Floats) -> tuple[Ints, Ints]:
+    """Find the decision right after which each request is there first, and that after which it is no more, int64 [h].
 
-    `answered` int64 [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that
-    got a place, with their `end` [h] and `demand` [h, resources].
+    `answered` [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that got a
+    place, with their `end` [h].
     """
     position = np.empty(answered.max(initial=0) + 1, np.int64)
     position[answered] = np.arange(len(answered))
     placed_at = position[held]
-    gone_at = np.maximum(np.searchsorted(times, end, side="left"), placed_at + 1)
-    change = np.zeros((len(answered) + 1, demand.shape[1]), np.int64)
-    np.add.at(change, placed_at, demand)
-    np.subtract.at(change, gone_at, demand)
-    return np.cumsum(change, axis=0, out=change)[:-1]
+    del position
+    gone_at = np.searchsorted(times, end, side="left")
+    return placed_at, np.maximum(gone_at, placed_at + 1, out=gone_at)
+
+
+def in_use(placed_at: Ints, gone_at: Ints, amounts: Ints, decisions: int) -> Ints:
+    """Add up the amounts, int64 [h], that are there after each of so many decisions, int64 [decisions]."""
+    change = np.zeros(decisions + 1, np.int64)
+    np.add.at(change, placed_at, amounts)
+    np.subtract.at(change, gone_at, amounts)
+    return np.cumsum(change, out=change)[:-1]

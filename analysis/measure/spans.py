@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.finished import after_each
+from analysis.measure.finished import in_use, lasting
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.record import INTERRUPTED, PLACED
@@ -38,6 +38,8 @@ def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
     end = np.fmin(decided[held] + asked.duration[held], record.interruption[rows][held])
     answered = np.array(record.sequence, np.int64)
     reserved = simulation.ledger.reserved(held)
-    used = after_each(answered, decided[answered], held, end, reserved)
-    nothing = np.zeros((1, used.shape[1]), np.int64)
-    return np.concatenate([nothing, used])[decisions]
+    at = lasting(answered, decided[answered], held, end)
+    used = np.zeros((len(answered) + 1, reserved.shape[1]), np.int64)
+    for tier, amounts in enumerate(reserved.T):
+        used[1:, tier] = in_use(*at, amounts, len(answered))
+    return used[decisions]

@@ -140,6 +140,36 @@ def refusals(results: ResultsFolder) -> str:
     return f'{html("table-refused", caption, heads, len(results.swept) + 1, rows)}\n<p class="soft">{note}</p>'
 
 
+def by_label(results: ResultsFolder) -> str:
+    """Write a table per label of the requests, such as the tenant: how much of each value's every agent refused."""
+    done = results.done
+    if "refused_by" not in done.columns:
+        return ""
+    shares: dict[str, dict[tuple[Any, ...], dict[str, list[float]]]] = {}
+    total: dict[str, Counter[str]] = {}
+    for *group, text in done.select(*results.swept, "agent", "refused_by").drop_nulls("refused_by").iter_rows():
+        for label, counts in json.loads(text).items():
+            mine = shares.setdefault(label, {}).setdefault(tuple(group), {})
+            for value, (came, refused) in counts.items():
+                mine.setdefault(value, []).append(100 * refused / came)
+                total.setdefault(label, Counter())[value] += refused
+    tables = []
+    for number, (label, groups) in enumerate(shares.items()):
+        named = [value for value, _ in total[label].most_common(MOST_REASONS)]
+        rows = []
+        for which, found in groups.items():
+            means = [sum(found[value]) / len(found[value]) if value in found else None for value in named]
+            words = (*which[:-1], results.heading(which[-1]))
+            cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
+            rows.append([*(HtmlCell(str(part)) for part in words), *cells])
+        heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
+        heads += [(f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
+        caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
+        tables.append(html(f"table-refused-{number}", caption, heads, len(results.swept) + 1, rows))
+    note = "Who asks for more is refused more: <code>binwright why RESULTS</code> sets that apart."
+    return "\n".join([*tables, f'<p class="soft">{note}</p>'])
+
+
 def comparison_tables(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     comparison = Differences(results)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from logging import INFO, NOTSET, Handler, LogRecord, getLogger
 from pathlib import Path
+from traceback import format_exc
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,6 +24,49 @@ class _Console(Console):
 
 
 out = _Console(soft_wrap=False, emoji=False)
+notes = _Console(stderr=True, emoji=False)
+"""What is said beside the answer, while it is looked for and afterwards: nothing with --quiet."""
+
+
+def say(text: str) -> None:
+    """Say something beside the answer, as it is."""
+    notes.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def where(text: str) -> None:
+    """Say on stdout, as it is, where the answer was written, or what it leaves out: not with --quiet."""
+    if not notes.quiet:
+        out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class _Aside(Handler):
+    """Says as a note what the packages below log."""
+
+    def emit(self, record: LogRecord) -> None:
+        say(record.getMessage())
+
+
+@contextmanager
+def talking(quiet: bool, verbose: bool) -> Iterator[None]:
+    """Within, notes are as a command line asked for: none, or also what is done, and where it failed."""
+    aside, log = _Aside(), getLogger("binwright")
+    notes.quiet = quiet
+    if verbose:
+        notes._file = sys.stderr  # while an agent decides, what is printed goes elsewhere
+        log.addHandler(aside)
+        log.setLevel(INFO)
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except Exception:
+        if verbose:
+            say(format_exc())
+        raise
+    finally:
+        log.removeHandler(aside)
+        log.setLevel(NOTSET)
+        notes.quiet, notes._file = False, None
 
 
 def many_of(count: int, what: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from binwright.commands.console import out
+from binwright.commands.console import out, say
 from binwright.commands.traces import say_written
 from simcore.errors import UserError, suggest
 
@@ -99,7 +99,7 @@ def fit(asked: Namespace) -> int:
     requests = asked_of(asked.file)
     text = requests.fitted(asked.flavours, asked.points, asked.requests)
     for doubt in requests.proposal.doubts if requests.proposal else ():
-        print(f"? {doubt}", file=sys.stderr)
+        say(f"? {doubt}")
     if asked.out:
         write_new(asked.out, text)
         say_written(asked.out)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import entry, out, seconds
+from binwright.commands.console import entry, out, seconds, where
 from simcore.errors import ResultsError, UserError, suggest
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def figures(asked: Namespace) -> int:
     drawn = _draw(asked, trainings, results, list(FIGURES) if ALL in kinds else kinds, anything=ALL in kinds)
     for name, figure in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}")
-        out.print(f"Figure: {path}", markup=False, highlight=False, soft_wrap=True)
+        where(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
             out.print(f"Caption: {caption}.", markup=False, highlight=False, soft_wrap=True)
     return 0
@@ -99,7 +99,7 @@ def _draw(
             if not anything:
                 raise
             why = f"{name} left out: {error.problem}. {error.remedy}"
-            out.print(why, markup=False, highlight=False, soft_wrap=True)
+            where(why)
     return drawn
 
 

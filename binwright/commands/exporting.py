@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, where
 
 
 def export(asked: Namespace) -> int:
@@ -16,10 +16,10 @@ def export(asked: Namespace) -> int:
     results = Results(asked.results)
     if asked.to == "mlflow":
         count = to_mlflow(results, asked.out)
-        where = f"experiment {results.name} of {asked.out or 'MLflow'}"
+        place = f"experiment {results.name} of {asked.out or 'MLflow'}"
     else:
         file = Path(asked.out or results.folder / f"runs.{asked.to}")
         count = (write_csv if asked.to == "csv" else write_json)(results, file)
-        where = str(file)
-    out.print(f"{many_of(count, 'run')} into {where}", markup=False, highlight=False, soft_wrap=True)
+        place = str(file)
+    where(f"{many_of(count, 'run')} into {place}")
     return 0

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import file_to_draw, many_of, out, seconds
+from binwright.commands.console import file_to_draw, many_of, out, seconds, where
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def pack(asked: Namespace) -> int:
     if file:
         write(file, answers, given)
         if not asked.json:
-            out.print(f"Placements: {file}", markup=False, highlight=False, soft_wrap=True)
+            where(f"Placements: {file}")
     if figure:
         from analysis.figures.course import draw
         from analysis.figures.style import save
@@ -61,7 +61,7 @@ def pack(asked: Namespace) -> int:
         title = f"{given.name}: {what} over time"
         save(draw(courses, bound / unit if unit > 1 else bound, limit, title, what), figure)
         if not asked.json:
-            out.print(f"Figure: {figure}", markup=False, highlight=False, soft_wrap=True)
+            where(f"Figure: {figure}")
     return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
 
 

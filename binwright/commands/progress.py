@@ -7,8 +7,9 @@ from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
+
+from binwright.commands.console import notes, say
 
 if TYPE_CHECKING:
     from scenarios.run.going import Told
@@ -33,10 +34,9 @@ class Live:
         self._jobs = jobs
         self._going: dict[str, Told] = {}
         self._lost: set[str] = set()
-        self._console = Console(stderr=True)
         self._bar = Progress(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"),
-            console=self._console, transient=True,
+            console=notes, transient=True,
         )  # fmt: skip
         self._task = self._bar.add_task("runs", total=total, text="")
         self._silence = Timer(EVERY, self._say, [STARTING])
@@ -44,7 +44,7 @@ class Live:
 
     def __enter__(self) -> Self:
         self._warm = self._said = monotonic()
-        if self._console.is_terminal:
+        if notes.is_terminal:
             self._bar.start()
         self._silence.start()
         return self
@@ -53,7 +53,7 @@ class Live:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._silence.cancel()
-        if self._console.is_terminal:
+        if notes.is_terminal:
             self._bar.stop()
 
     def __call__(self, row: dict[str, Any]) -> None:
@@ -73,19 +73,19 @@ class Live:
         if told.lost and told.seconds > LONG and told.agent not in self._lost:
             self._lost.add(told.agent)
             said = f"a run of {told.agent} begins anew when it is interrupted: {told.lost}"
-            self._console.print(said, highlight=False, soft_wrap=True, markup=False)
+            say(said)
         self._say_now_and_then()
 
     def _say_now_and_then(self) -> None:
-        if self._console.is_terminal or monotonic() - self._said >= EVERY:
+        if notes.is_terminal or monotonic() - self._said >= EVERY:
             self._say(self.text())
 
     def _say(self, text: str) -> None:
-        if self._console.is_terminal:
+        if notes.is_terminal:
             self._bar.update(self._task, completed=self._rows + sum(map(_share, self._going.values())), text=text)
         else:
             self._said = monotonic()
-            self._console.print(text, highlight=False, soft_wrap=True)
+            say(text)
 
     def text(self) -> str:
         """Say it in a line, such as `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from binwright.commands.console import out
+from binwright.commands.console import out, where
 
 
 def report(asked: Namespace) -> int:
@@ -12,7 +12,7 @@ def report(asked: Namespace) -> int:
     from analysis.front import Results
 
     path = Results(asked.results).report(asked.out)
-    out.print(f"Report:  {path}", markup=False, highlight=False, soft_wrap=True)
+    where(f"Report:  {path}")
     if asked.open:
         import webbrowser
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from binwright.cli import FAILED
-from binwright.commands.console import out
+from binwright.commands.console import out, where
 from binwright.commands.progress import Live, duration
 from binwright.reproduction.experiment import Count
 from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
@@ -30,8 +30,8 @@ def reproduce(asked: Namespace) -> int:
     total, done = _runs(prepared)
     for problem in _problems(prepared):
         out.print(f"cannot be run here: {problem}", markup=False, highlight=False, soft_wrap=True)
-    out.print(f"{total} runs, {done} of them done already, into {folder}", markup=False, highlight=False)
-    if done < total and (asked.dry_run or not asked.quick):  # what is quick is over in minutes
+    where(f"{total} runs, {done} of them done already, into {folder}")
+    if done < total and (asked.dry_run or not (asked.quick or asked.quiet)):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
     if asked.dry_run:
         return 0
@@ -42,7 +42,7 @@ def reproduce(asked: Namespace) -> int:
         found = completed(names, prepared, size, asked.jobs, live)
     print(found.text())
     for file in found.write(folder, asked.pages):
-        out.print(f"Written: {file}", markup=False, highlight=False, soft_wrap=True)
+        where(f"Written: {file}")
     return FAILED if any(one.failed for one in prepared) else 0
 
 

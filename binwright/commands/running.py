@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import out
+from binwright.commands.console import out, say, where
 from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
@@ -61,10 +60,9 @@ def _say_outdated(batch: Batch) -> None:
     """Say what finished in this folder and is in no table any more."""
     _, outdated = batch.others()
     if outdated:
-        print(
+        say(
             f"Not shown: {_count(outdated)} of another version of this scenario, of an agent, or of Binwright. What is "
-            f"run again comes back into the tables; {batch.folder / 'journal.jsonl'} keeps the rest.",
-            file=sys.stderr,
+            f"run again comes back into the tables; {batch.folder / 'journal.jsonl'} keeps the rest."
         )
 
 
@@ -72,16 +70,14 @@ def _say_damaged(batch: Batch) -> None:
     """Say how much of the journal counts for nothing."""
     if count := batch.damaged():
         journal = batch.folder / "journal.jsonl"
-        print(
-            f"Lines of {journal} that are cut short or damaged: {count}. What they said is done again.", file=sys.stderr
-        )
+        say(f"Lines of {journal} that are cut short or damaged: {count}. What they said is done again.")
 
 
 def _say_printed(batch: Batch) -> None:
     """Say where to find what agents printed."""
     files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
     if printed := [file for file in files if file.exists()]:
-        print(f"Agents printed something in {_count(len(printed))}: {printed[0]}", file=sys.stderr)
+        say(f"Agents printed something in {_count(len(printed))}: {printed[0]}")
 
 
 def _batches(asked: Namespace) -> list[Batch]:
@@ -202,12 +198,12 @@ def _count(runs: int) -> str:
 
 
 def _say_where(results: Results) -> None:
-    out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
+    where(f"Results: {results.folder}/runs.parquet")
     if results.done["agent"].n_unique() > 1:
         from analysis.figures.draw import summary  # matplotlib takes a third of a second
 
         if figure := summary(results):
-            out.print(f"Figure:  {figure}", markup=False, highlight=False, soft_wrap=True)
+            where(f"Figure:  {figure}")
 
 
 def validate(asked: Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
-from binwright.commands.console import out
+from binwright.commands.console import out, where
 from binwright.commands.given import drain, places_of
 from simcore.errors import UserError, suggest
 
@@ -33,13 +33,10 @@ def work(asked: Namespace) -> int:
     """`binwright work`."""
     from binwright.service.crew import work
 
-    def say(what: str) -> None:
-        out.print(what, highlight=False, markup=False, soft_wrap=True)
-
     if asked.token_file is None:
         remedy = "Give one that has worker behind it in the service's own token file."
         raise UserError("workers need a token", key="--token-file", remedy=remedy)
-    work(asked.server, token_in(Path(asked.token_file)), asked.workers, say)
+    work(asked.server, token_in(Path(asked.token_file)), asked.workers, where)
     return 0
 
 

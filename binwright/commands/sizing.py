@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, notes, out, say, where
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
 
@@ -38,13 +37,12 @@ def size(asked: Namespace) -> int:
         raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    console = Console(stderr=True)
     found: Sized | Sizes | Mixed
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
         task = progress.add_task("runs", total=None)
 
         def watch(row: dict[str, Any]) -> None:
-            console.print(_said(row, metrics), highlight=False, markup=False, soft_wrap=True)
+            say(_said(row, metrics))
 
         shared: dict[str, Any] = {
             "until": asked.until,
@@ -62,25 +60,26 @@ def size(asked: Namespace) -> int:
     if isinstance(found, Mixed):
         from binwright.commands.mixing import table
 
-        return _shown(table(found), found.results, "mixes.csv")
+        return _shown(table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
             out.print(_table(one))
             list_failed(one.results)
-        out.print(f"Answers: {folder}/sizes.csv", markup=False, highlight=False, soft_wrap=True)
+        where(f"Answers: {folder}/sizes.csv")
         return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
-    code = _shown(_table(found), found.results, "sizes.csv")
-    out.print(f"Figure:  {_drawn(found)}", markup=False, highlight=False, soft_wrap=True)
-    return code
+    return _shown(_table(found), found.results, "sizes.csv", "size")
 
 
-def _shown(table: rich.table.Table, results: Results, file: str) -> int:
-    """Print an answer, and where it is; returns the exit code."""
+def _shown(table: rich.table.Table, results: Results, file: str, kind: str) -> int:
+    """Print an answer and where it is, with the figure of this kind; returns the exit code."""
+    from analysis.figures.style import save
+
     out.print(table)
     list_failed(results)
-    out.print(f"Answer:  {results.folder}/{file}", markup=False, highlight=False, soft_wrap=True)
-    out.print(f"Results: {results.folder}/runs.parquet", markup=False, highlight=False, soft_wrap=True)
+    where(f"Answer:  {results.folder}/{file}")
+    where(f"Results: {results.folder}/runs.parquet")
+    where(f"Figure:  {save(results.figure(kind), results.folder / 'figures' / f'{kind}.png')}")
     return FAILED if len(results.failed) else 0
 
 
@@ -164,10 +163,3 @@ def _legend(found: Sized) -> str:
     if None in set(found.frame["size"]):
         parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
     return " ".join(parts)
-
-
-def _drawn(found: Sized) -> str:
-    """Draw the figure, and say where it is."""
-    from analysis.figures.style import save
-
-    return str(save(found.results.figure("size"), found.results.folder / "figures" / "size.png"))

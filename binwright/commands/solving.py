@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 from binwright.commands.answers import print_answer
-from binwright.commands.console import entry, many_of, out, seconds
+from binwright.commands.console import entry, many_of, out, say, seconds
 from binwright.commands.given import names_in, parameters, problem_of
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
@@ -60,7 +60,7 @@ def solve(asked: Namespace) -> int:
         else:
             _print_properties(known)
         return 0
-    quiet = asked.json or asked.csv
+    quiet = asked.json or asked.csv or asked.quiet
     with Live(console=out, transient=True, auto_refresh=False) as live:
         found = source.answer(limit, _shower(live) if out.is_terminal and not quiet else None)
     if asked.json:
@@ -73,7 +73,7 @@ def solve(asked: Namespace) -> int:
         writer.writerows((name_of[0](ball), None if place is None else name_of[1](place)) for ball, place in rows)
         if found["placed"] < found["balls"]:
             left = many_of(found["balls"] - found["placed"], "ball")
-            print(f"{left} of {found['balls']:,} not placed; without --csv you see why.", file=sys.stderr)
+            say(f"{left} of {found['balls']:,} not placed; without --csv you see why.")
     else:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration
-from binwright.commands.console import entry, out
+from binwright.commands.console import entry, out, where
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
@@ -69,17 +69,13 @@ def describe_file(asked: Namespace) -> int:
     if asked.out:
         say_written(asked.out)
     elif requests.proposal:
-        out.print(
-            f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml", markup=False
-        )
+        where(f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml")
     return 0
 
 
 def say_written(file: str) -> None:
     """Say what to do with a scenario that was written."""
-    out.print(
-        f"\nWritten: {file}. Look at it, then: binwright run {file}", markup=False, highlight=False, soft_wrap=True
-    )
+    where(f"\nWritten: {file}. Look at it, then: binwright run {file}")
 
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:

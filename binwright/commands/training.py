@@ -9,10 +9,9 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, notes, out, say, where
 from binwright.commands.progress import duration
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def train(asked: Namespace) -> int:
         TextColumn("{task.fields[said]}"),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=notes, transient=True) as progress:
         each = spec.iterations * spec.seeds if spec else 0
         total = each * prod(map(len, spec.sweep.values())) if spec else None
         settings = _settings(spec) if spec else set[str]()
@@ -59,9 +58,6 @@ def train(asked: Namespace) -> int:
                 say(_said(row))
                 if row["below_best"] > WELL_BELOW:
                     say(_fallen(row, settings))
-
-        def say(text: str) -> None:
-            progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
         log = teach(scenario, out=folder, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, watch=watch, say=say)
     if spec and spec.sweep:
@@ -175,7 +171,7 @@ def _report_sweep(folder: Path) -> None:
         steps = ", ".join(map(str, rows["step"]))
         table.add_row(*map(str, point), str(len(rows)), best, steps, f"{rows['cpu_seconds'].sum():.0f} s")
     out.print(table)
-    out.print(f"Table: {folder / TABLE}", markup=False, highlight=False, soft_wrap=True)
+    where(f"Table: {folder / TABLE}")
 
 
 def _report(log: pl.DataFrame, folder: Path) -> None:
@@ -191,4 +187,4 @@ def _report(log: pl.DataFrame, folder: Path) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    out.print(f"Log: {folder}/log.parquet", markup=False, highlight=False, soft_wrap=True)
+    where(f"Log: {folder}/log.parquet")

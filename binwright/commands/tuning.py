@@ -6,10 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 import yaml
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from binwright.commands.console import out
+from binwright.commands.console import notes, out, say, where
 from simcore.errors import UserError
 
 
@@ -21,11 +20,11 @@ def tune(asked: Namespace) -> int:
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "tuning")
     columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task("runs", total=None)
 
         def watch(row: dict[str, Any]) -> None:
-            progress.console.print(_said(row, asked.metric), highlight=False, markup=False, soft_wrap=True)
+            say(_said(row, asked.metric))
 
         found = search(
             scenario,
@@ -45,8 +44,8 @@ def tune(asked: Namespace) -> int:
         )
     out.print(found.comparison.rich(out.width))
     out.print((folder / "tuned.yaml").read_text("utf-8"), end="", markup=False, highlight=False, soft_wrap=True)
-    where = f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out"
-    out.print(where, markup=False, highlight=False, soft_wrap=True)
+    said = f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out"
+    where(said)
     return 0
 
 

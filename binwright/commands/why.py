@@ -5,9 +5,10 @@ from __future__ import annotations
 from argparse import Namespace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from analysis.measure.metric import duration
@@ -19,7 +20,7 @@ from simcore.units import say
 if TYPE_CHECKING:
     import polars as pl
 
-    from scenarios.run.why import Why
+    from scenarios.run.why import Refused, Why
 
 SHOWN = 12
 """Servers, or kinds of requests, of a table."""
@@ -41,10 +42,10 @@ def why(asked: Namespace) -> int:
         out.print(note, style="yellow", markup=False, highlight=False)
     try:
         if asked.request is None:
-            reasons, kinds = refused(run, cache_of(folder))
-            _print_refused(which, reasons, kinds)
+            counted = refused(run, cache_of(folder))
+            _print_refused(which, counted)
             if asked.out:
-                write_text(asked.out, kinds.write_csv())
+                write_text(asked.out, counted.kinds.write_csv())
             return 0
         found = look(run, asked.request, cache_of(folder))
     except RunError as error:
@@ -56,7 +57,8 @@ def why(asked: Namespace) -> int:
     return 0
 
 
-def _print_refused(which: str, reasons: pl.DataFrame, kinds: pl.DataFrame) -> None:
+def _print_refused(which: str, counted: Refused) -> None:
+    reasons, kinds = counted.reasons, counted.kinds
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     out.print(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}", markup=False, highlight=False)
@@ -77,13 +79,43 @@ def _print_refused(which: str, reasons: pl.DataFrame, kinds: pl.DataFrame) -> No
     for row in kinds.head(SHOWN).iter_rows(named=True):
         amounts = [f"{row[name]:.6g}" for name in resources]
         group = [row["group"]] if "group" in row else []
-        numbers = f"{row['offered']:,}", f"{row['refused']:,}", f"{100 * row['refused'] / row['offered']:.1f}"
-        table.add_row(*amounts, *group, *numbers)
+        table.add_row(*amounts, *group, *_share(row))
     out.print(table)
     if len(kinds) > SHOWN:
         out.print(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.", highlight=False)
+    for (label,), rows in counted.labels.group_by("label", maintain_order=True):
+        _print_label(str(label), rows)
+    _print_times(counted.times)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         out.print(f"What did every server lack? --request {example}", markup=False, highlight=False)
+
+
+def _share(row: dict[str, Any]) -> tuple[str, str, str]:
+    """Write how many were offered, how many of them refused, and the share of these."""
+    share = 100 * row["refused"] / row["offered"] if row["offered"] else 0.0
+    return f"{row['offered']:,}", f"{row['refused']:,}", f"{share:.1f}"
+
+
+def _print_label(label: str, rows: pl.DataFrame) -> None:
+    """Print who is refused more than others who ask for the same."""
+    table = Table(escape(label), box=box.SIMPLE_HEAD)
+    for heading in ("offered", "refused", "%", "all who ask for the same %"):
+        table.add_column(heading, justify="right")
+    for row in rows.head(SHOWN).iter_rows(named=True):
+        table.add_row(escape(row["value"] or "-"), *_share(row), f"{100 * row['expected'] / row['offered']:.1f}")
+    out.print(table)
+    if len(rows) > SHOWN:
+        out.print(f"{len(rows) - SHOWN:,} more of {label}.", markup=False, highlight=False)
+
+
+def _print_times(times: pl.DataFrame) -> None:
+    """Print when requests were refused."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("came from", "until", "offered", "refused", "%"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in times.iter_rows(named=True):
+        table.add_row(duration(row["begin"]), duration(row["end"]), *_share(row))
+    out.print(table)
 
 
 def _print(which: str, found: Why) -> None:

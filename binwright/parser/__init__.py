@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
@@ -29,7 +30,25 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar="COMMAND", dest="command")
     for add in COMMANDS:
         add(commands)
+    for one in (top, *(command for _, _, command in every_command(top))):
+        how = one.add_mutually_exclusive_group()
+        for letter, word, said in (
+            ("-q", "--quiet", "no progress, and no notes beside the answer"),
+            ("-v", "--verbose", "say what is done, and show where it failed"),
+        ):
+            how.add_argument(letter, word, action="store_true", default=argparse.SUPPRESS, help=said)
+    top.set_defaults(quiet=False, verbose=False)
     return top
+
+
+def every_command(above: argparse.ArgumentParser, *words: str) -> Iterator[tuple[tuple[str, ...], str, _Parser]]:
+    """Yield every command below a parser: its words, what it is for, and its own parser."""
+    for action in above._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            said = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, command in action.choices.items():
+                yield (*words, name), said.get(name, ""), command
+                yield from every_command(command, *words, name)
 
 
 def _run(commands: Commands) -> None:
@@ -296,6 +315,16 @@ def _completion(commands: Commands) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
 
 
+def _man(commands: Commands) -> None:
+    man = commands.add_parser(
+        "man",
+        help="the manual page of all commands, for man",
+        description="Print the manual page of all commands. man finds it in a folder of its own: "
+        "binwright man > ~/.local/share/man/man1/binwright.1",
+    )
+    man.set_defaults(answer="manual.man")
+
+
 COMMANDS = (
     _run,
     _watch,
@@ -322,6 +351,7 @@ COMMANDS = (
     _topology,
     _traces,
     _completion,
+    _man,
     add_init,
     add_fit,
 )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fabric.changes import log_of
-from fabric.compiled.heap import pop
+from fabric.compiled.heap import Rows, pop
 from fabric.compiled.numa_loop import (
     BROKEN,
     COUNTERS,
@@ -57,7 +57,7 @@ def settle(asked: NumaRequests, state: NumaState, until: float) -> None:
 
 
 @kernel
-def route(used: Floats, installed: Floats, demand: Ints, candidates: Ints, rows: Ints) -> Ints:
+def route(used: Floats, installed: Floats, demand: Ints, candidates: Ints, rows: Rows) -> Ints:
     """Choose the cell of each of these rows, one after another; returns them, int64 [len(rows)].
 
     `used` and `installed` float64 [cells, resources]; what is sent is added to `used`, which changes.
@@ -101,7 +101,7 @@ class _Cell:
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
             np.zeros(1),
-            np.zeros(rows, np.int64),
+            np.zeros(rows, np.int32),
             record.outcome,
             record.decided,
             record.server,
@@ -109,7 +109,7 @@ class _Cell:
             record.reason,
             log_of(after - first),
         )
-        self.rows, self.sent = np.zeros(rows, np.int64), 0
+        self.rows, self.sent = np.zeros(rows, np.int32), 0
         nothing = np.zeros((0, capacity.shape[2]), np.int64)
         self._survey = Survey(after - first, nothing, np.zeros(0, np.bool_), self.state.log)
         self.installed: Ints = capacity.sum(axis=(0, 1))
@@ -128,8 +128,8 @@ class _Cell:
         """Count what is taken, int64 [resources] quanta."""
         return self.installed - self._survey(self.state.left, self.state.capacity)[1]
 
-    def send(self, rows: Ints) -> None:
-        """Take these rows, int64 [any], to be answered."""
+    def send(self, rows: Rows) -> None:
+        """Take these rows, int32 [any], to be answered."""
         self.rows[self.sent : self.sent + len(rows)] = rows
         self.sent += len(rows)
 
@@ -210,7 +210,7 @@ class CellSimulation(Simulation):
             low, high = (low, middle) if floor(arrival[rows[middle]] / window) > number else (middle + 1, high)
         return number * window, low
 
-    def _play_window(self, time: float, rows: Ints, pool: ThreadPoolExecutor) -> None:
+    def _play_window(self, time: float, rows: Rows, pool: ThreadPoolExecutor) -> None:
         """Route the requests that arrive in a window, and let all cells answer theirs."""
         cells, asked = self.cells, self.requests
         last = float(self.workload.arrival[rows[-1]])
@@ -223,7 +223,7 @@ class CellSimulation(Simulation):
         if self._servers.log is not None:
             for cell in cells:
                 tell(self._servers.log, cell.changed())
-        self.record.sequence.frombytes(rows.astype(np.int32).tobytes())
+        self.record.sequence.frombytes(rows.tobytes())
         self.clock.run_to(last, False)
         self.view.now = last
         done = self._next + len(rows) == len(asked.rows)

@@ -43,12 +43,12 @@ ROOMLESS = 3
 class NumaRequests(NamedTuple):
     """Holds the n requests of a workload, as the loop reads them.
 
-    `rows` int64 [k], ascending, are the requests that some empty server could hold. `arrival` and `duration` are
+    `rows` int32 [k], ascending, are the requests that some empty server could hold. `arrival` and `duration` are
     float64 [n], `demand` int64 [n, resources], `spread` bool [n]. `nothing` is a demand of 0, from which `demand_of`
     makes tuples of the right length.
     """
 
-    rows: Ints
+    rows: npt.NDArray[np.int32]
     arrival: Floats
     duration: Floats
     demand: Ints
@@ -62,7 +62,7 @@ class NumaState(NamedTuple):
     `capacity` and `free` int64 [servers, nodes, resources] are what the rule sees. `left`, of the same shape, is what
     counts as free, so that a rule gains nothing by writing to `free`. `due` float64 [k] and `holder` int64 [k] are a
     heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], `now` float64 [1], and
-    `sequence` int64 [k] has the rows in the order of their answers. The others are the columns of
+    `sequence` int32 [k] has the rows in the order of their answers. The others are the columns of
     `simcore.record.Record`. `log` int64 [any] tells which servers changed, as `fabric.changes` has it.
     """
 
@@ -73,7 +73,7 @@ class NumaState(NamedTuple):
     holder: Ints
     at: Ints
     now: Floats
-    sequence: Ints
+    sequence: npt.NDArray[np.int32]
     outcome: npt.NDArray[np.int8]
     decided: Floats
     server: npt.NDArray[np.int32]

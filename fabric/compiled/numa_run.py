@@ -68,7 +68,7 @@ class CompiledSimulation(Simulation):
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
             np.zeros(1),
-            np.zeros(rows, np.int64),
+            np.zeros(rows, np.int32),
             record.outcome,
             record.decided,
             record.server,
@@ -171,13 +171,13 @@ class CompiledSimulation(Simulation):
             self.offered = int(self.requests.rows[at[TAIL] - 1]) + 1
         self.stopped = bool(at[STOPPED])
         told = self.record.sequence
-        told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].astype(np.int32).tobytes())
+        told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].tobytes())
 
     def let_go(self) -> None:
-        """Give back the memory that only a run which goes on needs: 32 bytes a request."""
-        none = np.zeros(0, np.int64)
+        """Give back the memory that only a run which goes on needs."""
+        none = np.zeros(0, np.int32)
         self.state.at[ENDS] = 0
-        self.state = self.state._replace(due=np.zeros(0), holder=none, sequence=none)
+        self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64), sequence=none)
         self.requests = self.requests._replace(rows=none)
 
     def _complain(self, code: int) -> None:
@@ -196,7 +196,7 @@ class CompiledSimulation(Simulation):
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
     """Turn a workload into what the loop reads; `spread` and `possible` are bool [n]."""
     return NumaRequests(
-        np.flatnonzero(possible),
+        np.flatnonzero(possible).astype(np.int32),
         np.require(workload.arrival, np.float64, ["C", "W"]),
         np.require(workload.duration, np.float64, ["C", "W"]),
         np.require(workload.demand, np.int64, ["C", "W"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -39,6 +40,7 @@ from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
 from simcore.opened import digest_of, unchanged
 
+LOG = logging.getLogger("binwright")
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
 SYNCED = 1.0
@@ -271,6 +273,14 @@ def run_batches(
         for run in batch.runs
         if run.name not in done[number]
     ]
+    for batch, rows in zip(batches, done, strict=True):
+        LOG.info(
+            "%s: %d runs, %d of them done already, into %s",
+            batch.scenario.name,
+            len(batch.runs),
+            len(rows),
+            batch.folder,
+        )
     forget()
     record: list[Callable[[Row], None]] = []
 
@@ -294,5 +304,7 @@ def run_batches(
             checkpoint.forget(task.folder, task.run.name)
         for task, row in stack.enter_context(closing(backend(tasks))):
             record[task.batch](row)
+            point = "".join(f", {key} {value}" for key, value in shown(task.run).items())
+            LOG.info("%s, seed %d%s: %s after %.3g s", row["agent"], row["seed"], point, row["status"], row["seconds"])
             finished(row)
     return [Results(batch.folder) for batch in batches]

@@ -88,7 +88,7 @@ def forget_predictors() -> None:
 
 
 def _hidden(workload: Workload, seed: int) -> Foresight:
-    return Foresight(np.full(len(workload), np.nan))
+    return Foresight(np.broadcast_to(np.nan, len(workload)))
 
 
 def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predictor:

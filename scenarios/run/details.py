@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,6 +16,7 @@ from simcore.engine import Simulation
 from simcore.files import write_table
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from simcore.units import measure_of
 from simcore.vocabulary import QUANTUM
 from workloads.traces.check import LABELS
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from analysis.measure.devices import DeviceHistory
     from analysis.measure.states import StateSampler
 
+TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
+AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_")
+"""Columns of seconds, and how columns of amounts begin."""
 LASTING = False
 """Whether details are on disk before their run is in the journal.
 
@@ -61,7 +67,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "warm": np.arange(record.rows) < first,
         }
     )
-    write_table(path, frame.filter(pl.col("outcome") != "pending"), lasting=LASTING)
+    _write(path, frame.filter(pl.col("outcome") != "pending"), asked.resources)
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
@@ -83,12 +89,12 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
                 f"used_{name}": used[:, number] / QUANTUM,
                 f"capacity_{name}": np.full(len(used), total / QUANTUM),
             }
-    write_table(path, pl.DataFrame(columns), lasting=LASTING)
+    _write(path, pl.DataFrame(columns), simulation.view.resources)
 
 
 def write_states(path: Path, states: StateSampler) -> None:
     """Write a row per look at the cluster: requests so far, and the use of every server and link."""
-    write_table(path, states.frame(), lasting=LASTING)
+    _write(path, states.frame())
 
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
@@ -98,7 +104,7 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
-    write_table(path, frame.filter(pl.col("row") >= first), lasting=LASTING)
+    _write(path, frame.filter(pl.col("row") >= first))
 
 
 def write_moves(path: Path, simulation: Simulation) -> None:
@@ -127,7 +133,7 @@ def write_moves(path: Path, simulation: Simulation) -> None:
         "downtime": column(pl.Float64, lambda moved: rules.downtime if moved.outcome == "done" else 0.0),
         "outcome": column(pl.Enum(get_args(Outcome)), lambda moved: moved.outcome),
     }
-    write_table(path, pl.DataFrame(columns), lasting=LASTING)
+    _write(path, pl.DataFrame(columns), asked.resources)
 
 
 def write_devices(path: Path, found: DeviceHistory) -> None:
@@ -136,7 +142,15 @@ def write_devices(path: Path, found: DeviceHistory) -> None:
 
     causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
     columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}
-    write_table(path, pl.DataFrame({**columns, **causes}), lasting=LASTING)
+    _write(path, pl.DataFrame({**columns, **causes}))
+
+
+def _write(path: Path, frame: pl.DataFrame, resources: tuple[str, ...] = ()) -> None:
+    """Write details, whose metadata say Binwright's version, and the units of times and of amounts of resources."""
+    amounts = {f"{kind}{name}": measure_of(name).base for name in resources for kind in AMOUNTS}
+    units = {name: unit for name in frame.columns if (unit := "s" if name in TIMES else amounts.get(name))}
+    said = {"version": version("binwright"), "units": units}
+    write_table(path, frame, lasting=LASTING, metadata={"binwright": json.dumps(said)})
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

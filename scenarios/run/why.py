@@ -22,10 +22,13 @@ from simcore.errors import UserError
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
 from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Agent, Ints, Request, View, Workload, part
+from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
     import polars as pl
 
+SPANS = 10
+"""Parts of the time by which refusals are counted."""
 ROOM = "room"
 """What is said of a server where nothing stood in the way."""
 
@@ -80,10 +83,17 @@ class Refused(NamedTuple):
     of some, but not of those that a failure had sent back: they have the ids of requests that were placed. `kinds` has
     a row per kind of request: the demand in units, a column per resource, the `group` where there are groups, how many
     were `offered`, and how many `refused`.
+
+    `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
+    and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
+    than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
+    `end` in seconds, and how many that came then were `offered` and `refused`.
     """
 
     reasons: pl.DataFrame
     kinds: pl.DataFrame
+    labels: pl.DataFrame
+    times: pl.DataFrame
 
 
 def refused(run: Run, cache: Path | None = None) -> Refused:
@@ -106,6 +116,7 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
                 if asked.roles is not None
                 else {}
             ),
+            **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
             "id": [str(name) for name in asked.id[rows].tolist()],
             "arrival": asked.arrival[rows],
             "no": no,
@@ -126,7 +137,40 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
         )
     )
     largest_first: Any = {"descending": True, "maintain_order": True}
-    return Refused(found.sort("requests", **largest_first), kinds.sort("refused", **largest_first))
+    return Refused(
+        found.sort("requests", **largest_first),
+        kinds.sort("refused", **largest_first),
+        _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
+        _over_time(frame),
+    )
+
+
+def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
+    """Count what was offered and refused by the values of each label, those first that are refused more than others."""
+    import polars as pl
+
+    words = dict.fromkeys(("label", "value"), pl.String())
+    schema = pl.Schema({**words, "offered": pl.UInt32(), "refused": pl.UInt32(), "expected": pl.Float64()})
+    found = [pl.DataFrame(schema=schema)]
+    for name in (each for each in frame.columns if each.startswith(LABELS)):
+        counted = frame.group_by(pl.col(name).alias("value"), maintain_order=True).agg(
+            pl.len().alias("offered"), pl.col("no").sum().alias("refused"), pl.col("expected").sum()
+        )
+        more = (pl.col("refused") - pl.col("expected")).round(6)
+        counted = counted.sort(more, "offered", descending=True, maintain_order=True)
+        found.append(counted.select(pl.lit(name.removeprefix(LABELS)).alias("label"), *list(schema)[1:]).cast(schema))
+    return pl.concat(found)
+
+
+def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
+    """Count what was offered and refused in equal spans, from the first request to the last."""
+    import polars as pl
+
+    first, last = (float(one or 0) for one in (frame["arrival"].min(), frame["arrival"].max()))  # type: ignore[arg-type]
+    ends = np.linspace(first, last, SPANS + 1)
+    span = np.clip(np.searchsorted(ends, frame["arrival"], side="right") - 1, 0, SPANS - 1)
+    offered, refused = np.bincount(span, minlength=SPANS), np.bincount(span[frame["no"].to_numpy()], minlength=SPANS)
+    return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": offered, "refused": refused})
 
 
 def _played(run: Run, world: World) -> tuple[int, Simulation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import yaml
 
 from simcore.errors import ScenarioError, short
+
+LOG = logging.getLogger("binwright")
 
 Keys: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and indices of lists."""
@@ -141,6 +144,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
         if len(content) > LONGEST:
             remedy = "Put long tables into CSV files."
             raise ScenarioError(f"is longer than {LONGEST // 10**6} MB", file=file, remedy=remedy)
+        LOG.info("read %s", file)
         text = content.decode("utf-8-sig")
     except OSError as error:
         remedy = "A scenario is a YAML file in UTF-8."

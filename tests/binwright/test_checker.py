@@ -23,6 +23,7 @@ from tests.support.properties import first
 SLOW = ["solver"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", first(6, sorted(AGENTS, key=lambda name: name in SLOW)))
 def test_every_agent_that_is_shipped_keeps_the_contract(name: str) -> None:
     check = check_agent(name)

@@ -46,6 +46,25 @@ def test_the_table_itself_says_what_its_columns_are(results: Any) -> None:
     assert said["swept"] == ["workload.requests"]
 
 
+def test_details_say_their_units(tmp_path: Path) -> None:
+    few = ("workload.requests=30", "replications=1", "agents=[first-fit]", "record=[requests, samples, states, times]")
+    results = bw.run("quickstart", *few, out=tmp_path, jobs=1)
+    found = {}
+    for file in (tmp_path / "details").glob("*.parquet"):
+        said = json.loads(pl.read_parquet_metadata(file)["binwright"])
+        assert said["version"] == bw.__version__
+        found[file.name.split(".")[1]] = said["units"]
+    assert results.requests(results.runs["run"][0]).columns[:6] == ["row", "id", "arrival", "duration", "cpu", "mem"]
+    times = dict.fromkeys(("arrival", "duration", "decided", "wait", "end"), "s")
+    kinds = ("used", "free", "stranded", "capacity")
+    assert found == {
+        "requests": {**times, "cpu": "cores", "mem": "GB"},
+        "samples": {"time": "s", **{f"{kind}_{n}": u for kind in kinds for n, u in (("cpu", "cores"), ("mem", "GB"))}},
+        "states": {"time": "s"},
+        "times": {"seconds": "s"},
+    }
+
+
 def test_without_mlflow_the_message_says_what_to_install(
     results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -436,6 +436,7 @@ def test_the_reason_names_the_tier() -> None:
     assert answer.reason == "no path: server-rack"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("nodes", "mode"),
     first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")]),

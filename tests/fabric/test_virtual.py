@@ -33,6 +33,8 @@ from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show
 from tests.support.properties import scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 NAMES = sorted(EMBEDDING - ANYWHERE)
 ONE_SLOT = np.array([1, 0])
 TREES: dict[str, list[int]] = {"flat": [3], "two": [2, 3], "three": [2, 2, 2], "odd": [3, 1, 2]}

@@ -28,6 +28,7 @@ def small(**changed: Any) -> dict[str, Any]:
     return scenario | {"train": scenario["train"] | {"seeds": 2} | changed}
 
 
+@pytest.mark.long
 def test_what_is_left_costs_as_much_as_what_was_done(tmp_path: Path) -> None:
     before = cost(scenario_from(small()), tmp_path)
     assert not list(tmp_path.iterdir())

@@ -86,6 +86,7 @@ UNITS: list[tuple[dict[str, list[Any]], dict[str, str]]] = [
     ({"start": [0, 60], "memory": [2000, 4000]}, {"mem": "MB"}),
     ({"start": [0, 60], "memory": [8, 16]}, {"mem": "GiB"}),
     ({"start": [0, 60], "cpuMilli": [50, 60], "gpus": [1, None]}, {"cpu": "millicores"}),
+    ({"start": [0, 60], "millicores": [50, 60], "ssd_gb": [20, 40]}, {"cpu": "millicores", "disk": "GB"}),
 ]
 
 

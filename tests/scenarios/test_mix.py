@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.cli import MISTAKE, main
 from scenarios.size.mixes import FoundMix, Market, Mix, next_mix
-from simcore.errors import UserError
+from simcore.errors import ResultsError, UserError
 from tests.reference.mixes import cheapest
 
 PRICES = {"small": 0.3, "large": 1.0}
@@ -134,10 +135,41 @@ def test_the_command_shows_the_mix_and_goes_on_from_its_folder(two: Path, capsys
     assert "first-fit, 1 large, 2 small: accepted % " in first.err
     assert "the cost of that kind alone" in " ".join(first.out.split())
     assert "mixes.csv" in first.out
+    assert f"Figure:  {two.parent}/size/figures/mix.png\n" in first.out
     journal = (two.parent / "size" / "journal.jsonl").read_text()
     assert main(asked) == 0
     assert capsys.readouterr().out == first.out
     assert (two.parent / "size" / "journal.jsonl").read_text() == journal
+
+
+COSTS = ("cost", "cost_low", "cost_high", "cost_only_small", "cost_only_large")
+MIXES = [  # agent, small, large, then COSTS
+    ("first-fit", 3, 2, 2.9, 2.6, 3.3, None, 4.0),
+    ("worst-fit", 0, 5, 5.0, 4.3, None, None, 5.0),
+    ("random", None, None, None, None, None, None, None),
+]
+
+
+def test_the_figure_has_every_cost_with_its_interval_and_not_zero(two: Path, tmp_path: Path) -> None:
+    data = {**TWO, "agents": [row[0] for row in MIXES], "replications": 2}
+    results = bw.run(bw.scenario({**data, "size": None}), out=tmp_path, jobs=1)
+    with pytest.raises(ResultsError, match=r"mixes\.csv: there is no answer of binwright size here"):
+        results.figure("mix")
+    frame = pl.DataFrame(MIXES, schema=["agent", "small", "large", *COSTS], orient="row")
+    said = {"until": "acceptance >= 97 %", "prices": "small 0.3, large 1"}
+    frame.with_columns(**{name: pl.lit(text) for name, text in said.items()}).write_csv(tmp_path / "mixes.csv")
+    (ax,) = (figure := results.figure("mix")).axes
+    drawn = [np.asarray(line.get_data(), np.float64).T.tolist() for line in ax.lines]
+    assert sorted(ends[0] for ends in drawn if len(ends) == 1) == [[2.9, 0], [4, 0], [5, 1], [5, 1]]
+    spans = [(ends[0][0], ends[1][0]) for ends in drawn if len(ends) == 2]
+    low, far = ax.get_xlim()
+    assert 0 < low < 2.6
+    assert far > 5
+    assert spans == [(2.6, 3.3), (4.3, far)]
+    assert [text.get_text() for text in ax.texts] == ["3 small + 2 large", "5 large", "none is enough"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["large alone"]
+    with pytest.raises(ResultsError, match="no mix is enough for any of these agents"):
+        results.figure("mix", agents=["random"])
 
 
 def test_prices_may_be_those_of_the_costs(two: Path) -> None:

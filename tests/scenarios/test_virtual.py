@@ -248,6 +248,7 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
     assert "vm-first-fit" in page
 
 
+@pytest.mark.long
 def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
     """Before anything is written: with a template of one's own, and a fallback that places the other form."""
     template = tmp_path / "mine.alloc"
@@ -261,6 +262,7 @@ def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) ->
     assert not (tmp_path / "wrong").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("data", "better"), [(HOSE, "oktopus"), (PAIRS, "secondnet")])
 def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: Path) -> None:
     results = bw.run(bw.scenario(data | {"replications": 3}), out=tmp_path / "out")

@@ -101,7 +101,8 @@ def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
     run = run_of()
     rows = requests_of(run, tmp_path)
-    reasons, kinds = refused(run)
+    reasons, kinds, labels, spans = refused(run)
+    assert labels.is_empty()
     rejected = [row for row in rows if row["outcome"] == "rejected"]
     assert rejected
     assert {row["reason"]: row["requests"] for row in reasons.to_dicts()} == {
@@ -115,6 +116,44 @@ def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
     for kind in kinds.to_dicts():
         mine = [row for row in rows if (row["cpu"], row["mem"]) == (kind["cpu"], kind["mem"])]
         assert (kind["offered"], kind["refused"]) == (len(mine), sum(row["outcome"] == "rejected" for row in mine))
+    first, last = rows[0]["arrival"], rows[-1]["arrival"]
+    for number, span in enumerate(spans.to_dicts()):
+        assert span["begin"] == pytest.approx(first + (last - first) * number / 10)
+        came = [
+            row for row in rows if span["begin"] <= row["arrival"] < span["end"] or (number == 9 and row is rows[-1])
+        ]
+        assert (span["offered"], span["refused"]) == (len(came), sum(row["outcome"] == "rejected" for row in came))
+    assert spans["offered"].sum() == len(rows)
+
+
+def test_who_is_refused_more_than_others_who_ask_for_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One server: a large request always finds it taken, whoever asks; of the small ones one tenant's come late."""
+    asks = [("ann", 0, 4), ("ann", 1, 4), ("bob", 2, 4), ("bob", 3, 8), ("ann", 4, 8), ("cid", 20, 4)]
+    csv = "id,arrival,end,cpu,team\n" + "".join(f"{at},{at},{at + 10},{cpu},{who}\n" for who, at, cpu in asks)
+    (tmp_path / "vms.csv").write_text(csv)
+    data = {
+        "name": "teams",
+        "cluster": {"servers": 1, "node": {"cpu": 8}},
+        "workload": {"trace": "table", "path": str(tmp_path / "vms.csv"), "labels": {"team": "team"}},
+        "agents": ["first-fit"],
+    }
+    bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
+    found = bw.why(tmp_path / "results")
+    assert isinstance(found, Refused)
+    assert found.labels.rows() == [
+        ("team", "bob", 2, 2, 1.25),
+        ("team", "cid", 1, 0, 0.25),
+        ("team", "ann", 3, 1, 1.5),
+    ]
+    [counted] = bw.load(tmp_path / "results").runs["refused_by"]
+    assert json.loads(counted) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
+    assert found.times["refused"].to_list() == [0, 2, 1, 0, 0, 0, 0, 0, 0, 0]
+    assert main(["why", str(tmp_path / "results")]) == 0
+    words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "bob 2 2 100.0 62.5" in words
+    assert "2 s 4 s 2 2 100.0" in words
 
 
 def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
@@ -126,7 +165,7 @@ def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
         workload={**SMALL["workload"], "flavours": flavours},
     )
     ran = execute(run, tmp_path)
-    _, kinds = refused(run)
+    kinds = refused(run).kinds
     assert kinds["offered"].sum() == ran["offered"] < 60
     assert kinds["refused"].sum() == ran["offered"] - ran["scheduled"] == ran["rejected"] + ran["impossible"]
 
@@ -135,7 +174,7 @@ def test_what_a_failure_sent_back_is_no_example() -> None:
     """It has the id of the request that was placed at first, which `--request` would show."""
     failing = {"mtbf": "3 min", "mttr": "3 min", "on_failure": "requeue"}
     run = run_of(cluster={**SMALL["cluster"], "failures": failing})
-    reasons, _ = refused(run)
+    reasons = refused(run).reasons
     examples = [name for row in reasons.to_dicts() for name in row["ids"]]
     assert "11" not in examples  # which was placed, sent back, and then refused
     assert why(run, "11").answer.startswith("placed")
@@ -164,7 +203,7 @@ def test_rules_devices_and_what_is_impossible() -> None:
     assert found.largest == {"cpu": None, "mem": None}
 
     large = run_of(workload={**SMALL["workload"], "flavours": [{"cpu": 12, "mem": "1 GB"}, {"cpu": 1, "mem": "1 GB"}]})
-    reasons, _ = refused(large)
+    reasons = refused(large).reasons
     ids = {row["reason"]: row["ids"][0] for row in reasons.to_dicts()}
     found = why(large, ids["no server could hold it, even empty"])
     assert found.answer.startswith("impossible")

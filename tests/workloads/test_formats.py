@@ -282,6 +282,15 @@ def test_google_2019(tmp_path: Path) -> None:
         ("2-0-0", 660, INF, 0.1, 0.02, "2", "103"),
         ("1-0-1", 710, 90, 0.2, 0.02, "1", "103"),
     ]
+    about = {"collection_type": 0, "collection_name": "x", "scheduling_class": 2}
+    collections = [
+        json.dumps({"time": "0", "type": kind, "collection_id": str(number), "priority": "103", "user": user, **about})
+        for number, kind, user in ((1, 0, "ann"), (1, 3, "ann"), (2, "SUBMIT", "bob"), (7, 0, "cid"))
+    ]
+    path.write_text("\n".join([*GOOGLE, *collections]))
+    with_owners = read("google-2019", path)
+    assert with_owners.drop("labels.tenant").equals(frame)
+    assert with_owners["labels.tenant"].to_list() == ["ann", "", "bob", "bob", "ann"]
     path.write_text("\n".join([*GOOGLE, event(9, "STARTED", 1)]))
     assert refused("google-2019", path) == f":{len(GOOGLE) + 1}: type: not a whole number"
     path.write_text(event(9, "SCHEDULE", 1).replace("0.02", '"some"'))

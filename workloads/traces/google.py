@@ -31,7 +31,8 @@ class Google(Trace):
     """Reads placements: each time that an instance was scheduled is a request, until it is evicted, fails or ends.
 
     Instances that ran before the trace begin at 0; those of which no end is there keep running. Tasks inside of an
-    alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections.
+    alloc set are left out, since the set has asked for their room; so are requests for nothing. Groups are collections;
+    where events of collections are in the file, too, their users are labels.
     """
 
     summary: ClassVar[str] = "a month of a Borg cell: every placement of an instance, in parts of the largest machine."
@@ -40,6 +41,7 @@ class Google(Trace):
     licence: ClassVar[str] = "CC BY 4.0"
     files: ClassVar[tuple[str, ...]] = ("instance_events.json.gz", "instance_events.json")
     units: ClassVar[dict[str, str]] = {"cpu": "machines", "mem": "machines"}
+    version: ClassVar[int] = 2
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
@@ -52,7 +54,7 @@ class Google(Trace):
         events = _events(path)
         size = pl.col("resource_request").struct
         events = events.select(
-            "line", "time", "type", "collection_id", "instance_index", "priority", "alloc_collection_id",
+            "line", "time", "type", "collection_id", "instance_index", "priority", "alloc_collection_id", "user",
             cpu=size.field("cpus").cast(pl.Float64).fill_null(0.0),
             mem=size.field("memory").cast(pl.Float64).fill_null(0.0),
         )  # fmt: skip
@@ -78,6 +80,13 @@ class Google(Trace):
             group=pl.col("collection_id").cast(pl.String),
             **{f"{LABELS}priority": pl.col("priority").cast(pl.String).fill_null("")},
         )
+        owners = events.filter(pl.col("instance_index").is_null() & pl.col("user").is_not_null())
+        if len(owners):
+            named = owners.unique("collection_id", keep="first", maintain_order=True)
+            named = named.select(
+                pl.col("collection_id").cast(pl.String).alias("group"), pl.col("user").alias(f"{LABELS}tenant")
+            )
+            frame = frame.join(named, "group", "left", maintain_order="left").fill_null("")
         return check(frame, path, {"arrival": "time", "lifetime": "time", "cpu": "resource_request.cpus"})
 
 
@@ -99,9 +108,15 @@ def _events(path: Path) -> pl.DataFrame:
         raise WorkloadError("no event asks for cpus and memory", file=path, remedy="Give instance_events.")
     frame = frame.with_row_index("line", offset=1)
     frame = frame.with_columns(pl.lit(None, pl.Int64).alias(name) for name in NUMBERS if name not in frame.columns)
+    if "user" not in frame.columns:
+        frame = frame.with_columns(user=pl.lit(None, pl.String))
     words = {word: number for number, word in enumerate(TYPES)}
     kind = pl.col("type").cast(pl.String).replace(words).cast(pl.Int64, strict=False)
-    frame = frame.with_columns(*(pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS), kind.alias("type"))
+    frame = frame.with_columns(
+        *(pl.col(name).cast(pl.Int64, strict=False) for name in NUMBERS),
+        kind.alias("type"),
+        pl.col("user").cast(pl.String),
+    )
     for name in ("cpus", "memory"):
         asked = frame["resource_request"].struct.field(name)
         wrong = asked.is_not_null() & asked.cast(pl.Float64, strict=False).is_null()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import logging
 import os
 import zlib
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ from workloads.traces.text import GZIP, header
 if TYPE_CHECKING:
     import polars as pl
 
+LOG = logging.getLogger("binwright")
 FOLDER = "BINWRIGHT_TRACES"
 SQLITE = b"SQLite format 3\0"
 
@@ -147,6 +149,7 @@ def read(
     """
     file = find(name, path)
     trace = _build(name, options or {}, resources)
+    LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
         return _only(Table(), resources).read(file)
     return trace.read(file)

@@ -30,6 +30,8 @@ FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""
 LARGE = 20_000
 """Balls from which on first fit comes before any search: a search may not get through them in time."""
+SETTLED = 0.9
+"""The share of balls that are somewhere now from which on the search is through them at once."""
 RESERVE = 0.5
 """Seconds, or a quarter of the time if that is less, for an answer in plain Python if compiling takes too long."""
 NODE, NODE_AND_BALL, BALL = 8e-6, 1e-9, 8e-6
@@ -146,9 +148,10 @@ class _Search:
         if not self.searches.compile(self.end - self.reserve):
             raise _Over
         upward = self.searches.ours and self.searches.dense and self.problem.searched
-        if upward and (self.problem.now != NULL).any():
+        if upward and staying:
             self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
-        if upward or (self.problem.balls > LARGE and self.end < inf):
+        settled = (self.problem.now != NULL).sum() >= SETTLED * self.problem.balls
+        if upward or (self.problem.balls > LARGE and self.end < inf and not settled):
             self.first_fit(self.end)
             if upward and self.fallback is not None and self.fallback.left == 0:
                 self.known = min(self.known or self.most, self.fallback.problem.bins)

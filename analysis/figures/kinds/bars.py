@@ -94,7 +94,15 @@ def _room_for_text(ax: Axes, ends: Sequence[tuple[float, float]], alike: bool) -
     if alike:
         room = high - low
         ax.set_xlim(low - 0.08 * room, high + 0.8 * room)
+        few = (_round(bins, low, high) for bins in range(3, 9))
+        ticks = next(found for found in few if len(found) > 1)
+        ax.set_xticks(ticks[::2] if len(ticks) > 2 else ticks)  # their labels have many digits
     else:
         low = min(0.0, low)
         ax.set_xlim(1.1 * low, 1.6 * max(high, 1e-9))
-    ax.set_xticks([tick for tick in MaxNLocator(3).tick_values(low, high) if low <= tick <= 1.05 * high])
+        ax.set_xticks(_round(3, low, 1.05 * high))
+
+
+def _round(bins: int, low: float, high: float) -> list[float]:
+    """Find round numbers between two ends, some as many as asked for."""
+    return [float(tick) for tick in MaxNLocator(bins).tick_values(low, high) if low <= tick <= high]

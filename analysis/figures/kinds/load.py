@@ -27,6 +27,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         loads,
         _what_loads(chosen),
         f"load: {resource} asked for, % of what is installed",
+        ticks=".3g",
     )
 
 

@@ -13,6 +13,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
+from analysis.figures.sized import answer
 from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -57,18 +58,10 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 def _sizes(chosen: Chosen) -> pl.DataFrame:
     """Read the answer beside the runs."""
-    file = chosen.results.folder / SIZES
-    remedy = "Run `binwright size`, and name the folder that it writes, alone."
-    if not file.is_file():
-        raise ResultsError("there is no answer of binwright size here", file=file, remedy=remedy)
-    try:
-        sizes = pl.read_csv(file)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise ResultsError(f"cannot be read: {error}", file=file, remedy=remedy) from None
-    if missing := [name for name in COLUMNS if name not in sizes.columns]:
-        raise ResultsError(f"has no column {', '.join(missing)}", file=file, remedy=remedy)
+    sizes = answer(chosen.results.folder, SIZES, COLUMNS)
     if not len(sizes) or sizes["key"][0] not in chosen.runs.columns:
-        raise ResultsError("is of other runs than those beside it", file=file, remedy=remedy)
+        remedy = "Run `binwright size` again, and name the folder that it writes, alone."
+        raise ResultsError("is of other runs than those beside it", file=chosen.results.folder / SIZES, remedy=remedy)
     return sizes
 
 

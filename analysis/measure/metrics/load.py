@@ -21,6 +21,8 @@ def load(run: FinishedRun) -> list[float]:
     """Average over the measured time what would be held; what the warm start skipped does not count."""
     rows = np.arange(run.simulation.offered)
     rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
-    arrival, there = run.arrival[rows], run.installed_seconds
-    wanted = np.clip(np.minimum(arrival + run.duration[rows], run.finish) - np.maximum(arrival, run.begin), 0, None)
+    wanted, there = run.arrival[rows] + run.duration[rows], run.installed_seconds
+    np.minimum(wanted, run.finish, out=wanted)
+    wanted -= np.maximum(run.arrival[rows], run.begin)
+    np.clip(wanted, 0, None, out=wanted)
     return [ratio(float(wanted @ run.demand[rows, r]), float(there[r])) for r in range(len(run.resources))]

@@ -16,25 +16,24 @@ def columns(run: FinishedRun, *, links: bool) -> range:
 def over_time(run: FinishedRun, *, links: bool) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
     twice, there = run.held_twice(run.finish), run.installed_seconds
-    return [
-        ratio(float(run.seconds @ run.amounts[:, r] + twice[r]), float(there[r])) for r in columns(run, links=links)
-    ]
+    return [ratio(float(run.seconds @ run.amount(r) + twice[r]), float(there[r])) for r in columns(run, links=links)]
 
 
 def over_decisions(run: FinishedRun, *, links: bool) -> list[float]:
     """Average the shares right after every decision."""
-    return [float(run.shares[:, r].mean()) for r in columns(run, links=links)]
+    return [run.shares[0][r] for r in columns(run, links=links)]
 
 
 def at_the_end(run: FinishedRun, *, links: bool) -> list[float]:
     """Return the shares right after the last decision."""
-    return [float(run.shares[-1, r]) for r in columns(run, links=links)]
+    return [run.shares[1][r] for r in columns(run, links=links)]
 
 
 def over_makespan(run: FinishedRun, *, links: bool) -> list[float] | None:
     """Average the shares over the time until the last holding period ends, where all of them do."""
     if run.last == np.inf:
         return None
-    seconds, there = np.clip(run.end - np.maximum(run.start, run.begin), 0, None), run.installed(run.last)
+    seconds, there = run.end - np.maximum(run.start, run.begin), run.installed(run.last)
+    np.clip(seconds, 0, None, out=seconds)
     twice = run.held_twice(run.last)
-    return [ratio(float(seconds @ run.amounts[:, r] + twice[r]), float(there[r])) for r in columns(run, links=links)]
+    return [ratio(float(seconds @ run.amount(r) + twice[r]), float(there[r])) for r in columns(run, links=links)]

@@ -27,6 +27,8 @@ from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_o
 from tests.support.properties import scaled
 from tests.support.views import view_of
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 Case = tuple[DeviceLedger, list[Server]]
 FEW = ("first-fit", "internal")
 OTHERS = ("best-fit", "worst-fit", "balance-fit", "dot-product", "random", "random-top")
@@ -94,7 +96,6 @@ def as_asks(futures: Ints) -> reference.Futures:
     return [[Ask(one[0], one[1], one[2], models[one[5]]) for one in future] for future in futures.tolist()]
 
 
-@pytest.mark.long
 @given(case=clusters(), kinds=usual_kinds, some=st.lists(asks(), min_size=1, max_size=6), kept=st.sampled_from([1, 3]))
 @scaled(1)
 def test_lookahead_agrees_with_its_reference(

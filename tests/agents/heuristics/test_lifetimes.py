@@ -27,6 +27,8 @@ from tests.support import simulations
 from tests.support.properties import scaled
 from tests.support.simulations import cases, simulate, workload_of
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 STEPS, CLASSES = [1.0, 2.0, 4.0], [1.5, 4.0]
 
 

@@ -24,6 +24,8 @@ from tests.support.networks import homes, lone
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import first, scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 NETWORKS = [
     pods(4, 5, 2, 2, 1, (1, 2, 2)),  # blocks and racks overlap
     pods(6, 16, 2, 2, 1, (1, 4, 4)),
@@ -101,7 +103,6 @@ def test_a_search_finds_what_a_look_at_all_servers_finds(
     ledger.check()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("most", [[4], [4, 3], [64, 512, 8], [7, 11, 13, 17]])
 def test_no_sum_on_a_block_is_above_its_peak(most: list[int]) -> None:
     """The bound is one for all weights, and that of a block of equal servers is their score."""

@@ -17,6 +17,8 @@ from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
 from simcore.errors import WorkloadError
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 pytest.importorskip("safetensors")
 
 NUMA = ("value-es-", "hindsight-", "cvd-rl-", "padrl-", "sched-rl-")

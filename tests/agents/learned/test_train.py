@@ -61,6 +61,7 @@ def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
     assert len(results.done) == 1
 
 
+@pytest.mark.long
 def test_it_is_judged_elsewhere_too_and_keeps_what_was_judged(tmp_path: Path) -> None:
     also = {"longer": {"changes": {"workload.requests": 20}, "episodes": 2}}
     log = bw.train(tiny(validation={"every": 2, "episodes": 3, "keep": True, "also": also}), out=tmp_path)

@@ -32,6 +32,8 @@ from tests.support.compiled import Case, agent_of, assert_same, busy, cases, pla
 from tests.support.costs import bounded, choosy, dear, picky
 from tests.support.properties import first, scaled
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 DEMANDS = [(1, 1), (2, 3), (3, 0), (5, 5)]
 
 
@@ -88,7 +90,6 @@ def test_what_changed_is_enough(rule: Any, nodes: int, kept: int, seed: int) -> 
     follow(Compiled(rule), nodes, kept, seed, DEMANDS)
 
 
-@pytest.mark.long
 @given(st.integers(1, 5), st.integers(0, 2**32))
 @scaled(1)
 def test_what_changed_is_enough_for_a_learned_rule(kept: int, seed: int) -> None:
@@ -103,7 +104,6 @@ def test_any_number_of_demands_may_come_by(seed: int) -> None:
     follow(Compiled(bounded), 2, 4, seed, demands, 200)
 
 
-@pytest.mark.long
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
 @scaled(1)
 def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:

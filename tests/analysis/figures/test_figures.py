@@ -108,7 +108,7 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning", "size"} == set(FIGURES)  # tests/scenarios/test_size.py draws the last
+    assert {*DRAWN_FROM, "learning", "size", "mix"} == set(FIGURES)  # the last two: tests/scenarios
 
 
 AVERAGES = {

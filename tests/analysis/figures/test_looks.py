@@ -241,6 +241,35 @@ def test_bars_that_would_hide_what_differs_are_dots_on_a_scale_of_their_own(resu
     assert ax.get_xlim()[0] == 0
 
 
+def test_ticks_beside_one_another_can_be_read_and_say_no_more_than_there_is(tmp_path: Path) -> None:
+    near = [(0.9935, 1.0, 0.998), (0.9999, 1.0, 0.9996), (0.95, 1.0, 0.97), (0.9991, 0.9996, 0.9992)]
+    for number, values in enumerate(near):
+        folder = tmp_path / str(number)
+        rows = [
+            row(agent, seed, acceptance=value) for agent, value in zip(AGENTS, values, strict=True) for seed in (0, 1)
+        ]
+        write_results(folder, rows)
+        figure = draw(Results(folder), "bars", metrics=["acceptance", "allocation_cpu"], width="column")
+        figure.draw_without_rendering()
+        labels = [label for label in figure.axes[0].get_xticklabels() if label.get_text()]
+        boxes = [label.get_window_extent() for label in labels]
+        assert len(boxes) >= 2
+        assert all(right.x0 - left.x1 > 2 for left, right in pairwise(boxes)), [label.get_text() for label in labels]
+        assert max(figure.axes[0].get_xticks()) <= 100 * max(values) + 1e-9
+
+
+def test_loads_are_round_on_their_axis(tmp_path: Path) -> None:
+    rows = [
+        row("a", seed, point={"cluster.servers": 30 - count}) | {"run": f"{seed}{count}", "load_cpu": count / 29.7}
+        for count in (10, 20)
+        for seed in (0, 1)
+    ]
+    write_results(tmp_path, rows)
+    [ax] = draw(Results(tmp_path), "load").axes
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["33.7", "67.3"]
+    assert ax.get_xticks() == pytest.approx([1000 / 29.7, 2000 / 29.7])
+
+
 @pytest.mark.parametrize(
     ("values", "label", "ticks"),
     first(

@@ -97,7 +97,8 @@ def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, 
     for r, share in enumerate(shares.over_time(run, links=False)):
         held = sum(length * float(servers[:, r].sum()) for length, servers in steps)
         assert share == pytest.approx(held / (total[r] * seconds) if seconds else 0.0)
-    np.testing.assert_allclose((run.shares * total)[: len(after)], after)  # who waited in vain is rejected after that
+    in_use = np.stack([run.share(r) for r in range(len(total))], axis=1)
+    np.testing.assert_allclose((in_use * total)[: len(after)], after)  # who waited in vain is rejected after that
     used = sum(length * int((servers > 0).any(axis=1).sum()) for length, servers in steps)
     assert bills.used(run) == pytest.approx(used / 3600)
 

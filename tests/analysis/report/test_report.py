@@ -22,7 +22,7 @@ from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.layout import layout
 from analysis.report.page import compose
-from analysis.report.tables import comparison_tables, main_table, refusals
+from analysis.report.tables import by_label, comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of
 from binwright.cli import main
@@ -425,3 +425,16 @@ def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
     ]
     write_results(tmp_path / "none", [row_of("a", 0)])
     assert "No request was refused" in refusals(Results(tmp_path / "none"))
+
+
+def test_what_was_refused_is_shown_by_label(tmp_path: Path) -> None:
+    counts = [{"tenant": {"<ann>": [10, 5], "": [4, 1]}, "zone": {"a": [14, 6]}}, {"tenant": {"<ann>": [10, 1]}}]
+    rows = [row_of("a", seed, refused_by=json.dumps(one)) for seed, one in enumerate(counts)]
+    write_results(tmp_path, [*rows, row_of("b", 0, refused_by=json.dumps({"tenant": {"": [4, 4]}})), row_of("c", 0)])
+    found = by_label(Results(tmp_path))
+    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in found.splitlines() if line.startswith("<tr>")]
+    assert "Of the requests of each tenant, how many % were refused" in found
+    assert "&lt;ann&gt; %" in found
+    assert shown == [["a", "30.00", "25.00"], ["b", "-", "100.00"], ["a", "42.86"]]
+    write_results(tmp_path / "none", [row_of("a", 0)])
+    assert by_label(Results(tmp_path / "none")) == ""

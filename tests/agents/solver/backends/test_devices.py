@@ -28,6 +28,8 @@ from tests.support import ROOT
 from tests.support.opencl import opencl_device
 from tests.support.properties import first
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 KNOWN = [
     {"platform": "Some", "driver": "1.0", "name": "first", "kind": "GPU"},
     {"platform": "Some", "driver": "1.0", "name": "second", "kind": "CPU"},
@@ -174,7 +176,6 @@ def run(vendors: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.long
 def test_a_broken_driver_alone(broken: Path) -> None:
     only = broken / "broken.icd"
     listed = run(only, "binwright", "solve", "--devices", "--json")
@@ -193,7 +194,6 @@ def test_a_broken_driver_alone(broken: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.long
 def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> None:
     """All drivers of the system and of the wheel are there, too."""
     opencl_device()
@@ -208,7 +208,6 @@ def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> 
     assert json.loads(done.stdout)["status"] == "optimal"
 
 
-@pytest.mark.long
 def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
     test = "tests/agents/solver/model/test_random.py::test_opencl_draws_the_same_bits"
     done = run(broken / "broken.icd", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test)
@@ -239,7 +238,6 @@ def packing(bins: int) -> Problem:
     )
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("how", first(1, [{"width": 8}, {"width": 3}, {"width": 32}, {"beside": 7}]))
 def test_lanes_that_speculate_and_lanes_side_by_side_agree(how: dict[str, Any]) -> None:
     """Groups have one bin, a few, and more than there are lanes."""

@@ -16,6 +16,8 @@ from simcore import cores
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 NAMED = {"reference": reference.attempts} | BACKENDS
 
 

@@ -83,6 +83,7 @@ def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> No
     assert (answer.status == "optimal") == all(one.gap == 0 for one in answer.goals)
 
 
+@pytest.mark.long
 @scaled(0.6)
 @given(aims(), st.data())
 def test_compiled_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:

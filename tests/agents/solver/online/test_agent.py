@@ -274,8 +274,7 @@ def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
     "name",
     [
         "solver-numa",
-        "solver-fabric",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("solver-batch", "jobs")),
+        *(pytest.param(name, marks=pytest.mark.long) for name in ("solver-fabric", "solver-batch", "jobs")),
     ],
 )
 def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ from tests.reference.nearby import Slow
 from tests.support.properties import first, scaled
 from tests.support.solving import TEMPLATES
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 SHAPES: dict[str, dict[str, Any]] = {
     "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
     "deep": {"fanouts": [2, 1, 2, 2], "capacities": [1, 2, 2, 1]},
@@ -134,7 +136,6 @@ def spied() -> Iterator[list[Spied]]:
 # -- what it answers ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("form", first(1, ["pairs", "hose"]))
 @given(data=st.data(), todo=steps, nodes=st.integers(1, 2))
 @scaled(0.06)
@@ -285,7 +286,6 @@ def test_more_machines_than_the_problem_has_room_for() -> None:
     assert agent.decide(ledger.view, request(9, cluster(5000, 0.01))) is None
 
 
-@pytest.mark.long
 def test_where_nothing_is_found_the_fallback_is_asked(tmp_path: Path) -> None:
     ledger, asked = ledger_of("tree"), request(0, cluster(3, 0.1))
     (tmp_path / "never.alloc").write_text(OKTOPUS.replace("    let n =", "    REJECT\n    let n ="))
@@ -338,7 +338,6 @@ def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> No
         assert out.tolist() == expected.tolist()
 
 
-@pytest.mark.long
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 2**32))
 @scaled(0.3)
 def test_paths_of_a_fabric_need_no_search(planes: int, uplinks: int, seed: int) -> None:

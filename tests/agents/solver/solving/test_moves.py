@@ -22,6 +22,7 @@ from agents.solver.model.verify import faults
 from agents.solver.search import ruin
 from agents.solver.search.packing import Packing
 from binwright.cli import main
+from simcore.vocabulary import Ints
 from tests.support.properties import scaled
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -115,6 +116,24 @@ def test_an_attempt_begins_where_balls_are() -> None:
     assert ruin.begin(*sizes, packing.now, 0, 0, False, np.zeros(1, np.int64), state) == 0
     assert state[0].tolist()[:3] == [1, 0, 1]
     assert 2 not in state[0]
+
+
+@pytest.mark.parametrize("somewhere", [1.0, 0.5])
+def test_first_fit_comes_first_only_where_many_balls_are_nowhere(
+    somewhere: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def first_fit(packing: Packing, capacity: Ints, until: float = 0) -> Ints:
+        asked.append(len(packing.demand))
+        return np.full(len(packing.demand), NULL)
+
+    monkeypatch.setattr("agents.solver.solving.searches.first_fit", first_fit)
+    monkeypatch.setattr("agents.solver.solving.solve.LARGE", 10)
+    plain = problem(PLAIN, balls=40, bins=10, resources={"C[b in BINS]": 10}, tables={"D": [2] * 40})
+    here = changed(plain, [ball % 10 for ball in range(int(40 * somewhere))])
+    assert bw.solve(here, time=30).placed == 40
+    assert (40 in asked) == (somewhere < 1)
 
 
 def test_fewer_bins_are_looked_for_from_where_things_are() -> None:
