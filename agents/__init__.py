@@ -55,6 +55,7 @@ MOVERS = Registry(
         "agent": "agents.heuristics.movers.by_agent:ByAgent",
         "make-room": "agents.heuristics.movers.make_room:MakeRoom",
         "defragment": "agents.heuristics.movers.defragment:Defragment",
+        "deschedule": "agents.heuristics.movers.deschedule:Deschedule",
         "empty": "agents.heuristics.movers.empty:Empty",
         "lars": "agents.heuristics.movers.empty:Lars",
         "solver": "agents.solver.movers.defragment:SolverMover",

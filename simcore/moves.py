@@ -32,7 +32,7 @@ class Running:
     are told, NaN where that is hidden. `request(row)` returns the request itself. Where there are rules of placement,
     `may(row)` tells on which servers they let it lie, bool [servers], not counting itself where it is: one that may not
     lie where it is, as on a server that is being emptied, is to go wherever it fits. It also tells that of the request
-    that room is to be made for.
+    that room is to be made for. Where servers have devices, `devices` int64 [n] are the bits of those that it holds.
     """
 
     row: Ints
@@ -42,6 +42,7 @@ class Running:
     left: Floats
     request: Callable[[int], Request]
     may: Callable[[int], npt.NDArray[np.bool_]] | None = None
+    devices: Ints | None = None
 
 
 class Mover:
@@ -55,6 +56,8 @@ class Mover:
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
     on_devices: ClassVar[bool] = False
     """Does it choose the devices of servers? If not, it is refused where they have some."""
+    only_devices: bool = False
+    """Is it for servers with devices only? It is refused where they have none."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before the first plan, with the mover's own random stream."""

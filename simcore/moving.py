@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 from time import perf_counter_ns
@@ -176,10 +176,14 @@ class Moving:
             rows = np.array(out, np.int64)
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[self._sources(rows)]
-        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None)
+        taken: Mapping[int, int] | None = getattr(self._ledger, "taken", None)
+        bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
+        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None, bits)
 
     def _sources(self, rows: Ints) -> Ints:
-        """Return the rows of the workload that these rows are, or continue, int64 [n]."""
+        """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
+        if not len(rows) or rows[-1] < len(self._simulation.workload):
+            return rows
         return np.array([self._simulation.source(row) for row in rows.tolist()], np.int64)
 
     @property

@@ -157,3 +157,8 @@ class WithDevices(Agent):
         count, each = in_python(amount)
         own = view.devices
         return on_devices(request, server, tightest(own.free, server, int(own.there[server]), count, each))
+
+
+def choosing(agent: Agent, view: View) -> Agent:
+    """Return an agent that places on what is shown: one for servers has its devices chosen where there are some."""
+    return WithDevices(agent) if isinstance(view, DeviceView) and not agent.on_devices else agent

@@ -123,6 +123,43 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @st.composite
+def on_devices(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a scenario of servers with devices, on which movers move."""
+    servers = draw(st.integers(2, 4))
+    mover = draw(st.sampled_from([{"deschedule": {"victims": "random"}}, "deschedule", {"agent": {"agent": "fgd"}}]))
+    overflow = draw(
+        st.sampled_from(["drop", "wait", {"make_room": {"moves": 2, "mover": {"agent": {"agent": "fgd"}}}}])
+    )
+    return {
+        "name": "drawn",
+        "cluster": {
+            "servers": servers,
+            "node": SERVER,
+            "devices": {"model": "A", "count": 2},
+            **({"failures": failures(draw, {"servers": 1})} if draw(st.booleans()) else {}),
+        },
+        "workload": {
+            "arrivals": draw(ARRIVALS),
+            "flavours": [
+                {"cpu": 1, "mem": 2, "gpu": 0.5},
+                {"cpu": 3, "mem": 1, "gpu": 0.3},
+                {"cpu": 1, "mem": 5, "gpu": 1},
+                {"cpu": 2, "mem": 1, "gpu": 2},
+                {"cpu": 5, "mem": 3},
+            ],
+            "lifetimes": draw(LIFETIMES),
+            "requests": draw(st.integers(20, 60)),
+        },
+        "rescheduling": {"every": "40 s", "moves": 3, "mover": mover},
+        "moves": {"bandwidth": draw(st.sampled_from([None, "1 Gbps"])), "at_once": draw(st.sampled_from([None, 1]))},
+        "overflow": overflow,
+        "agents": [draw(st.sampled_from(["gpu-random", "worst-fit", "gpu-packing"]))],
+        "seed": draw(st.integers(0, 99)),
+        "record": ["requests", "samples"],
+    }
+
+
+@st.composite
 def on_networks(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a scenario of a network, of requests or of virtual networks."""
     kind = draw(st.sampled_from(["plain", "plain", "hose", "pairs"]))
@@ -180,6 +217,12 @@ def check(data: dict[str, Any], folder: Path) -> None:
 @given(on_servers())
 @scaled(0.2)
 def test_every_node_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+    check(data, tmp_path_factory.getbasetemp() / "books")
+
+
+@pytest.mark.long
+@given(on_devices())
+def test_every_device_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     check(data, tmp_path_factory.getbasetemp() / "books")
 
 

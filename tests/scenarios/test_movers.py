@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from scenarios.batch.batch import Batch
+from scenarios.build.movers import movers_of
 from scenarios.build.plan import plan
+from scenarios.build.world import build_world
 from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
+from simcore.errors import UserError
 from tests.support.learning import small
 
 MOVERS: list[Any] = [
@@ -103,3 +106,10 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
         found.append((row["scheduled"], row["moves"]))
     assert found[0] == found[1]  # an empty server that nobody may lie on changes nothing
     assert found[0][1] > 0
+
+
+@pytest.mark.parametrize("mover", ["deschedule", {"agent": {"agent": "fgd"}}], ids=str)
+def test_who_chooses_devices_is_refused_where_there_are_none(mover: Any) -> None:
+    [one] = plan(scenario_from(small(rescheduling={"every": "5 s", "moves": 3, "mover": mover}, agents=["worst-fit"])))
+    with pytest.raises(UserError, match="chooses devices, and the servers have none"):
+        movers_of(one.scenario, build_world(one.scenario))

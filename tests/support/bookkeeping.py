@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from fabric.device_ledger import DeviceLedger
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from simcore.faults import Kind
@@ -168,6 +169,8 @@ class Books:
         ]
         assert view.everything_free.tolist() == free
         assert min(min(map(min, server)) for server in free) >= 0
+        if isinstance(self.ledger, DeviceLedger):
+            self.ledger.check()
         totals = np.zeros(len(view.resources), np.int64)
         for (_, _, r), amount in self.used.items():
             totals[r] += amount
