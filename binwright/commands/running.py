@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Failed runs that are listed at the end."""
 
+NOT_LOOKED_AT = "Correct this first: how its keys go together, its files and its agents can be checked only then."
+
 
 def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
@@ -239,8 +241,7 @@ def validate(asked: Namespace) -> int:
         for mistake in mistakes:
             out.print(f"[red]wrong[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if unseen:
-            later = "Mend this first: only then it is looked at what does not go together, and at files and agents."
-            out.print(later, soft_wrap=True)
+            out.print(NOT_LOOKED_AT, soft_wrap=True)
         for mistake in missing:
             out.print(f"[red]not to be run here[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if not mistakes and not missing:

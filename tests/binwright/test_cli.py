@@ -494,7 +494,7 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
         "wrong", "valid", "wrong", "valid",
     ]  # fmt: skip
     assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
-    assert said.out.count("Mend this first: only then it is looked at what does not go together") == 2
+    assert said.out.count("Correct this first: how its keys go together") == 2
     assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
     assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
     assert (

@@ -449,7 +449,7 @@ def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
         )
     began = time.process_time()
     assert len(asked.run().runs) == 10_000
-    assert time.process_time() - began < 5
+    assert time.process_time() - began < 30  # 2 s, or minutes where each run looks at all
     assert pl.read_parquet(tmp_path / "runs.parquet")["seed"].to_list() == list(range(10_000))
 
 

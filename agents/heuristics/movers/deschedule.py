@@ -113,9 +113,10 @@ class Deschedule(Mover):
                 left_alone[server] = True
                 continue
             asked[chosen] = 1
-            before = draft.free.copy()
+            free, left = draft.free.copy(), devices.free.copy()
             yield chosen
-            seen = (draft.free != before).any(axis=(1, 2))
+            # What moves from device to device of a server changes its fragments, and nothing else that is free.
+            seen = (draft.free != free).any(axis=(1, 2)) | (devices.free != left).any(axis=1)
             fragmented(draft.free, devices, self._cpu, *self._typical, seen, amount)
 
     def _move(self, draft: Draft, place: int) -> Move | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.heuristics.movers.by_agent import ByAgent
@@ -59,6 +59,7 @@ few_kinds = st.sampled_from([1, 2, 4]).flatmap(lambda n: st.lists(asks(), min_si
 @pytest.mark.long
 @pytest.mark.parametrize("agent", ["gpu-clustering", "gpu-best-fit"])
 @given(seed=seeds, kinds=few_kinds, moves=st.integers(1, 8), per_server=st.sampled_from([0, 1, 2]))
+@example(seed=620, kinds=[ask_of(0, 1, UNIT, frozenset())], moves=2, per_server=0)  # first from device to device
 @scaled(3)
 def test_descheduling_agrees_with_its_reference(
     agent: str, seed: int, kinds: list[Ask], moves: int, per_server: int
@@ -96,7 +97,8 @@ def test_descheduling_by_chance_moves_what_fits_elsewhere(seed: int, moves: int,
     assert not per_server or len(set(left)) == len(left)
 
 
-@pytest.mark.parametrize("agent", ["best-fit", pytest.param("fgd", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("agent", ["best-fit", "fgd"])
 @given(seed=seeds, gpu=st.sampled_from([600_000, UNIT, 2 * UNIT, 4 * UNIT]), moves=st.integers(1, 6))
 def test_an_agents_moves_make_room_for_a_request_with_devices(agent: str, seed: int, gpu: int, moves: int) -> None:
     case = filled(seed)

@@ -122,7 +122,7 @@ def interrupted(seconds: float) -> Iterator[None]:
 @pytest.mark.parametrize("search", ["published", "ours"])
 def test_an_interrupt_gives_the_best_so_far(search: str) -> None:
     """However long a single attempt would take."""
-    given = many(60_000, 7_600)
+    given = many(200_000, 26_000)
     bw.solve(many(10), attempts=1, search=search)  # compiled
     began = monotonic()
     with interrupted(1.5):
