@@ -171,7 +171,7 @@ def by_what(results: ResultsFolder) -> str:
             cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
             rows.append([*(HtmlCell(str(part)) for part in words), *cells])
         heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
-        heads += [(f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
+        heads += [(value if in_order else f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
         caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
         tables.append(html(f"table-refused-{number}", caption, heads, len(results.swept) + 1, rows))
     note = "Who asks for more is refused more: <code>binwright why RESULTS</code> sets that apart."
@@ -183,8 +183,7 @@ def _told_apart(told: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[st
     if sizes := told.get("refused_sizes"):
         yield ("refused_sizes", "size"), sizes
     if times := told.get("refused_times"):
-        tenths = {f"{number} of {len(times)}": counts for number, counts in enumerate(times, 1)}
-        yield ("refused_times", "part of the time"), tenths
+        yield ("refused_times", "tenth of the time"), {f"tenth {n}": counts for n, counts in enumerate(times, 1)}
     for label, counts in told.get("refused_by", {}).items():
         yield ("refused_by", label), counts
 
