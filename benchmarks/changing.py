@@ -189,7 +189,7 @@ def timed(rule: Compiled, name: str, servers: int, rivals: Mapping[str, Rival]) 
         for form in ("scan", "what changed", "none"):
             state, log = free.copy(), log_of(servers)
             by: Any = scan
-            weights: tuple[Any, ...] = rule.weights
+            weights: tuple[Any, ...] = tuple(each.copy() for each in rule.weights)  # a random stream changes
             if form == "what changed":
                 by, weights = scan.incremental, (*weights, log, *standings(servers, 2))
             elif form == "none":

@@ -3,7 +3,7 @@
 Of every kept demand there is a tournament tree over blocks of servers: of each block the least cost on any of its
 servers, and the server that has it. It is built when the demand comes for the second time, and brought up to date
 whenever it is asked for again, from the log of the servers that changed since. A block whose best server became worse
-keeps the old cost, as a bound, until it would win. `agents.rules.cheapest` has the rest, as what a server costs is the
+keeps the old cost, as a bound, until it would win. `agents.rules.following` has the rest, as what a server costs is the
 rule's.
 """
 
@@ -20,9 +20,9 @@ from simcore.vocabulary import Amounts, Ints
 
 KEPT = 64
 """Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
-SEEN, SERVERS, SPREAD, AMOUNTS = range(4)
+SEEN, SERVERS, SPREAD, ORDER, AMOUNTS = range(5)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
-for. Whatever else a place may depend on becomes a column here, compared in `find`.
+for, and in which of the rule's orders. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
 ONCE = -1
 """What SERVERS is for a demand that came by only once: it has no tree yet."""
@@ -54,13 +54,13 @@ def note(log: Ints, server: int) -> None:
 
 
 @lean
-def find(known: Ints, demand: Amounts, spread: bool) -> int:
+def find(known: Ints, demand: Amounts, spread: bool, order: int) -> int:
     """Return which row of `known` a demand has; -1 - row for the row that it is to have, if it has none."""
     oldest = 0
     for row in range(len(known)):
         if known[row, SERVERS] == 0:
             return -1 - row
-        same = known[row, SPREAD] == spread
+        same = known[row, SPREAD] == spread and known[row, ORDER] == order
         for r in range(len(demand)):
             same &= known[row, AMOUNTS + r] == demand[r]
         if same:
@@ -71,9 +71,9 @@ def find(known: Ints, demand: Amounts, spread: bool) -> int:
 
 
 @lean
-def keep(known: Ints, row: int, demand: Amounts, spread: bool) -> None:
+def keep(known: Ints, row: int, demand: Amounts, spread: bool, order: int) -> None:
     """Give a row of `known` to a demand."""
-    known[row, SPREAD] = spread
+    known[row, SPREAD], known[row, ORDER] = spread, order
     for r in range(len(demand)):
         known[row, AMOUNTS + r] = demand[r]
 

@@ -6,15 +6,21 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from agents.rules.following import upkeep
+from fabric.changes import BLOCK
 from fabric.servers import fits_node, fits_spread
+from fabric.standings import best_of, climb, cost_of, put
 from simcore.errors import UserError, suggest
 from simcore.jit import inlined, kernel, lean
+from simcore.jit.costs import NOTHING
 from simcore.vocabulary import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
 Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]
 """Who names candidates: by name, with `k` of them, or how many by each."""
 K = 5
+SIZE = 2**60
+"""What a size of room costs beside what is left: more than any server has of a resource, in quanta."""
 
 
 def counts(filter: Filter, k: int | None) -> tuple[int, int]:
@@ -49,19 +55,52 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     The `best` first ones in Best-Fit's order, then those of the `internal` first ones in the order of the agent
     `internal` that are not among them; as many as there are. All places by their number when both are 0.
     """
-    nodes: int = free.shape[1]
     if best + internal == 0:
-        codes, count = np.empty(len(free) * nodes, np.int64), 0
-        for server in range(len(free)):
-            for node in range(1 if spread else nodes):
-                if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
-                    codes[count] = server * nodes + node
-                    count += 1
-        return codes[:count]
-    codes = np.empty(best + internal, np.int64)
-    keys = np.empty((best + internal, 3), np.int64)
-    named = _first(free, capacity, demand, spread, nodes, False, codes, keys, 0, best)
-    end = _first(free, capacity, demand, spread, nodes, True, codes, keys, named, internal)
+        return _everywhere(free, demand, spread)
+    codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 2), np.int64)
+    named = _first(free, capacity, demand, spread, False, 0, len(free), codes, keys, 0, 0, best)
+    end = _first(free, capacity, demand, spread, True, 0, len(free), codes, keys, named, named, internal)
+    return codes[: _distinct(codes, named, end)]
+
+
+@kernel
+def candidates_following(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    best: int,
+    internal: int,
+    log: Ints,
+    known: Ints,
+    trees: Ints,
+) -> Ints:
+    """Return the same, looking only at servers that changed and at the best blocks; changes `known` and `trees`."""
+    if best + internal == 0:
+        return _everywhere(free, demand, spread)
+    codes, keys = np.empty(best + internal + 1, np.int64), np.empty((best + internal + 1, 2), np.int64)
+    taken = np.empty((max(best, internal), 2), np.int64)
+    named = _first_following(free, capacity, demand, spread, False, codes, keys, 0, best, taken, log, known, trees)
+    end = _first_following(free, capacity, demand, spread, True, codes, keys, named, internal, taken, log, known, trees)
+    return codes[: _distinct(codes, named, end)]
+
+
+@kernel
+def _everywhere(free: Ints, demand: Amounts, spread: bool) -> Ints:
+    """Return all places on which the request fits."""
+    nodes: int = free.shape[1]
+    codes, count = np.empty(len(free) * nodes, np.int64), 0
+    for server in range(len(free)):
+        for node in range(1 if spread else nodes):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                codes[count] = server * nodes + node
+                count += 1
+    return codes[:count]
+
+
+@lean
+def _distinct(codes: Ints, named: int, end: int) -> int:
+    """Leave out of codes[named:end] what is in codes[:named]; returns how many are left."""
     count = named
     for place in range(named, end):
         known = False
@@ -70,7 +109,7 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
         if not known:
             codes[count] = codes[place]
             count += 1
-    return codes[:count]
+    return count
 
 
 @lean
@@ -79,55 +118,119 @@ def _first(
     capacity: Ints,
     demand: Amounts,
     spread: bool,
-    nodes: int,
+    room: bool,
+    since: int,
+    until: int,
+    codes: Ints,
+    keys: Ints,
+    start: int,
+    end: int,
+    most: int,
+) -> int:
+    """Enter the places of servers[since:until] among the `most` first ones, codes[start:end]; returns the new end.
+
+    A place comes first by the room that its server loses (only if `room`), then by what is left of the first resource
+    on the server, both in one number of `keys`; then by the server's number. Of one server the fullest node is first,
+    or the emptiest if `room`.
+    """
+    nodes: int = free.shape[1]
+    for server in range(since, until):
+        left = 0
+        for node in range(nodes):
+            left += free[server, node, 0]
+        if left < demand[0] or most == 0 or (end == start + most and left > keys[end - 1, 0]):
+            continue
+        for node in range(1 if spread else nodes):
+            if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
+                continue
+            key = left
+            if room:
+                key += room_lost(free[server], capacity[server], demand, node, nodes, spread) * SIZE
+            here = -free[server, node, 0] if room else free[server, node, 0]
+            place = min(end, start + most - 1)
+            if end == start + most and not _before(key, here, server, codes[place] // nodes, keys, place):
+                continue
+            end = place + 1
+            while place > start and _before(key, here, server, codes[place - 1] // nodes, keys, place - 1):
+                codes[place] = codes[place - 1]
+                keys[place, 0], keys[place, 1] = keys[place - 1, 0], keys[place - 1, 1]
+                place -= 1
+            codes[place] = server * nodes + node
+            keys[place, 0], keys[place, 1] = key, here
+    return end
+
+
+@lean
+def _before(key: int, here: int, server: int, other: int, keys: Ints, place: int) -> bool:
+    """Tell whether a place of `server` comes before the one at `place`, which is of the server `other`."""
+    first: bool = server < other or (server == other and here < keys[place, 1])
+    return key < keys[place, 0] or (key == keys[place, 0] and first)
+
+
+@lean
+def _least(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, first: int, end: int
+) -> tuple[int, int]:
+    """Search some servers for `upkeep`, with the last of `codes` and `keys` to write to."""
+    room, codes, keys = numbers
+    last = len(codes) - 1
+    if _first(free, capacity, demand, spread, room, first, end, codes, keys, last, last, 1) == last:
+        return NOTHING, -1
+    return keys[last, 0], codes[last]
+
+
+_up_to_date, _best_block = upkeep(_least)
+
+
+@lean
+def _first_following(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
     room: bool,
     codes: Ints,
     keys: Ints,
     start: int,
     most: int,
+    taken: Ints,
+    log: Ints,
+    known: Ints,
+    trees: Ints,
 ) -> int:
-    """Write the `most` first places behind codes[:start]; returns how many codes there are then.
+    """Write the `most` first places behind codes[:start], as `_first` does; returns how many codes there are then.
 
-    A place comes first by the room that its server loses (only if `room`), then by what is left of the first resource
-    on the server, then by the server's number; of one server the fullest node is first, or the emptiest if `room`.
+    They are in the `most` blocks that are best by their best server: each of these comes before all that is elsewhere.
+    The blocks are taken out of the tree one after another, and put back; `taken` int64 [most, 2] changes.
     """
-    end = start
-    for server in range(len(free)):
-        left = 0
-        for node in range(nodes):
-            left += free[server, node, 0]
-        full = end == start + most
-        if left < demand[0] or most == 0 or (full and left >= keys[end - 1, 1] and (not room or keys[end - 1, 0] == 0)):
-            # One server's places compete, too: an equal `left` is beaten by none, as its number is higher.
-            continue
-        for node in range(1 if spread else nodes):
-            if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):
-                continue
-            cost = room_lost(free[server], capacity[server], demand, node, nodes, spread) if room else 0
-            here = -free[server, node, 0] if room else free[server, node, 0]
-            place = min(end, start + most - 1)
-            if end == start + most and not _before(cost, left, here, server, codes[place] // nodes, keys, place):
-                continue
-            end = place + 1
-            while place > start and _before(cost, left, here, server, codes[place - 1] // nodes, keys, place - 1):
-                codes[place] = codes[place - 1]
-                for k in range(3):
-                    keys[place, k] = keys[place - 1, k]
-                place -= 1
-            codes[place] = server * nodes + node
-            keys[place, 0], keys[place, 1], keys[place, 2] = cost, left, here
+    if most == 0:
+        return start
+    numbers = room, codes, keys
+    row, blocks = (
+        _up_to_date(free, capacity, demand, spread, int(room), numbers, log, known, trees),
+        trees.shape[1] // 3,
+    )
+    if row < 0:
+        return _first(free, capacity, demand, spread, room, 0, len(free), codes, keys, start, start, most)
+    tree, end, count = trees[row], start, 0
+    while count < most:
+        block = _best_block(free, capacity, demand, spread, numbers, tree, blocks)
+        if block < 0:
+            break
+        key = cost_of(tree, blocks, blocks + block)
+        if end == start + most and key > keys[end - 1, 0]:
+            break
+        taken[count, 0], taken[count, 1] = block, key
+        put(tree, blocks, block, NOTHING, best_of(tree, blocks, block))
+        climb(tree, blocks, block)
+        first = block * BLOCK
+        until = min(first + BLOCK, len(free))
+        end = _first(free, capacity, demand, spread, room, first, until, codes, keys, start, end, most)
+        count += 1
+    for i in range(count):
+        put(tree, blocks, taken[i, 0], taken[i, 1], best_of(tree, blocks, taken[i, 0]))
+        climb(tree, blocks, taken[i, 0])
     return end
-
-
-@lean
-def _before(cost: int, left: int, here: int, server: int, other: int, keys: Ints, place: int) -> bool:
-    """Tell whether a place of `server` comes before the one at `place`, which is of `other`, a server no later."""
-    first: bool = server == other and here < keys[place, 2]
-    if left != keys[place, 1]:
-        first = left < keys[place, 1]
-    if cost != keys[place, 0]:
-        first = cost < keys[place, 0]
-    return first
 
 
 @inlined

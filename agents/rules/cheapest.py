@@ -20,10 +20,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from agents.rules.following import upkeep
 from agents.rules.scan import Scan
-from fabric.changes import BLOCK, SERVERS_WORTH_IT
+from fabric.changes import SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from fabric.standings import best_of
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
@@ -97,45 +98,20 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
             least, code = search(free, capacity, demand, spread, nodes, numbers, first, end)
         return (ordered(least) if code >= 0 else NOTHING), code
 
+    up_to_date, best_block = upkeep(some)
+
     @lean_inlined
     def follow(
         free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, log: Ints, known: Ints, trees: Ints
     ) -> int:
-        servers, nodes, blocks = len(free), free.shape[1], trees.shape[1] // 3
-        row, changes = find(known, demand, spread), log[0]
-        if row < 0:  # a demand that comes once is not worth a tree
-            keep(known, -1 - row, demand, spread)
-            known[-1 - row, SEEN], known[-1 - row, SERVERS] = changes, ONCE
-            return some(free, capacity, demand, spread, numbers, 0, servers)[1]
-        if known[row, SERVERS] == ONCE or changes - known[row, SEEN] >= len(log):
-            tree = trees[row]
-            for block in range(blocks):
-                first = min(block * BLOCK, servers)
-                key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
-                put(tree, blocks, block, key, code // nodes if code >= 0 else first)
-            build(tree, blocks)
-        else:
-            tree, added, last = trees[row], servers - known[row, SERVERS], -1
-            for change in range(known[row, SEEN] - added, changes):
-                server = log[1 + (change & (len(log) - 2))]
-                if change < known[row, SEEN]:
-                    server = servers - known[row, SEEN] + change
-                if server != last:
-                    key = some(free, capacity, demand, spread, numbers, server, server + 1)[0]
-                    compete(tree, blocks, server, key)
-                last = server
-        known[row, SEEN], known[row, SERVERS] = changes, servers
-        while True:
-            block = first_of(tree, blocks)
-            if block < 0:
-                return -1
-            first = best_of(tree, blocks, block)
-            if first >= 0:
-                return some(free, capacity, demand, spread, numbers, first, first + 1)[1]
-            first = block * BLOCK
-            key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, servers))
-            put(tree, blocks, block, key, code // nodes if code >= 0 else first)
-            climb(tree, blocks, block)
+        row, blocks = up_to_date(free, capacity, demand, spread, 0, numbers, log, known, trees), trees.shape[1] // 3
+        if row < 0:
+            return some(free, capacity, demand, spread, numbers, 0, len(free))[1]
+        block = best_block(free, capacity, demand, spread, numbers, trees[row], blocks)
+        if block < 0:
+            return -1
+        server = best_of(trees[row], blocks, block)
+        return some(free, capacity, demand, spread, numbers, server, server + 1)[1]
 
     def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
         return scan(free, capacity, demand, spread, ())

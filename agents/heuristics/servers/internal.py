@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.candidates import room_lost
+from agents.rules.candidates import SIZE, room_lost
 from agents.rules.cheapest import cheapest, left
 from agents.rules.scan import ScanAgent
 from simcore.vocabulary import Amounts, Ints
-
-SIZE = 2**60
-"""What a size costs: more than any server has of a resource, in quanta."""
 
 
 @cheapest

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.candidates import Filter, candidates, counts
+from agents.rules.candidates import Filter, candidates, candidates_following, counts
 from agents.rules.drawn import drawn
+from agents.rules.following import incremental
 from agents.rules.scan import ScanAgent
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints, View
@@ -14,10 +15,29 @@ from simcore.vocabulary import Amounts, Floats, Ints, View
 @kernel
 def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
     """Take, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
-    codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
-    if not len(codes):
-        return -1
-    return int(codes[int(drawn(stream) * len(codes))])
+    return _any_of(candidates(free, capacity, demand, spread, int(how[0]), int(how[1])), stream)
+
+
+@incremental(random_top)
+def random_top_following(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    how: Floats,
+    stream: Floats,
+    log: Ints,
+    known: Ints,
+    trees: Ints,
+) -> int:
+    """Take the same, looking only at what changed."""
+    best, internal = int(how[0]), int(how[1])
+    return _any_of(candidates_following(free, capacity, demand, spread, best, internal, log, known, trees), stream)
+
+
+@kernel
+def _any_of(codes: Ints, stream: Floats) -> int:
+    return int(codes[int(drawn(stream) * len(codes))]) if len(codes) else -1
 
 
 class RandomTop(ScanAgent):

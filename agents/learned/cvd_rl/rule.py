@@ -8,7 +8,8 @@ import numpy as np
 
 from agents.learned.numa.mlp import dense
 from agents.learned.numa.tape import exploring, write
-from agents.rules.candidates import candidates
+from agents.rules.candidates import candidates, candidates_following
+from agents.rules.following import incremental
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 
@@ -122,6 +123,24 @@ def best_of(
 def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats) -> int:
     """Decide as a `Scan` with numbers: the network's, and how to use it."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
+    return best_of(free, capacity, demand, spread, weights, how, codes) if len(codes) else -1
+
+
+@incremental(cvd_rl)
+def cvd_rl_following(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    weights: Floats,
+    how: Floats,
+    log: Ints,
+    known: Ints,
+    trees: Ints,
+) -> int:
+    """Decide the same, looking only at what changed."""
+    best, internal = int(how[BEST]), int(how[INTERNAL])
+    codes = candidates_following(free, capacity, demand, spread, best, internal, log, known, trees)
     return best_of(free, capacity, demand, spread, weights, how, codes) if len(codes) else -1
 
 
