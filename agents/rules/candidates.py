@@ -138,7 +138,10 @@ def _first(
         left = 0
         for node in range(nodes):
             left += free[server, node, 0]
-        if left < demand[0] or most == 0 or (end == start + most and left > keys[end - 1, 0]):
+        if left < demand[0] or most == 0:
+            continue
+        full = end == start + most
+        if full and (left > keys[end - 1, 0] or (left == keys[end - 1, 0] and server * nodes > codes[end - 1])):
             continue
         for node in range(1 if spread else nodes):
             if not (fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,11 @@ from agents import AGENTS
 from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
 from agents.heuristics.servers.first_fit import first_fit
 from agents.heuristics.servers.internal import internal
+from agents.heuristics.servers.random_top import RandomTop
 from agents.heuristics.servers.worst_fit import worst_fit
 from agents.learned.numa.value_agent import begun, value_of
+from agents.rules.candidates import candidates, candidates_following
+from agents.rules.scan import ScanAgent
 from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
@@ -25,11 +29,14 @@ from fabric.standings import standings
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.rng import stream
+from simcore.rules import Overflow
 from simcore.vocabulary import Compiled
 from tests.reference.engine import Case as Run
+from tests.reference.moving import Rules
 from tests.support import simulations
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
 from tests.support.costs import bounded, choosy, dear, picky
+from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import first, scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -62,8 +69,8 @@ class Changing:
         self.log = log_of(servers + by, self.log)
 
 
-def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> None:
-    """Ask both forms for random demands while a cluster changes and grows."""
+def changing(nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> Iterator[tuple[Any, Any]]:
+    """Ask for random demands while a cluster changes and grows: arguments of a scan, and those of the form beside."""
     rng = np.random.default_rng(seed)
     cluster = Changing(int(rng.integers(1, 70)), nodes, rng)
     log, known = cluster.log, standings(len(cluster.free), 2, kept)
@@ -74,9 +81,22 @@ def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps
         if cluster.log is not log:
             log, known = cluster.log, standings(len(cluster.free), 2, kept)
         demand, spread = demands[rng.integers(len(demands))], bool(rng.random() < 0.3)
-        state = cluster.free, np.full_like(cluster.free, 5), demand, spread, *rule.weights
-        assert rule.scan.incremental(*state, log, *known) == rule.scan(*state)
+        yield (cluster.free, np.full_like(cluster.free, 5), demand, spread), (log, *known)
     assert len(known.known) == kept
+
+
+def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> None:
+    """Ask both forms of a rule, each with numbers of its own, as a random stream changes."""
+    scans, follows = ([each.copy() for each in rule.weights] for _ in range(2))
+    for state, changes in changing(nodes, kept, seed, demands, steps):
+        assert rule.scan.incremental(*state, *follows, *changes) == rule.scan(*state, *scans)
+
+
+def same_few(asked: Iterator[tuple[Any, Any]], best: int, internal: int) -> None:
+    """Hold the candidates to those of the scan, in their order."""
+    for (free, capacity, demand, spread), (log, known, trees) in asked:
+        found = candidates_following(free, capacity, demand, spread, best, internal, log, known, trees)
+        assert found.tolist() == candidates(free, capacity, demand, spread, best, internal).tolist()
 
 
 RULES = [bounded, picky, first_fit, best_fit, choosy, best_fit_loose, worst_fit, internal, dear]
@@ -104,6 +124,32 @@ def test_any_number_of_demands_may_come_by(seed: int) -> None:
     follow(Compiled(bounded), 2, 4, seed, demands, 200)
 
 
+@given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 7), st.integers(0, 7), st.integers(0, 2**32))
+@scaled(2)
+def test_what_changed_is_enough_for_the_best_few(nodes: int, kept: int, best: int, internal: int, seed: int) -> None:
+    """All candidates in their order, ties included: some demands fit in fewer places than are asked for."""
+    same_few(changing(nodes, kept, seed, DEMANDS), best, internal)
+
+
+@given(st.integers(0, 2**32))
+@scaled(0.5)
+def test_the_best_few_of_any_number_of_demands(seed: int) -> None:
+    demands = [(cpu, mem) for cpu in range(6) for mem in range(6)]
+    same_few(changing(2, 4, seed, demands, 200), 2, 3)
+
+
+CHOOSERS = [("random-top", {}), ("random-top", {"filter": "none"}), ("cvd-rl", {"weights": "untrained"})]
+
+
+@pytest.mark.parametrize(("name", "options"), CHOOSERS)
+@given(st.integers(1, 5), st.integers(0, 2**32))
+@scaled(0.5)
+def test_a_choice_among_the_best_few_is_the_scans(name: str, options: Any, kept: int, seed: int) -> None:
+    agent = AGENTS.load(name)(**options)
+    agent.start(Ledger(busy(1)[1]).view, stream(seed, "agent"))
+    follow(agent.compiled, 2, kept, seed, DEMANDS)
+
+
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
 @scaled(1)
 def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: tuple[Any, Any]) -> None:
@@ -121,12 +167,14 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     assert_same(compiled, engine)
 
 
-def engines(case: Run, rule: Any, worth_it: int) -> Simulation:
-    """Play a case on the engine, by a rule that follows what changed from so many servers on."""
+def engines(case: Run, agent: ScanAgent, worth_it: int, moves: Rules | None = None) -> Simulation:
+    """Play a case on the engine, by an agent that follows what changed from so many servers on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
-        patch.setattr(rule, "worth_it", worth_it)
-        simulation, agent = simulations.simulate(case), agent_of(rule)
+        patch.setattr(agent.scan, "worth_it", worth_it)
+        simulation = simulations.simulate(case)
+        if moves:
+            move_in(simulation, moves, Told(shuffler(0)))
         agent.start(simulation.view, stream(0, "agent"))
         play(simulation, agent)
     assert (simulation.view.changed is None) == (worth_it > len(simulation.view.free))
@@ -136,15 +184,58 @@ def engines(case: Run, rule: Any, worth_it: int) -> Simulation:
 @given(simulations.cases())
 @scaled(1)
 def test_a_run_on_the_engine_with_failures_and_growth_is_the_scans(case: Run) -> None:
-    assert_same(engines(case, best_fit, 1), engines(case, best_fit, NEVER))
+    assert_same(engines(case, agent_of(best_fit), 1), engines(case, agent_of(best_fit), NEVER))
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_busy_run_on_the_engine_is_the_scans(seed: int) -> None:
     case = simulations.long_case(seed)
-    scan = engines(case, best_fit, NEVER)
-    assert_same(engines(case, best_fit, 1), scan)
-    assert_same(engines(case, best_fit, len(case.capacity) + 1), scan)  # from when it has grown
+    scan = engines(case, agent_of(best_fit), NEVER)
+    assert_same(engines(case, agent_of(best_fit), 1), scan)
+    assert_same(engines(case, agent_of(best_fit), len(case.capacity) + 1), scan)  # from when it has grown
+
+
+@given(simulations.cases(), rules_of_moves)
+@scaled(1)
+def test_a_run_among_the_best_few_with_failures_growth_and_moves_is_the_scans(case: Run, moves: Rules) -> None:
+    case.capacity *= 7
+    assert_same(engines(case, RandomTop(), 1, moves), engines(case, RandomTop(), NEVER, moves))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_busy_run_among_the_best_few_is_the_scans(seed: int) -> None:
+    """Several blocks of servers, most of them full, which fail and are moved from."""
+    case = simulations.long_case(seed)
+    case.capacity, case.requests = case.capacity * 9, sorted(case.requests * 8)
+    moves = Rules(every=2, moves=3, room=2)
+    scan = engines(case, RandomTop(), NEVER, moves)
+    assert_same(engines(case, RandomTop(), 1, moves), scan)
+    assert_same(engines(case, RandomTop(), len(case.capacity) + 1, moves), scan)
+
+
+@pytest.mark.parametrize(("name", "options"), CHOOSERS)
+def test_runs_that_choose_among_the_best_few_are_the_scans_on_both_engines(name: str, options: Any) -> None:
+    workload, cluster = busy(1500)
+    capacity = np.tile(cluster.capacity[:1], (40, 1, 1))
+    large = Cluster(cluster.resources, capacity, cluster.spread_above, capacity[0])
+    workload = replace(workload, duration=workload.duration * 5)
+    growth = [(float(workload.arrival[600]), 3), (float(workload.arrival[900]), 60)]
+    agent, found = AGENTS.load(name)(**options), []
+    for compiled, worth_it in ((False, NEVER), (False, 1), (True, NEVER), (True, 1)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
+            patch.setattr(agent.scan, "worth_it", worth_it)
+            engine = CompiledSimulation if compiled else Simulation
+            simulation = engine(workload, Ledger(large), Overflow("wait"), expansion=growth)
+            agent.start(simulation.view, stream(0, "agent"))
+            if isinstance(simulation, CompiledSimulation):
+                play_compiled(simulation, agent)
+            else:
+                play(simulation, agent)
+        found.append(simulation)
+    for other in found[1:]:
+        assert_same(other, found[0])
+    assert (found[0].record.server > len(capacity)).any()
 
 
 @pytest.mark.parametrize("compiled", [False, True])
