@@ -77,8 +77,8 @@ cache, with a million they are in memory. The last row, which has no rule at all
 looks besides at the few blocks of servers that are best.
 
 The aim was that a decision costs at most {aim} times as much at the most servers as at the fewest, and at most
-{aim_learned} times for rules that are learned. At most {aim} times as much it costs with {met}; rules that cost next to
-nothing on few servers miss the aim.
+{aim_learned} times for rules that are learned. Within {aim} times are {met}.
+Rules that cost next to nothing on few servers miss the aim.
 
 The first two decisions for a demand look at all servers in either form, and are not in the times. Every demand that is
 kept looks at every change: with twice as many kinds of demands a decision takes up to twice as long. At most {kept}

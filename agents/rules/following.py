@@ -12,15 +12,15 @@ from simcore.jit import kernel, lean_inlined
 from simcore.vocabulary import Amounts, Ints
 
 
-def incremental(scan: Scan, worth_it: int = SERVERS_WORTH_IT) -> Callable[[Scan], Scan]:
+def incremental(scan: Scan) -> Callable[[Scan], Scan]:
     """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and standings, too.
 
-    Runs take it by themselves where there are at least `worth_it` servers.
+    Runs take it by themselves where there are many servers.
     """
 
     def decorate(form: Scan) -> Scan:
         rule: Any = scan
-        rule.incremental, rule.worth_it = kernel(form), worth_it
+        rule.incremental, rule.worth_it = kernel(form), SERVERS_WORTH_IT
         return cast(Scan, rule.incremental)
 
     return decorate
