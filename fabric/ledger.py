@@ -335,6 +335,10 @@ class Ledger:
         """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
         return None
 
+    def stages(self) -> list[Any]:
+        """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
+        return []
+
     def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
         """Take over what rules of placement count from a compiled run; there are none here."""
 

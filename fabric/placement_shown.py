@@ -58,6 +58,21 @@ class Ruling(NamedTuple):
     happened: Ints
 
 
+class Stage(NamedTuple):
+    """Holds the rules as they are from a time on, until the next planned drain; all stages of a run count as one.
+
+    `is_open` is as in `Ruling`.
+    """
+
+    since: float
+    is_open: npt.NDArray[np.bool_]
+    mask: Mask
+
+    def ruling(self, roles: Ints, free: Ints) -> Ruling:
+        """Return the rules for a compiled run that is there now, whose requests have these roles."""
+        return Ruling(roles, self.is_open, self.mask, slots_for(self.mask, free), np.zeros(1, np.int64))
+
+
 def event(server: int, role: int = -1, sign: int = 1) -> int:
     """Write down that a role's request was placed on a server, sign 1, or left it, or that something else happened."""
     return (server << 32) + ((role + 1) << 1) + (sign < 0)

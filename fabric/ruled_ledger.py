@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels, groups_of
-from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
-from fabric.placement_shown import Ruling, catch_up, count_up, event, last_refusing, refusing, slots_for
+from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled, open_roles
+from fabric.placement_shown import Ruling, Stage, catch_up, count_up, event, last_refusing, refusing, slots_for
 from fabric.servers import with_room
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
@@ -52,10 +53,8 @@ class Ruled(Ledger):
 
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
-        self._mask = self._compiled()
-        self._open = [
-            first == end and not (self._mask.closed[door] >= 0).any() for door, first, end in self._mask.roles.tolist()
-        ]
+        self._mask = self._compiled(self._draining)
+        self._open = open_roles(self._mask)
         self._count(self._mask)
         self._slots = slots = slots_for(self._mask, self._free)
         self._failing = [failing.data for failing in slots.failing]
@@ -75,10 +74,10 @@ class Ruled(Ledger):
                 mask.counts[first + mask.domains[row, server]] += 1
                 mask.totals[total] += 1
 
-    def _compiled(self) -> Mask:
-        """Compile the rules, with nobody anywhere."""
+    def _compiled(self, draining: Iterable[int]) -> Mask:
+        """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
         rules = self.rules
-        drained = {n: rule.of(self._labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
+        drained = {n: rule.of(self._labels) for n in draining if isinstance(rule := rules[n], Drain)}
         return compiled(self._labels, rules, self._asked, drained)
 
     def _drain(self, number: int) -> None:
@@ -230,6 +229,17 @@ class Ruled(Ledger):
         assert roles is not None
         return Ruling(roles, np.array(self._open), self._mask, self._slots, np.array([self._events]))
 
+    def stages(self) -> list[Stage]:
+        """Return the rules for a compiled run as they are now, and then as every planned drain leaves them."""
+        self._count_up(self._mask, self._slots, self._events)
+        found, draining = [Stage(-inf, np.array(self._open), self._mask)], set(self._draining)
+        for since, _, number in sorted(self.planned, key=lambda one: one[0]):
+            if number not in draining:
+                draining.add(number)
+                mask = self._compiled(draining)._replace(counts=self._mask.counts, totals=self._mask.totals)
+                found.append(Stage(since, np.array(open_roles(mask)), mask))
+        return found
+
     def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
         """Take over from a compiled run how many events there were, and of every request there its server and role.
 
@@ -294,7 +304,7 @@ class Ruled(Ledger):
         """Count again from every placement held; raises `LedgerError` when something is missing."""
         super().check()
         self._count_up(self._mask, self._slots, self._events)
-        fresh = self._compiled()
+        fresh = self._compiled(self._draining)
         self._count(fresh)
         held = {row: share[0][0] for row, share in self._held.items()}
         same = np.array_equal(fresh.counts, self._mask.counts) and np.array_equal(fresh.totals, self._mask.totals)

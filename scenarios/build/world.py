@@ -62,7 +62,6 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.devices", world.devices),
         ("cluster.cells", world.cells),
         ("cluster.numbering", world.numbered),
-        ("placement" if scenario.placement else "cluster", world.ruled),
         (world.moves, world.moves),
     ):
         if there:

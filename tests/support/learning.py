@@ -43,9 +43,32 @@ def small(**changed: Any) -> dict[str, Any]:
     } | changed
 
 
+def ruled(**changed: Any) -> dict[str, Any]:
+    """The same with rules of placement: one server takes no more requests from the middle on."""
+    usual = small()
+    flavours = [
+        {"cpu": 1, "mem": 1, "group": "web", "weight": 3},
+        {"cpu": 4, "mem": 5, "group": "db", "where": {"rack": ["0", "1"]}},
+        {"cpu": 8, "mem": 16},
+    ]
+    rules = [
+        {"at_most": 3, "of": "web", "per": "server"},
+        {"apart": ["web", "db"], "per": "server"},
+        {"drain": [1], "at": "150 s"},
+    ]
+    cluster = {**usual["cluster"], "servers": 5, "domains": {"rack": 2}}
+    asked = {"workload": {**usual["workload"], "flavours": flavours}, "cluster": cluster, "placement": rules}
+    return usual | asked | {"overflow": "drop"} | changed
+
+
 def trained(agent: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """The same with a little training."""
-    return small(train={"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}} | changed)
+    return small(train=a_little(agent) | changed)
+
+
+def a_little(agent: dict[str, Any]) -> dict[str, Any]:
+    """A training that takes moments."""
+    return {"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}}
 
 
 def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFrame:
