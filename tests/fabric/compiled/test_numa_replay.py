@@ -127,9 +127,9 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
 
 
 def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
-    capacity = np.full((2, 1, 1), 4)
-    cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
-    workload = Workload(("cpu",), np.arange(8.0), np.full(8, 2.0), np.ones((8, 1), np.int64), np.arange(8))
+    capacity = np.full((2, 1, 2), 4)
+    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+    workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
     written = [Drain((0,), at=1.0), Drain((1,), at=4.5)]
     simulation = CompiledSimulation(workload, Ruled(cluster, ServerLabels(2), written), Overflow("drop"))
