@@ -97,11 +97,11 @@ def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFr
     return whole
 
 
-def in_use(agent: str, folder: Path, servers: int = 5) -> None:
+def in_use(agent: str, folder: Path, servers: int = 5, **options: Any) -> None:
     """What `going_on` left in its folder is used on so many servers."""
     path = str(next(folder.glob("whole/*/best.safetensors")))
     cluster = small()["cluster"] | {"servers": servers}
-    used = scenario_from(small(agents=["best-fit", {agent: {"path": path}}], cluster=cluster))
+    used = scenario_from(small(agents=["best-fit", {agent: {"path": path, **options}}], cluster=cluster))
     results = [Batch(used, folder / engine).run(engine=engine) for engine in ("compiled", "simpy")]
     assert not len(results[0].failed), results[0].failed["error"][0]
     same = [column for column in results[0].runs.columns if column not in ("engine", "seconds", "decision_us")]
