@@ -36,8 +36,6 @@ RULES = ("first-fit", "best-fit", "internal", "dot-product", "random", "balance-
 LARGE = 100 * QUANTUM
 """Memory of a request from which on only servers of the kind `KIND` hold it."""
 KIND = "memory"
-SEEDS = 3
-"""Trainings of each agent that learns."""
 CVD: dict[str, Any] = {"filter": "none", "warm": [0.0], "discount": 0.995, "annealed": 200, "averaged": 0.01}
 VALUE: dict[str, Any] = {"pairs": 8, "episodes": 24, "pool": 60, "warm": [0.0]}
 LEARNED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
@@ -47,9 +45,9 @@ LEARNED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "value-es by sizes": ("value-es", VALUE | {"sizes": 5}, {}),
 }
 """Of each agent that learns the settings of its trainer, and its own options."""
-MORE: dict[str, list[str]] = {
-    "cvd-rl": [],
-    "value-es": ["train.iterations=60", "train.validation={every: 10, episodes: 30}"],
+TRAININGS: dict[str, dict[str, Any]] = {
+    "cvd-rl": {"iterations": 450, "validation": {"every": 45, "episodes": 30}, "seeds": 6},
+    "value-es": {"iterations": 40, "validation": {"every": 10, "episodes": 30}, "seeds": 3},
 }
 PAIRS = [("cvd-rl by sizes", "cvd-rl by shares"), ("value-es by sizes", "value-es by shares")]
 TEXT = """# Which rules send requests to the wrong kind of server?
@@ -111,10 +109,11 @@ def table(found: Mapping[str, Floats], first: str = "agent") -> str:
 def trained(folder: Path, name: str) -> dict[str, Callable[[], Agent]]:
     """Return the agents of a training, and of the weights with which it began; trains in the folder what is missing."""
     agent, settings, options = LEARNED[name]
-    scenario = load_scenario("mixed-learned", [f"train.agent={json.dumps({agent: settings})}", *MORE[agent]])
+    changes = {"agent": {agent: settings}, **TRAININGS[agent]}
+    scenario = load_scenario("mixed-learned", [f"train.{key}={json.dumps(value)}" for key, value in changes.items()])
     train(scenario, folder / name, watch=lambda row: print(f"{name}: {row['step']}", end="\r"))
     made: dict[str, Callable[[], Agent]] = {}
-    for seed in range(SEEDS):
+    for seed in range(TRAININGS[agent]["seeds"]):
         best = folder / name / f"seed-{seed}" / "best.safetensors"
         made[f"{name}, training {seed}"] = partial(AGENTS.load(agent), path=str(best), **options)
     if agent == "value-es":
@@ -132,7 +131,10 @@ def learned(folder: Path, seeds: Sequence[int]) -> str:
     for name in LEARNED:
         made |= trained(folder, name)
     found = played(scenario, made, seeds)
-    means = {name: np.mean([found[f"{name}, training {n}"] for n in range(SEEDS)], axis=0) for name in LEARNED}
+    means = {
+        name: np.mean([columns for each, columns in found.items() if each.startswith(f"{name}, training")], axis=0)
+        for name in LEARNED
+    }
     against = {f"{one} - {other}": means[one] - means[other] for one, other in PAIRS}
     against |= {f"{name} - random": mean - found["random"] for name, mean in means.items()}
     return f"{table(found)}\n\n{table(against, 'difference')}"

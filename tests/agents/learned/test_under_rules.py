@@ -91,6 +91,7 @@ def test_what_learns_keeps_the_rules_and_is_used_as_it_learned(
         assert replay.placed(agent.compiled) == row["scheduled"]
 
 
+@pytest.mark.long
 def test_a_place_that_a_rule_forbids_ends_the_training() -> None:
     workload = {**ruled()["workload"], "flavours": [{"cpu": 1, "mem": 1, "where": {"rack": "1"}}]}
     [replay] = replays_of(build_learning(scenario_from(ruled(workload=workload, placement=[]))), [0], [0.0])
