@@ -242,7 +242,7 @@ class Watched(RuledNetwork):
         self.held.pop(row, None)
 
 
-WRITTEN = [
+WRITTEN: list[Rule] = [
     Spread("db", "pod", 2),
     AtMost(2, "web", "rack"),
     Apart(("db", "job"), "server"),
