@@ -104,7 +104,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
             ledger.release(gone)
             del held[gone]
         elif what in ("fail", "cut"):
-            part = servers[0]
+            part = servers[0] if what == "fail" else FABRIC.links - 1 - servers[0]  # more links than there are servers
             hit = ledger.fail(part, "server" if what == "fail" else "link")
             if what == "fail":
                 assert hit == sorted(one for one, lies in held.items() if part in lies.servers)
