@@ -15,6 +15,11 @@ from simcore.roles import Role, where_of
 
 _TEXT = {"type": "string"}
 _SOME: list[Any] = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
+_WHERE: dict[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[^0-9]"},
+    "additionalProperties": {"anyOf": [*_SOME, {"type": "null"}]},
+}
 
 
 def _listed(value: Any) -> Any:
@@ -62,13 +67,7 @@ SomeNames: TypeAlias = Annotated[
 Where: TypeAlias = Annotated[
     dict[str, list[str]],
     BeforeValidator(_where),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "propertyNames": {"pattern": "^[^0-9]"},
-            "additionalProperties": {"anyOf": [*_SOME, {"type": "null"}]},
-        }
-    ),
+    WithJsonSchema(_WHERE),
     Shown("{label: value, or list of values}"),
 ]
 Labels: TypeAlias = Annotated[
@@ -192,7 +191,7 @@ def _servers_or_where(value: Any) -> str:
 
 SomeServers: TypeAlias = Annotated[
     Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
-    | Annotated[Where, Field(min_length=1), Tag("<where>")],
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**_WHERE, "minProperties": 1}), Tag("<where>")],
     Discriminator(_servers_or_where),
     Shown("list of whole number from 0, or {label: value, or list of values}"),
 ]
