@@ -161,6 +161,28 @@ def test_why_names_the_rule_that_keeps_a_request_from_a_server() -> None:
     assert found.answer.startswith("placed in the network")
 
 
+def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "id,arrival,lifetime,cpu,mem,app,at\n"
+        "a,0,50,12,12,web,rack=rack-0|rack-1\nb,1,50,12,12,web,\nc,2,50,12,12,web,pod=pod-1\nd,3,50,12,12,db,\n"
+    )
+    columns, units = {"group": "app", "where": "at"}, {"mem": "GB"}
+    asked = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": columns, "units": units}
+    data = {
+        "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": "10 GB"}},
+        "workload": asked,
+        "placement": [{"at_most": 1, "of": "*", "per": "pod"}],
+        "agents": ["tetris"],
+        "record": ["requests"],
+    }
+    [run] = plan(scenario_from(data))
+    execute(run, tmp_path)
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    assert (frame["server"] >= 20).to_list() == [False, True, False, False]
+    assert frame["reason"].to_list() == [None, None, "rule: at most 1 of * per pod", None]
+    assert frame["bandwidth"].to_list() == [0.0] * 4
+
+
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(RACKS))
     done = execute(run, tmp_path)
