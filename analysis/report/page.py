@@ -17,7 +17,7 @@ from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.pictures import figures
 from analysis.report.replay import embedded, replay
-from analysis.report.tables import by_label, comparison_tables, legend, main_table, refusals
+from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
@@ -48,7 +48,7 @@ def compose(results: ResultsFolder) -> str:
         "differences": ("Paired differences", _differences(results)),
         "refused": (
             "What was refused",
-            f"{refusals(results)}\n{by_label(results)}",
+            f"{refusals(results)}\n{by_what(results)}",
         ),
         "figures": ("Figures", _figures(drawn, missing)),
         "replay": ("Replay", _player(states) if states else HOW_TO_REPLAY),

@@ -28,7 +28,7 @@ from scenarios.build.requests import forget
 from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
 from scenarios.run import checkpoint
-from scenarios.run.check import start_agents, start_movers
+from scenarios.run.check import draw, start_agents, start_movers
 from scenarios.run.execute import cache_of
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import recursion
@@ -146,7 +146,7 @@ class Batch:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
         world = build_world(first.scenario, cache_of(self.folder))
-        workload = world.draw(first.seed)
+        workload = draw(self.scenario, first, world)
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
         with recursion():
             with postponed():

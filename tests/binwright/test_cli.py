@@ -396,6 +396,13 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("nothing",), ("there is no command nothing", "Known: agents, compare")),
     (("runs",), ("Did you mean 'run'?",)),
     (("agents", "chekc"), ("there is no command chekc", "Did you mean 'check'?")),
+    (
+        ("run", "s.yaml", "--set", "workload.changes=[{demand: +10 %, of: {tenant: x}}]"),
+        ("--set workload.changes=", "the requests have no such label"),
+    ),
+    (("run", "quickstart", "--sede", "3"), ("binwright run: error", "--sede 3", "Did you mean '--seeds'?")),
+    (("traces", "describe", "t.csv", "--owt=x"), ("binwright traces: error", "Did you mean '--out'?")),
+    (("--versoin",), ("binwright: error", "Did you mean '--version'?")),
     (("traces",), ("ACTION",)),
     (("run",), ("FILE",)),
     ((), ("usage",)),
