@@ -89,6 +89,7 @@ step = st.tuples(
 )
 
 
+@pytest.mark.long
 @given(labelled(), st.data())
 @scaled(3)
 def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject) -> None:
@@ -276,15 +277,10 @@ def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simu
     return simulation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "agent",
-    [
-        "tetris",
-        *(
-            pytest.param(name, marks=pytest.mark.long)
-            for name in ("random", "nulb", "nalb", "feasible", "best-home", "nara", "fabric-rl", "solver")
-        ),
-    ],
+    ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "fabric-rl", "solver"],
 )
 def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
     network = topology("alpha")
