@@ -327,7 +327,7 @@ class Ledger:
     def roles_of(self, workload: Workload) -> Ints | None:
         """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
         if workload.roles is not None and any(role.where for role in workload.roles.all):
-            remedy = "Give the servers `labels`."
+            remedy = "Give the servers `labels`, or those of a network `marked`."
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
         return None
 

@@ -287,6 +287,15 @@ def refusing(mask: Mask, slots: Slots, role: int, slot: int, server: int) -> int
     return closed
 
 
+@kernel
+def refusals(mask: Mask, slots: Slots, role: int, slot: int) -> Ints:
+    """Return what `refusing` says of every server, int64 [servers]."""
+    found = np.empty(mask.closed.shape[1], np.int64)
+    for server in range(len(found)):
+        found[server] = refusing(mask, slots, role, slot, server)
+    return found
+
+
 @lean
 def last_refusing(mask: Mask, slots: Slots, role: int, slot: int, room: npt.NDArray[np.bool_]) -> int:
     """Return what takes the last server with `room` bool [servers], as rules are looked at in order; -1 for none.

@@ -14,6 +14,7 @@ from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
+from analysis.results.written import as_written
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""
@@ -21,6 +22,8 @@ MOST_ROWS = 3000
 """Of comparisons in one page; the metrics after that are named with the command that shows them."""
 MOST_REASONS = 6
 """Reasons that have a column each."""
+REFUSED: tuple[str, ...] = ("refused_sizes", "refused_times", "refused_by")
+"""Columns that tell of what how much was refused."""
 CLASSES = {BEST: "best", "better": "best", "worse": "wrong"}
 
 
@@ -129,7 +132,7 @@ def refusals(results: ResultsFolder) -> str:
         numbers = [*means, others] if len(total) > len(named) else means
         rows.append(
             [
-                *(HtmlCell(str(part)) for part in (*which[:-1], results.heading(which[-1]))),
+                *(HtmlCell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
                 *(HtmlCell(f"{one:.2f}", one) for one in numbers),
             ]
         )
@@ -140,34 +143,50 @@ def refusals(results: ResultsFolder) -> str:
     return f'{html("table-refused", caption, heads, len(results.swept) + 1, rows)}\n<p class="soft">{note}</p>'
 
 
-def by_label(results: ResultsFolder) -> str:
-    """Write a table per label of the requests, such as the tenant: how much of each value's every agent refused."""
-    done = results.done
-    if "refused_by" not in done.columns:
-        return ""
-    shares: dict[str, dict[tuple[Any, ...], dict[str, list[float]]]] = {}
-    total: dict[str, Counter[str]] = {}
-    for *group, text in done.select(*results.swept, "agent", "refused_by").drop_nulls("refused_by").iter_rows():
-        for label, counts in json.loads(text).items():
-            mine = shares.setdefault(label, {}).setdefault(tuple(group), {})
+def by_what(results: ResultsFolder) -> str:
+    """Write a table per size, time and label of the requests: how much of each value's every agent refused."""
+    columns = [column for column in REFUSED if column in results.done.columns]
+    shares: dict[tuple[str, str], dict[tuple[Any, ...], dict[str, list[float]]]] = {}
+    total: dict[tuple[str, str], Counter[str]] = {}
+    nothing: Counter[tuple[Any, ...]] = Counter()
+    for row in results.done.select(*results.swept, "agent", *columns).iter_rows():
+        group, texts = row[: len(results.swept) + 1], row[len(results.swept) + 1 :]
+        told = {column: json.loads(text) for column, text in zip(columns, texts, strict=True) if text}
+        nothing[group] += "refused_sizes" not in told
+        for which, counts in _told_apart(told):
+            mine = shares.setdefault(which, {}).setdefault(group, {})
             for value, (came, refused) in counts.items():
-                mine.setdefault(value, []).append(100 * refused / came)
-                total.setdefault(label, Counter())[value] += refused
+                mine.setdefault(value, []).extend([100 * refused / came] if came else [])
+                total.setdefault(which, Counter())[value] += refused
     tables = []
-    for number, (label, groups) in enumerate(shares.items()):
-        named = [value for value, _ in total[label].most_common(MOST_REASONS)]
+    for number, (which, groups) in enumerate(shares.items()):
+        column, label = which
+        in_order = column == "refused_times"
+        named = list(total[which]) if in_order else [value for value, _ in total[which].most_common(MOST_REASONS)]
         rows = []
-        for which, found in groups.items():
-            means = [sum(found[value]) / len(found[value]) if value in found else None for value in named]
-            words = (*which[:-1], results.heading(which[-1]))
+        for group, found in groups.items():
+            runs = 0 if column == "refused_by" else nothing[group]  # of these it is only noted that none was refused
+            counted = (found.get(value, []) for value in named)
+            means = [sum(one) / (len(one) + runs) if one else None for one in counted]
+            words = (*group[:-1], results.heading(group[-1]))
             cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
-            rows.append([*(HtmlCell(str(part)) for part in words), *cells])
+            rows.append([*(HtmlCell(as_written(part)) for part in words), *cells])
         heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
-        heads += [(f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
+        heads += [(value if in_order else f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
         caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
         tables.append(html(f"table-refused-{number}", caption, heads, len(results.swept) + 1, rows))
     note = "Who asks for more is refused more: <code>binwright why RESULTS</code> sets that apart."
-    return "\n".join([*tables, f'<p class="soft">{note}</p>'])
+    return "\n".join([*tables, f'<p class="soft">{note}</p>']) if tables else ""
+
+
+def _told_apart(told: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[str, list[int]]]]:
+    """Yield the column and the label by which requests of a run are told apart, with what it counted of each value."""
+    if sizes := told.get("refused_sizes"):
+        yield ("refused_sizes", "size"), sizes
+    if times := told.get("refused_times"):
+        yield ("refused_times", "tenth of the time"), {f"tenth {n}": counts for n, counts in enumerate(times, 1)}
+    for label, counts in told.get("refused_by", {}).items():
+        yield ("refused_by", label), counts
 
 
 def comparison_tables(results: ResultsFolder) -> str:

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
 from binwright.parser.drawing import add_figures
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
-from simcore.errors import suggest
+from simcore.errors import nearest, suggest
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Suggests a command where an unknown one is asked for."""
+    """Suggests a command or an option where an unknown one is asked for."""
+
+    def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
+        """Parse arguments; ends with an error, of the command that was asked for, where there are some too many."""
+        asked, unknown = self.parse_known_args(arguments)
+        if unknown:
+            of = [one for words, _, one in every_command(self) if words[0] == asked.command] or [self]
+            word = unknown[0].split("=")[0]
+            near = nearest(word, sorted({option for one in of for option in one._option_string_actions}))
+            meant = f"\n  Did you mean {near!r}?" if near and word.startswith("-") else ""
+            of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
+        return asked
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:

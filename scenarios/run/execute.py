@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,11 +25,11 @@ from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
 from scenarios.run.going import Going, Keeper, Tell
 from scenarios.run.guard import STARTING, limited
+from scenarios.run.refusals import refusals
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.opened import files_of
 from simcore.play import play
-from simcore.record import IMPOSSIBLE, PENDING, REJECTED
 from simcore.rng import Watched, stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
@@ -40,10 +38,6 @@ if TYPE_CHECKING:
     from analysis.measure.states import StateSampler
 
 
-REASONS = 20
-"""More reasons of one run are counted together."""
-VALUES = 20
-"""Values of a label that are counted."""
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.play.play`."""
 
@@ -114,8 +108,7 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
         **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
-        **_reasons(simulation, first),
-        **_by_label(simulation, first),
+        **refusals(simulation, first),
         "random": world.drawn or chance or luck.drawn or moving_luck.drawn,
         "engine": "compiled" if compiled else "simpy",
         "files": keeper.files() if keeper else files_of(modules_of(run)),
@@ -186,43 +179,6 @@ def _unasked(ledger: Ledger) -> dict[str, str]:
     """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
     said = "; ".join(f"{group}: {remedy}" for group, remedy in ledger.unasked.items())
     return {"missing_groups": said} if said else {}
-
-
-def _reasons(simulation: Simulation, first: int) -> dict[str, str]:
-    """Count rejected requests by reason, the commonest first, from row `first` on; a column if there are any."""
-    record = simulation.record
-    rows = slice(first, record.rows)
-    codes = record.reason[rows][record.outcome[rows] == REJECTED]
-    counts = Counter({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
-    if len(counts) > REASONS:
-        others = sum(counts.values()) - sum(count for _, count in counts.most_common(REASONS))
-        counts = Counter(dict(counts.most_common(REASONS)) | {"other reasons": others})
-    return {"reasons": json.dumps(dict(counts.most_common()), ensure_ascii=False)} if counts else {}
-
-
-def _by_label(simulation: Simulation, first: int) -> dict[str, str]:
-    """Count by the values of each label how many requests came from row `first` on, and how many were refused.
-
-    It is a column if there are labels; of one with many values those are named that were refused most.
-    """
-    if not simulation.workload.labels:
-        return {}
-    record = simulation.record
-    rows = np.concatenate(
-        [
-            np.arange(first, simulation.offered),
-            np.arange(len(simulation.workload), record.rows),
-        ]  # sent back by failures
-    )
-    rows = rows[record.outcome[rows] != PENDING]
-    refused = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
-    found: dict[str, dict[str, list[int]]] = {}
-    for name, words in simulation.asked().labels.items():
-        values, of = np.unique(words[rows], return_inverse=True)
-        counts = np.stack([np.bincount(of, minlength=len(values)), np.bincount(of[refused], minlength=len(values))], 1)
-        most = np.argsort(-counts[:, 1], kind="stable")[:VALUES]
-        found[name] = {str(values[each]): counts[each].tolist() for each in most.tolist()}
-    return {"refused_by": json.dumps(found, ensure_ascii=False)}
 
 
 def is_bounded(world: World) -> bool:

@@ -16,6 +16,7 @@ from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.execute import warmed_up
+from scenarios.run.refusals import over_time
 from simcore.asking import answer_all, raised, said
 from simcore.engine import Simulation
 from simcore.errors import UserError
@@ -27,8 +28,6 @@ from workloads.traces.check import LABELS
 if TYPE_CHECKING:
     import polars as pl
 
-SPANS = 10
-"""Parts of the time by which refusals are counted."""
 ROOM = "room"
 """What is said of a server where nothing stood in the way."""
 
@@ -166,11 +165,8 @@ def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused in equal spans, from the first request to the last."""
     import polars as pl
 
-    first, last = (float(one or 0) for one in (frame["arrival"].min(), frame["arrival"].max()))  # type: ignore[arg-type]
-    ends = np.linspace(first, last, SPANS + 1)
-    span = np.clip(np.searchsorted(ends, frame["arrival"], side="right") - 1, 0, SPANS - 1)
-    offered, refused = np.bincount(span, minlength=SPANS), np.bincount(span[frame["no"].to_numpy()], minlength=SPANS)
-    return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": offered, "refused": refused})
+    ends, counts = over_time(frame["arrival"].to_numpy(), frame["no"].to_numpy())
+    return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": counts[:, 0], "refused": counts[:, 1]})
 
 
 def _played(run: Run, world: World) -> tuple[int, Simulation]:

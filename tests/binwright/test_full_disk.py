@@ -34,6 +34,8 @@ COMMANDS: dict[str, list[str]] = {
     "convert": ["traces", "convert", "t.csv", "--out", "out/t.parquet"],
     "topology": ["topology", "alpha", "--draw", "out/t.png"],
 }
+SOME = {"size": 5, "tune": 3, "report": 2}
+"""One in so many of their changes fails: most are those of `run`, or take long."""
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def _plain(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_plain")
 @pytest.mark.parametrize("command", first(1, COMMANDS))
 def test_every_change_may_fail(here: Path, command: str) -> None:
-    assert every_change_fails(COMMANDS[command], here / "out") > 1
+    assert every_change_fails(COMMANDS[command], here / "out", every=SOME.get(command, 1)) > 1
 
 
 @pytest.mark.usefixtures("_plain")

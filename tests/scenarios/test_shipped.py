@@ -51,6 +51,8 @@ def short(file: Path) -> Scenario:
     most = CONNECTED if scenario.cluster.network else LONGEST
     if isinstance(scenario.workload, Tenants):
         most = 60
+    if isinstance(scenario.workload, Trace) and not scenario.warm_start:
+        most //= scenario.workload.superpose
     requests = min(most, getattr(scenario.workload, "requests", None) or most)
     return load_scenario(file, ["replications=1", "sweep=null", f"workload.requests={requests}"])
 

@@ -18,6 +18,7 @@ from scenarios.run.execute import execute
 from scenarios.run.why import ROOM, Refused, Why, refused, why
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
+from simcore.units import say
 from simcore.vocabulary import QUANTUM, part
 
 SMALL: dict[str, Any] = {
@@ -147,8 +148,10 @@ def test_who_is_refused_more_than_others_who_ask_for_the_same(
         ("team", "cid", 1, 0, 0.25),
         ("team", "ann", 3, 1, 1.5),
     ]
-    [counted] = bw.load(tmp_path / "results").runs["refused_by"]
-    assert json.loads(counted) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
+    runs = bw.load(tmp_path / "results").runs
+    assert json.loads(runs["refused_by"].item()) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
+    assert json.loads(runs["refused_sizes"].item()) == {"4 cpu": [4, 1], "8 cpu": [2, 2]}
+    assert [refused for _, refused in json.loads(runs["refused_times"].item())] == found.times["refused"].to_list()
     assert found.times["refused"].to_list() == [0, 2, 1, 0, 0, 0, 0, 0, 0, 0]
     assert main(["why", str(tmp_path / "results")]) == 0
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
@@ -167,6 +170,8 @@ def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
     ran = execute(run, tmp_path)
     kinds = refused(run).kinds
     assert kinds["offered"].sum() == ran["offered"] < 60
+    counted = {say([round(x * QUANTUM) for x in size], ("cpu", "mem")): [came, no] for *size, came, no in kinds.rows()}
+    assert json.loads(ran["refused_sizes"]) == counted
     assert kinds["refused"].sum() == ran["offered"] - ran["scheduled"] == ran["rejected"] + ran["impossible"]
 
 

@@ -120,8 +120,10 @@ def contents(folder: Path) -> object:
     return found
 
 
-def every_change_fails(asked: list[str], out: Path, numbers: Sequence[int] = (errno.ENOSPC, errno.EIO)) -> int:
-    """Fail each change below the folder `out` in turn, of a command that writes there; returns how many there are.
+def every_change_fails(
+    asked: list[str], out: Path, numbers: Sequence[int] = (errno.ENOSPC, errno.EIO), every: int = 1
+) -> int:
+    """Fail one in `every` changes below the folder `out` in turn, of a command that writes there; returns the last one.
 
     With several `numbers`, the disk is full at one change, and broken at the next.
 
@@ -131,9 +133,9 @@ def every_change_fails(asked: list[str], out: Path, numbers: Sequence[int] = (er
     shutil.rmtree(out, ignore_errors=True)
     assert said_by(asked)[0] == 0
     whole = contents(out)
-    for at in count():
+    for at in count(step=every):
         shutil.rmtree(out)
-        with failing(out.parent, at, numbers[at % len(numbers)]) as faults:
+        with failing(out.parent, at, numbers[at // every % len(numbers)]) as faults:
             code, said = said_by(asked)
         if len(faults.seen) <= at:
             assert code == 0

@@ -22,7 +22,7 @@ from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.layout import layout
 from analysis.report.page import compose
-from analysis.report.tables import by_label, comparison_tables, main_table, refusals
+from analysis.report.tables import by_what, comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of
 from binwright.cli import main
@@ -431,10 +431,20 @@ def test_what_was_refused_is_shown_by_label(tmp_path: Path) -> None:
     counts = [{"tenant": {"<ann>": [10, 5], "": [4, 1]}, "zone": {"a": [14, 6]}}, {"tenant": {"<ann>": [10, 1]}}]
     rows = [row_of("a", seed, refused_by=json.dumps(one)) for seed, one in enumerate(counts)]
     write_results(tmp_path, [*rows, row_of("b", 0, refused_by=json.dumps({"tenant": {"": [4, 4]}})), row_of("c", 0)])
-    found = by_label(Results(tmp_path))
+    found = by_what(Results(tmp_path))
     shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in found.splitlines() if line.startswith("<tr>")]
     assert "Of the requests of each tenant, how many % were refused" in found
     assert "&lt;ann&gt; %" in found
     assert shown == [["a", "30.00", "25.00"], ["b", "-", "100.00"], ["a", "42.86"]]
     write_results(tmp_path / "none", [row_of("a", 0)])
-    assert by_label(Results(tmp_path / "none")) == ""
+    assert by_what(Results(tmp_path / "none")) == ""
+
+
+def test_what_was_refused_is_shown_by_size_and_time(tmp_path: Path) -> None:
+    """A run that refused nothing notes neither: it counts as none refused."""
+    one = {"refused_sizes": {"4 cpu": [10, 4], "1 cpu": [20, 1]}, "refused_times": [[15, 0], [0, 0], [15, 5]]}
+    columns: dict[str, Any] = {name: json.dumps(counts) for name, counts in one.items()}
+    write_results(tmp_path, [row_of("a", 0, **columns), row_of("a", 1)])
+    lines = [line for line in by_what(Results(tmp_path)).splitlines() if line.startswith("<tr>")]
+    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in lines]
+    assert shown == [["a", "20.00", "2.50"], ["a", "0.00", "-", "16.67"]]
