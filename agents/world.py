@@ -169,6 +169,12 @@ class World:
                 key="cluster.network",
                 remedy="Give the cluster a network.",
             )
+        if self.ruled:
+            raise UserError(
+                "episodes in a network keep no rules of placement",
+                key="placement",
+                remedy="Take the rules, `marked` servers and `where` out; agents that have learned keep rules in runs.",
+            )
         if self.hidden:
             raise UserError(
                 "observations of a network tell how long requests stay, and the scenario hides it",

@@ -1,33 +1,55 @@
-"""`python -m benchmarks.mixed [--seeds N] [--page]`: which rules send requests to the wrong kind of server.
+"""`python -m benchmarks.mixed [--seeds N] [--learned FOLDER] [--page]`: who sends requests to the wrong kind of server.
 
-Plays the scenario mixed with its servers in the order in which they are written, and turned round, a minute in all.
-Prints a table of each; with `--page` into docs/experiments/mixed.md.
+Plays the scenario mixed with its servers in the order in which they are written, and turned round, a minute in all; and
+mixed-learned with agents that learned there, whose trainings are in the folder (results/mixed-learned unless it says
+otherwise) or are made there first, half an hour of CPU. Prints a table of each; with `--page` into
+docs/experiments/mixed.md.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from agents import AGENTS
+from agents.learned.common.tensors import read, write
+from agents.learned.numa.mlp import untrained
 from analysis.compare.statistics import mean_interval
 from scenarios.build.cluster import kinds_of
 from scenarios.build.world import build_world, fitted
+from scenarios.learn.training import train
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM
+from simcore.vocabulary import QUANTUM, Agent, Floats
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/mixed.md"
 RULES = ("first-fit", "best-fit", "internal", "dot-product", "random", "balance-fit", "worst-fit")
 LARGE = 100 * QUANTUM
 """Memory of a request from which on only servers of the kind `KIND` hold it."""
 KIND = "memory"
+CVD: dict[str, Any] = {"filter": "none", "warm": [0.0], "discount": 0.995, "annealed": 200, "averaged": 0.01}
+VALUE: dict[str, Any] = {"pairs": 8, "episodes": 24, "pool": 60, "warm": [0.0]}
+LEARNED: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "cvd-rl by shares": ("cvd-rl", CVD | {"sizes": "relative"}, {"filter": "none"}),
+    "cvd-rl by sizes": ("cvd-rl", CVD | {"sizes": "absolute"}, {"filter": "none"}),
+    "value-es by shares": ("value-es", VALUE | {"sizes": 0}, {}),
+    "value-es by sizes": ("value-es", VALUE | {"sizes": 5}, {}),
+}
+"""Of each agent that learns the settings of its trainer, and its own options."""
+TRAININGS: dict[str, dict[str, Any]] = {
+    "cvd-rl": {"iterations": 450, "validation": {"every": 45, "episodes": 30}, "seeds": 5},
+    "value-es": {"iterations": 40, "validation": {"every": 10, "episodes": 30}, "seeds": 3},
+}
+PAIRS = [("cvd-rl by sizes", "cvd-rl by shares"), ("value-es by sizes", "value-es by shares")]
 TEXT = """# Which rules send requests to the wrong kind of server?
 
 `python -m benchmarks.mixed --page` measured this and wrote the page. The scenario `mixed` has three kinds of servers: 8
@@ -43,13 +65,32 @@ the first kind before all others. `dot-product` and `worst-fit` keep no more of 
 none knows that a kind is to be kept.
 
 """
+TEXT_LEARNED = """
+## Agents that learn
+
+The [agents that learn on servers](../guides/numa-learning.md#kinds-of-servers) ask for two NUMA nodes. So the scenario
+`mixed-learned` is a quarter of `mixed` with such servers, and there `cvd-rl` (with `filter: none`: all places are
+candidates) and `value-es` learned in two ways. *By shares* they see the free shares of a server's own nodes. *By
+sizes* `cvd-rl` also sees the free amounts (`sizes: absolute`), and `value-es` how many requests of each of the five
+sizes still fit (`sizes: 5`). There are five trainings of `cvd-rl`, of 450 iterations, and three of `value-es`, of 40.
+`untrained` is a control with weights with which a training began, and `random` another one: it takes any of the same
+candidates.
+
+The first table is as above. In the other two a value is one training's mean over the seeds, and the intervals are over
+trainings, those of a difference over pairs of the same number.
+
+Sizes help `value-es`: it accepts more by them than by shares, and more than every rule. But it is where its training
+begins that helps, a server's worth in requests that still fit, each by its size: training adds nothing to that. To
+`cvd-rl` they were of no use that could be shown. Its trainings differ by up to three points in acceptance, far more
+than the two ways of seeing do, and in neither way is it above chance on average.
+"""
 
 
-def measured(scenario: Scenario, rule: str, seed: int) -> tuple[float, float, float]:
+def measured(scenario: Scenario, made: Callable[[], Agent], seed: int) -> tuple[float, float, float]:
     """Play a run; returns the percentages accepted, of all and of the large, and of the first kind's cpu taken."""
     world = build_world(scenario)
     ledger = world.ledger(seed)
-    simulation, agent = world.simulation(seed, ledger), fitted(world, AGENTS.load(rule)())
+    simulation, agent = world.simulation(seed, ledger), fitted(world, made())
     agent.start(simulation.view, stream(seed, "agent"))
     play(simulation, agent)
     record, workload = simulation.record, simulation.workload
@@ -62,28 +103,71 @@ def measured(scenario: Scenario, rule: str, seed: int) -> tuple[float, float, fl
     return 100 * placed.mean(), 100 * placed[large].mean(), 100 * held / there
 
 
-def table(scenario: Scenario, seeds: Sequence[int]) -> str:
-    """Play all rules on all seeds; returns a table in Markdown."""
-    rows = [f"| agent | accepted, % | of the large, % | cpu of `{KIND}` held by others, % |", "| --- |" + " --- |" * 3]
-    for rule in RULES:
-        columns = np.array([measured(scenario, rule, seed) for seed in seeds]).T
+def played(scenario: Scenario, made: Mapping[str, Callable[[], Agent]], seeds: Sequence[int]) -> dict[str, Floats]:
+    """Play all agents on all seeds; returns what `measured` does of each, float64 [3, seeds]."""
+    return {name: np.array([measured(scenario, each, seed) for seed in seeds]).T for name, each in made.items()}
+
+
+def table(found: Mapping[str, Floats], first: str = "agent") -> str:
+    """Return a table in Markdown of what was measured, a row for each name."""
+    rows = [
+        f"| {first} | accepted, % | of the large, % | cpu of `{KIND}` held by others, % |",
+        "| --- |" + " --- |" * 3,
+    ]
+    for name, columns in found.items():
         cells = [f"{mean:.2f} ± {half:.2f}" for mean, half in map(mean_interval, columns)]
-        rows.append(f"| {rule} | {' | '.join(cells)} |")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def trained(folder: Path, name: str) -> dict[str, Callable[[], Agent]]:
+    """Return the agents of a training, and of the weights with which it began; trains in the folder what is missing."""
+    agent, settings, options = LEARNED[name]
+    changes = {"agent": {agent: settings}, **TRAININGS[agent]}
+    scenario = load_scenario("mixed-learned", [f"train.{key}={json.dumps(value)}" for key, value in changes.items()])
+    train(scenario, folder / name, watch=lambda row: print(f"{name}: {row['step']}", end="\r"))
+    made: dict[str, Callable[[], Agent]] = {}
+    for seed in range(TRAININGS[agent]["seeds"]):
+        best = folder / name / f"seed-{seed}" / "best.safetensors"
+        made[f"{name}, training {seed}"] = partial(AGENTS.load(agent), path=str(best), **options)
+    if agent == "value-es":
+        return made | {f"{name}, untrained": partial(AGENTS.load(agent), path=str(best), untrained=True)}
+    notes = read(best)[1]
+    first = folder / name / "untrained.safetensors"
+    write(first, {"weights": untrained(notes["layers"], stream(0, "train", "weights"))}, notes)
+    return made | {f"{name}, untrained": partial(AGENTS.load(agent), path=str(first), **options)}
+
+
+def learned(folder: Path, seeds: Sequence[int]) -> str:
+    """Play the rules and the agents that learned; returns tables in Markdown."""
+    scenario = load_scenario("mixed-learned")
+    made: dict[str, Callable[[], Agent]] = {rule: AGENTS.load(rule) for rule in RULES}
+    for name in LEARNED:
+        made |= trained(folder, name)
+    found = played(scenario, made, seeds)
+    each = {name: [found[one].mean(axis=1) for one in found if one.startswith(f"{name}, training")] for name in LEARNED}
+    over = {name: np.array(means).T for name, means in each.items()}
+    control = found["random"].mean(axis=1, keepdims=True)
+    against = {f"{name} - random": means - control for name, means in over.items()}
+    against |= {f"{one} - {other}": over[one] - over[other] for one, other in PAIRS}
+    return f"{table(found)}\n\n{table(over, 'mean over trainings')}\n\n{table(against, 'difference')}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Print the tables, or write the page."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--seeds", type=int, default=10)
+    asked.add_argument("--learned", type=Path, default=Path("results/mixed-learned"))
     asked.add_argument("--page", action="store_true")
     given = asked.parse_args(argv)
     written = load_scenario("mixed")
     groups = (written.cluster.groups or ())[::-1]
     turned = written.model_copy(update={"cluster": written.cluster.model_copy(update={"groups": groups})})
     seeds = range(given.seeds)
-    parts = ["## As they are written", table(written, seeds), "## Turned round: small servers first"]
-    text = TEXT.format(seeds=len(seeds)) + "\n\n".join([*parts, table(turned, seeds)]) + "\n"
+    made = {rule: AGENTS.load(rule) for rule in RULES}
+    parts = ["## As they are written", table(played(written, made, seeds)), "## Turned round: small servers first"]
+    parts += [table(played(turned, made, seeds)), TEXT_LEARNED.strip(), learned(given.learned, seeds)]
+    text = TEXT.format(seeds=len(seeds)) + "\n\n".join(parts) + "\n"
     if given.page:
         PAGE.write_text(text, encoding="utf-8")
     else:

@@ -327,13 +327,17 @@ class Ledger:
     def roles_of(self, workload: Workload) -> Ints | None:
         """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
         if workload.roles is not None and any(role.where for role in workload.roles.all):
-            remedy = "Give the servers `labels`."
+            remedy = "Give the servers `labels`, or those of a network `marked`."
             raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
         return None
 
     def ruling(self, roles: Ints | None) -> Any:
         """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
         return None
+
+    def stages(self) -> list[Any]:
+        """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
+        return []
 
     def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
         """Take over what rules of placement count from a compiled run; there are none here."""

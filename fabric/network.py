@@ -262,9 +262,12 @@ class NetworkLedger(Ledger):
         """None must be spread evenly: they are taken from wherever there is room."""
         return np.zeros(len(demand), np.bool_)
 
-    def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
-        """Which demands [n, resources] all servers together could hold, bool [n]."""
-        fits: npt.NDArray[np.bool_] = np.all(demand <= self.cluster.capacity.sum(axis=(0, 1)), axis=1)
+    def _possible(
+        self, demand: Ints, models: Ints | None, servers: npt.NDArray[np.bool_] | None
+    ) -> npt.NDArray[np.bool_]:
+        """Tell which demands [n, resources] these servers, bool [servers], or all, could hold together, bool [n]."""
+        there = self._capacity if servers is None else self._capacity[servers]
+        fits: npt.NDArray[np.bool_] = np.all(demand <= there.sum(axis=(0, 1)), axis=1)
         return fits
 
     def has_room(self, request: Request) -> bool:

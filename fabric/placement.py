@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fabric.topology import Topology
 from simcore.errors import UserError, suggest
 from simcore.roles import Role
 from simcore.vocabulary import Ints
@@ -82,6 +83,22 @@ class ServerLabels:
         taints = {taint: np.concatenate([there, np.full(by, there[self.like])]) for taint, there in self.taints.items()}
         like = self.like % self.servers
         return ServerLabels(self.servers + by, labels, taints, self.blocks, like)
+
+
+def labels_of(topology: Topology) -> ServerLabels:
+    """Return the labels that a topology gives to its servers: `rack`, by the name of its switch, and `pod`.
+
+    A server with several links has no rack, and there are pods only where every rack is in one.
+    """
+    labels = {}
+    if (alone := topology.server_link < 0).all():
+        return ServerLabels(topology.servers)
+    names = np.array(topology.names[: topology.racks], np.str_)
+    labels["rack"] = np.where(alone, "", names[topology.rack_of])
+    if (topology.pod_of >= 0).all():
+        pods = np.array([f"pod-{number}" for number in range(int(topology.pod_of.max()) + 1)])
+        labels["pod"] = pods[topology.pod_of[topology.rack_of]]
+    return ServerLabels(topology.servers, labels)
 
 
 def numbered(servers: int, size: int) -> Texts:

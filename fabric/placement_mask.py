@@ -154,6 +154,11 @@ def compiled(
     )
 
 
+def open_roles(mask: Mask) -> list[bool]:
+    """Tell which roles no rule keeps from anywhere, whatever is counted."""
+    return [first == end and not (mask.closed[door] >= 0).any() for door, first, end in mask.roles.tolist()]
+
+
 def _firsts(places: Ints, size: int) -> list[int]:
     """Return where each of so many domains begins among the servers by domain, and where the last one ends."""
     found: list[int] = np.cumsum([0, *np.bincount(places, minlength=size)]).tolist()

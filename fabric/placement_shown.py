@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fabric.placement_mask import SAME, SPREAD, Mask, bounds_of
 from fabric.servers import with_room
-from simcore.jit import inlined, kernel
+from simcore.jit import inlined, kernel, lean
 from simcore.vocabulary import Amounts, Ints
 
 MOST = 1 << 24
@@ -56,6 +56,21 @@ class Ruling(NamedTuple):
     mask: Mask
     slots: Slots
     happened: Ints
+
+
+class Stage(NamedTuple):
+    """Holds the rules as they are from a time on, until the next planned drain; all stages of a run count as one.
+
+    `is_open` is as in `Ruling`.
+    """
+
+    since: float
+    is_open: npt.NDArray[np.bool_]
+    mask: Mask
+
+    def ruling(self, roles: Ints, free: Ints) -> Ruling:
+        """Return the rules for a compiled run that is there now, whose requests have these roles."""
+        return Ruling(roles, self.is_open, self.mask, slots_for(self.mask, free), np.zeros(1, np.int64))
 
 
 def event(server: int, role: int = -1, sign: int = 1) -> int:
@@ -102,7 +117,7 @@ def _flip(members: Ints, first: int, end: int, row: int, opens: bool, free: Ints
                     shown[server, k] = 0
 
 
-@kernel
+@lean
 def _anew(mask: Mask, slots: Slots, role: int, slot: int, free: Ints) -> None:
     """Make a slot from nothing."""
     door, first, end = mask.roles[role, 0], mask.roles[role, 1], mask.roles[role, 2]
@@ -130,7 +145,7 @@ def _anew(mask: Mask, slots: Slots, role: int, slot: int, free: Ints) -> None:
                 shown[server, node, r] = free[server, node, r] if failing[server] == 0 else 0
 
 
-@kernel
+@lean
 def _bound_again(mask: Mask, slots: Slots, role: int, slot: int) -> None:
     """Write the bounds of a role's checks, whose counts have been seen."""
     door, first, end = mask.roles[role, 0], mask.roles[role, 1], mask.roles[role, 2]
@@ -144,7 +159,7 @@ def _bound_again(mask: Mask, slots: Slots, role: int, slot: int) -> None:
         place += mask.checks[c, 5]
 
 
-@kernel
+@lean
 def _look_for_least(mask: Mask, seen: Ints, least: Ints, door: int, c: int, place: int) -> None:
     """Find the smallest count of a domain that is not closed, and how many have it."""
     least[0], least[1] = np.iinfo(np.int64).max, 0
@@ -157,7 +172,7 @@ def _look_for_least(mask: Mask, seen: Ints, least: Ints, door: int, c: int, plac
                 least[1] += 1
 
 
-@kernel
+@lean
 def count_up(mask: Mask, slots: Slots, now: int) -> None:
     """Count the events of the journal that have not been, in the mask's counts and totals."""
     journal, counts, totals, domains, to, adds = (
@@ -178,7 +193,7 @@ def count_up(mask: Mask, slots: Slots, now: int) -> None:
     slots.counted[0] = now
 
 
-@kernel
+@lean
 def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: int) -> None:
     """Bring a slot up to date for a role; `now` is how many events there have been."""
     count_up(mask, slots, now)
@@ -235,7 +250,7 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
         place += checks[c, 5]
 
 
-@kernel
+@lean
 def happen(mask: Mask, slots: Slots, now: int, server: int, role: int, sign: int) -> int:
     """Note after `now` events that a request was placed on a server, sign 1, or left it; returns how many there are."""
     place = now % len(slots.journal)
@@ -253,7 +268,7 @@ def why_ruled(mask: Mask, slots: Slots, role: int, free: Ints, now: int, demand:
     return last_refusing(mask, slots, role, slot, with_room(free, demand, spread))
 
 
-@kernel
+@lean
 def refusing(mask: Mask, slots: Slots, role: int, slot: int, server: int) -> int:
     """Return what keeps a role from a server, the first of the rules as they are written; -1 for nothing.
 
@@ -273,6 +288,15 @@ def refusing(mask: Mask, slots: Slots, role: int, slot: int, server: int) -> int
 
 
 @kernel
+def refusals(mask: Mask, slots: Slots, role: int, slot: int) -> Ints:
+    """Return what `refusing` says of every server, int64 [servers]."""
+    found = np.empty(mask.closed.shape[1], np.int64)
+    for server in range(len(found)):
+        found[server] = refusing(mask, slots, role, slot, server)
+    return found
+
+
+@lean
 def last_refusing(mask: Mask, slots: Slots, role: int, slot: int, room: npt.NDArray[np.bool_]) -> int:
     """Return what takes the last server with `room` bool [servers], as rules are looked at in order; -1 for none.
 

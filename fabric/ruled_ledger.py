@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,18 @@ from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels, groups_of
-from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled
-from fabric.placement_shown import Ruling, catch_up, count_up, event, last_refusing, refusing, slots_for
+from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled, open_roles
+from fabric.placement_shown import (
+    Ruling,
+    Stage,
+    catch_up,
+    count_up,
+    event,
+    last_refusing,
+    refusals,
+    refusing,
+    slots_for,
+)
 from fabric.servers import with_room
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
@@ -31,7 +42,10 @@ class Ruled(Ledger):
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
     """
 
-    def __init__(self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule], *more: Any, **options: Any
+    ) -> None:
+        """Begin with an empty cluster; `more` and `options` are what the other ledger takes."""
         self._labels, self.rules = labels, tuple(rules)
         self._draining: set[int] = set()
         """The rules that keep requests off servers now, of those that empty some."""
@@ -40,7 +54,7 @@ class Ruled(Ledger):
         """Of every request that holds something: its server, and its role."""
         self._goes: dict[int, tuple[int, int]] = {}
         """The same of every request on its way, for where it goes: it counts at both."""
-        super().__init__(cluster)
+        super().__init__(cluster, *more, **options)
         if len(set(map(str, self.rules))) < len(self.rules):
             raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
         drains = [(number, rule) for number, rule in enumerate(self.rules) if isinstance(rule, Drain)]
@@ -52,10 +66,8 @@ class Ruled(Ledger):
 
     def _compile(self) -> None:
         """Compile the rules for the servers and roles there are, and count again who is where."""
-        self._mask = self._compiled()
-        self._open = [
-            first == end and not (self._mask.closed[door] >= 0).any() for door, first, end in self._mask.roles.tolist()
-        ]
+        self._mask = self._compiled(self._draining)
+        self._open = open_roles(self._mask)
         self._count(self._mask)
         self._slots = slots = slots_for(self._mask, self._free)
         self._failing = [failing.data for failing in slots.failing]
@@ -75,10 +87,10 @@ class Ruled(Ledger):
                 mask.counts[first + mask.domains[row, server]] += 1
                 mask.totals[total] += 1
 
-    def _compiled(self) -> Mask:
-        """Compile the rules, with nobody anywhere."""
+    def _compiled(self, draining: Iterable[int]) -> Mask:
+        """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
         rules = self.rules
-        drained = {n: rule.of(self._labels) for n in self._draining if isinstance(rule := rules[n], Drain)}
+        drained = {n: rule.of(self._labels) for n in draining if isinstance(rule := rules[n], Drain)}
         return compiled(self._labels, rules, self._asked, drained)
 
     def _drain(self, number: int) -> None:
@@ -199,13 +211,15 @@ class Ruled(Ledger):
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         hit = super().fail(part, kind)
-        self._happened(event(part))
+        if kind == "server":
+            self._happened(event(part))
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed server back, empty; does nothing to a server in service."""
         super().repair(part, kind)
-        self._happened(event(part))
+        if kind == "server":
+            self._happened(event(part))
 
     def grow(self, by: int) -> None:
         """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
@@ -229,6 +243,17 @@ class Ruled(Ledger):
         """Return the rules for a compiled run, whose requests have these roles, int64 [n]; `follow` is to be called."""
         assert roles is not None
         return Ruling(roles, np.array(self._open), self._mask, self._slots, np.array([self._events]))
+
+    def stages(self) -> list[Stage]:
+        """Return the rules for a compiled run as they are now, and then as every planned drain leaves them."""
+        self._count_up(self._mask, self._slots, self._events)
+        found, draining = [Stage(-inf, np.array(self._open), self._mask)], set(self._draining)
+        for since, _, number in sorted(self.planned, key=lambda one: one[0]):
+            if number not in draining:
+                draining.add(number)
+                mask = self._compiled(draining)._replace(counts=self._mask.counts, totals=self._mask.totals)
+                found.append(Stage(since, np.array(open_roles(mask)), mask))
+        return found
 
     def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
         """Take over from a compiled run how many events there were, and of every request there its server and role.
@@ -263,16 +288,21 @@ class Ruled(Ledger):
         code = super().why_not(request)
         if code or self._open[request.role]:
             return code
+        said = self._decisive(request)
+        return len(super().reasons) + said if said >= 0 else 0
+
+    def _decisive(self, request: Request) -> int:
+        """Return which rule takes the last server with room; -1 where one is left."""
         slot = self._slot(request.role)
         said: int = self._last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
-        return len(super().reasons) + said if said >= 0 else 0
+        return said
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
         if self._open[request.role]:
             return super().kept_out(request)
         slot = self._slot(request.role)
-        said = (refusing(self._mask, self._slots, request.role, slot, server) for server in range(self._servers))
+        said = refusals(self._mask, self._slots, request.role, slot).tolist()
         ruled = {server: self._rule(number) for server, number in enumerate(said) if number >= 0}
         return super().kept_out(request) | ruled
 
@@ -294,12 +324,16 @@ class Ruled(Ledger):
         """Count again from every placement held; raises `LedgerError` when something is missing."""
         super().check()
         self._count_up(self._mask, self._slots, self._events)
-        fresh = self._compiled()
+        fresh = self._compiled(self._draining)
         self._count(fresh)
-        held = {row: share[0][0] for row, share in self._held.items()}
         same = np.array_equal(fresh.counts, self._mask.counts) and np.array_equal(fresh.totals, self._mask.totals)
-        if not same or held != {row: server for row, (server, _) in self._lies.items()}:
+        if not (same and self._knows_who_is_where()):
             raise LedgerError("what rules of placement count is not who is there")
+
+    def _knows_who_is_where(self) -> bool:
+        """Tell whether those who are counted are those who hold something, and where they do."""
+        held = {row: share[0][0] for row, share in self._held.items()}
+        return held == {row: server for row, (server, _) in self._lies.items()}
 
 
 class RuledDevices(Ruled, DeviceLedger):

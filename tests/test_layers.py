@@ -19,7 +19,7 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
-    "agents": ("rules inner networked running world", "environments", "heuristics learned solver"),
+    "agents": ("rules inner networked policy running world", "environments", "heuristics learned solver"),
     "agents.heuristics": ("lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage"),
     "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es vmr"),
     "agents.solver": (

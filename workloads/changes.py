@@ -67,6 +67,11 @@ class Holiday:
     end: float
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
+        if self.begin > base.arrival[-1]:
+            begin, last = (f"{time / 86400:.4g} d" for time in (self.begin, base.arrival[-1]))
+            raise WorkloadError(
+                "no request comes then", value=begin, remedy=f"Begin earlier: the last comes at {last}."
+            )
         inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.end))
         lost = rng.choice(inside, len(inside) - round(self.share * len(inside)), replace=False)
         kept = np.delete(np.arange(len(base)), lost)
@@ -106,7 +111,11 @@ def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
     the step and a number behind the name: `+1.1`, `+1.2`.
     """
     for place, change in enumerate(changes):
-        rows, times = change.rows(base, stream(seed, "workload", "changes", place))
+        try:
+            rows, times = change.rows(base, stream(seed, "workload", "changes", place))
+        except WorkloadError as error:
+            error.key = error.key or f"workload.changes.{place}"
+            raise
         if not len(rows):
             remedy = "Let some requests come."
             raise WorkloadError("leaves no request", key=f"workload.changes.{place}", remedy=remedy)

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from agents.environments.ruled import RuledEpisodes
 from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
 from agents.world import World
 from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
@@ -23,7 +24,7 @@ HOUR = 3600.0
 class _Face(Face):
     """Shows episodes on servers. Their places are the actions; `prices` are per hour of a unit, by resource."""
 
-    episodes: NumaEpisodes
+    episodes: NumaEpisodes | RuledEpisodes
 
     def __init__(
         self, world: World, count: int, reward: Reward, prices: Mapping[str, float], buffers: Buffers | None
@@ -54,7 +55,10 @@ class _Face(Face):
             self.ended,
             self.told["placed"],
         )
-        self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, shown)
+        if world.ruled:
+            self.episodes = RuledEpisodes(world, shown)
+        else:
+            self.episodes = NumaEpisodes(ledger.cluster, world.overflow.mode, shown)
         self._total = ledger.cluster.capacity[:, :, 0].sum()
         self._prices = np.array([prices.get(name, 0.0) for name in ledger.view.resources]) / QUANTUM / HOUR
 
@@ -83,8 +87,8 @@ class NumaEnv(FaceEnv):
 
     An action is server * nodes + node; a spread request takes a server by its first node. What the observation's `mask`
     forbids (it is `info["action_mask"]`, too) refuses the request. Requests that fit nowhere are refused on the way;
-    with overflow `stop` a refusal ends the episode. `reset(seed=7)` offers the requests that the scenario has for
-    seed 7.
+    with overflow `stop` a refusal ends the episode. A server that rules of placement keep the request from looks full.
+    `reset(seed=7)` offers the requests that the scenario has for seed 7.
 
     `reward` for a request placed: `one`; `delta`, what it takes of the cluster's first resource, as a share; `income`,
     at the scenario's prices over its whole holding period. With `in_place` every step returns the same arrays, written
@@ -103,7 +107,10 @@ class NumaEnv(FaceEnv):
 
 
 class NumaVector(FaceVector):
-    """Many `NumaEnv`s stepped in one compiled call; `FaceVector` and `Face` say of the other options."""
+    """Many `NumaEnv`s stepped together; `FaceVector` and `Face` say of the other options.
+
+    It is one compiled call, but with rules of placement, where the engine plays one after another.
+    """
 
     def __init__(
         self,

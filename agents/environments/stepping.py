@@ -14,6 +14,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from agents.environments.ruled import RuledEpisodes
 from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.compiled.numa_episodes import NumaEpisodes
@@ -34,7 +35,7 @@ class Face(ABC):
     """
 
     world: World
-    episodes: NetworkEpisodes | NumaEpisodes
+    episodes: NetworkEpisodes | NumaEpisodes | RuledEpisodes
     told: Seen
 
     def __init__(self, boxes: Mapping[str, spaces.Box], actions: int, count: int, buffers: Buffers | None) -> None:

@@ -15,6 +15,7 @@ from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
 from analysis.results.choice import worth_showing
 from analysis.results.groups import Groups
+from analysis.results.written import as_written
 from simcore.vocabulary import Floats
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Table:
         """Write the entries as they are shown, row by row."""
         return [
             [
-                *map(str, row.point),
+                *map(as_written, row.point),
                 self.heading(row.agent),
                 f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
                 *("-" if one is None else one.write(m) for one, m in zip(row.entries, self.metrics, strict=True)),

@@ -12,6 +12,7 @@ from analysis.compare.table import CUT, EXACT, is_cut
 from analysis.compare.terminal import fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
+from analysis.results.written import as_written
 
 if TYPE_CHECKING:
     import rich.console
@@ -166,7 +167,7 @@ def broken(comparison: Differences, limit: Limit) -> list[str]:
     """Say which rows are beyond a limit, a line each."""
     lines = []
     for row in comparison.beyond(limit).iter_rows(named=True):
-        point = ", ".join(f"{comparison.heading(key)} {row[key]}" for key in comparison.keys if key != "of")
+        point = ", ".join(f"{comparison.heading(key)} {as_written(row[key])}" for key in comparison.keys if key != "of")
         agent = comparison.heading(row.get("of", row["agent"]))
         value = _mean(limit.metric, row)
         if limit.of != "mean":
@@ -187,7 +188,7 @@ def _line(comparison: Differences, metric: Metric, row: dict[str, Any]) -> Line:
         runs += f" ({_count(row['pairs'], 'pair')})"
     own = row["verdict"] == "baseline"
     return [
-        *(comparison.heading(row[key]) if key == "of" else str(row[key]) for key in comparison.keys),
+        *(comparison.heading(row[key]) if key == "of" else as_written(row[key]) for key in comparison.keys),
         comparison.heading(row["agent"]),
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),

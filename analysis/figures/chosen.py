@@ -16,6 +16,7 @@ from analysis.measure.metric import Metric
 from analysis.results.choice import metric_named
 from analysis.results.folder import ResultsFolder
 from analysis.results.together import Together
+from analysis.results.written import as_written
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
@@ -193,7 +194,7 @@ class Chosen:
 
     def name(self, point: Point) -> str:
         """Say a point in words."""
-        return ", ".join(f"{self.short(key)} {value}" for key, value in zip(self.swept, point, strict=True))
+        return ", ".join(f"{self.short(key)} {as_written(value)}" for key, value in zip(self.swept, point, strict=True))
 
     def facets(self, keys: Sequence[str]) -> list[str]:
         """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""

@@ -14,6 +14,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from analysis.figures.chosen import MOST, Average, Chosen, Point
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
+from analysis.results.written import as_written
 from simcore.errors import ResultsError
 from simcore.units import TIME
 
@@ -101,7 +102,9 @@ def panels(
             _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
         ax.set_ylabel(metric.heading + (unit and f",{unit}"))
-        ax.set_title(", ".join(f"{chosen.short(key)} {value}" for key, value in zip(facets, other, strict=True)))
+        ax.set_title(
+            ", ".join(f"{chosen.short(key)} {as_written(value)}" for key, value in zip(facets, other, strict=True))
+        )
     legend(figure, chosen.agents, chosen.look, named=chosen.heading)
     heading(figure, chosen.title, chosen.caption)
     return figure

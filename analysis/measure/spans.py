@@ -20,13 +20,13 @@ def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
     assert isinstance(ledger, NetworkLedger)
-    assert bandwidth is not None
     spread = np.full((len(held), 3), -1)
     spread[held] = ledger.spans(np.flatnonzero(held))
     servers, span, total = spread.T
     pairs = np.maximum(servers * (servers - 1) // 2, 1)
     distance = np.where(held, total / pairs, np.nan)
-    return {"bandwidth": bandwidth / QUANTUM, "servers": servers, "span": span, "distance": distance}
+    wanted = np.zeros(len(held)) if bandwidth is None else bandwidth / QUANTUM  # traces and flavours ask for none
+    return {"bandwidth": wanted, "servers": servers, "span": span, "distance": distance}
 
 
 def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:

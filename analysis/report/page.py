@@ -20,6 +20,7 @@ from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
+from analysis.results.written import as_written
 from simcore.errors import ResultsError
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
@@ -134,7 +135,7 @@ def _failed(results: ResultsFolder) -> Iterator[str]:
         yield "<p>None.</p>"
     together: dict[str, list[str]] = {}
     for row in results.failed.iter_rows(named=True):
-        point = "".join(f", {results.heading(key).rpartition('.')[2]} {row[key]}" for key in results.swept)
+        point = "".join(f", {results.heading(key).rpartition('.')[2]} {as_written(row[key])}" for key in results.swept)
         together.setdefault(str(row["error"]).strip(), []).append(
             f"{results.heading(row['agent'])}, seed {row['seed']}{point}"
         )

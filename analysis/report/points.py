@@ -10,6 +10,7 @@ from typing import Any
 from analysis.compare.table import BEST, TIED, Table, TableRow
 from analysis.figures.chosen import number
 from analysis.measure.metric import Metric
+from analysis.results.written import as_written
 from simcore.errors import UserError
 
 MOST = 12
@@ -42,7 +43,7 @@ def by_point(table: Table, column: int, metric: Metric) -> str:
         return ""
     said = []
     for others, found in answers.items():
-        where = ", ".join(f"{key} {value}" for key, value in zip(keys, others, strict=True))
+        where = ", ".join(f"{key} {as_written(value)}" for key, value in zip(keys, others, strict=True))
         said.append(f"{escape(where)}{': ' if where else ''}{_told(table, table.swept[along], found)}.")
     return said[0] if len(said) == 1 else f"<ul>{''.join(f'<li>{line}</li>' for line in said)}</ul>"
 
@@ -92,11 +93,11 @@ def _told(table: Table, key: str, found: Sequence[Found]) -> str:
 
 
 def _where(span: Sequence[Any], first: bool, last: bool) -> str:
-    low, high = escape(str(span[0])), escape(str(span[-1]))
+    low, high = escape(as_written(span[0])), escape(as_written(span[-1]))
     if first and last:
         return "everywhere" if len(span) > 1 else f"at {low}"
     if len(span) == 1:
         return f"at {low}"
     if not _is_number(span[0]):
-        return f"at {escape(', '.join(map(str, span)))}"
+        return f"at {escape(', '.join(map(as_written, span)))}"
     return f"up to {high}" if first else f"from {low} on" if last else f"from {low} to {high}"

@@ -14,6 +14,7 @@ from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
+from analysis.results.written import as_written
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""
@@ -131,7 +132,7 @@ def refusals(results: ResultsFolder) -> str:
         numbers = [*means, others] if len(total) > len(named) else means
         rows.append(
             [
-                *(HtmlCell(str(part)) for part in (*which[:-1], results.heading(which[-1]))),
+                *(HtmlCell(as_written(part)) for part in (*which[:-1], results.heading(which[-1]))),
                 *(HtmlCell(f"{one:.2f}", one) for one in numbers),
             ]
         )
@@ -169,7 +170,7 @@ def by_what(results: ResultsFolder) -> str:
             means = [sum(one) / (len(one) + runs) if one else None for one in counted]
             words = (*group[:-1], results.heading(group[-1]))
             cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
-            rows.append([*(HtmlCell(str(part)) for part in words), *cells])
+            rows.append([*(HtmlCell(as_written(part)) for part in words), *cells])
         heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
         heads += [(value if in_order else f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
         caption = f"Of the requests of each {label}, how many % were refused; means over the runs"

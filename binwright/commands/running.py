@@ -11,6 +11,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from analysis.results.written import as_written
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import out, say, where
 from binwright.commands.progress import Live, duration
@@ -187,7 +188,7 @@ def list_failed(results: Results) -> None:
     out.print(f"[red]{_count(len(failed))} failed:[/]")
     agents: set[str] = set()
     for row in failed.head(SHOWN).iter_rows(named=True):
-        point = "".join(f", {key} {row[key]}" for key in results.swept)
+        point = "".join(f", {key} {as_written(row[key])}" for key in results.swept)
         error = row["error"].strip()
         if row["agent"] in agents:
             error = error.splitlines()[-1 if error.startswith("Traceback") else 0]

@@ -97,6 +97,13 @@ class NumaShown(NamedTuple):
     placed: Flags
 
 
+def check_overflow(overflow: str) -> None:
+    """Refuse a mode in which requests wait, or servers are added."""
+    if overflow not in ("drop", "stop"):
+        remedy = "Write `overflow: drop` or `overflow: stop`."
+        raise UserError("what fits nowhere must be dropped here, or end it", key="overflow", remedy=remedy)
+
+
 class NumaEpisodes:
     """Steps simulations of one cluster: `reset` gives requests to one of them, `step` an answer to each.
 
@@ -104,9 +111,7 @@ class NumaEpisodes:
     """
 
     def __init__(self, cluster: Cluster, overflow: str, shown: NumaShown) -> None:
-        if overflow not in ("drop", "stop"):
-            remedy = "Write `overflow: drop` or `overflow: stop`."
-            raise UserError("what fits nowhere must be dropped here, or end it", key="overflow", remedy=remedy)
+        check_overflow(overflow)
         capacity = np.ascontiguousarray(cluster.capacity)
         self.cluster, self.shown, self.count = cluster, shown, len(shown.mask)
         self.rules = NumaRules(

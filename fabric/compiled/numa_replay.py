@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fabric.compiled.numa_loop import ANSWERED, ASK, ENDS, HEAD, MODES, as_argument, given, go
+from fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
 from fabric.compiled.numa_run import CompiledSimulation
+from fabric.placement_shown import Ruling, catch_up, count_up
+from simcore.errors import InfeasiblePlacement
 from simcore.record import PLACED
 from simcore.vocabulary import Compiled, Ints
+
+_Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]
+"""Where a run is: the stage of its rules of placement, and pairs of an array and a copy of it."""
 
 
 class Replay:
     """Plays the rest of a compiled run with one rule after another, each time from where the run is now.
 
-    It is for overflow `drop` and `stop`, on a cluster that does not grow. Rules look at all servers. Only one thread
-    may use a replay at a time.
+    It is for overflow `drop` and `stop`, on a cluster that does not grow. Rules look at all servers; rules of placement
+    hide servers from them as in the run. Only one thread may use a replay at a time.
     """
 
     def __init__(self, simulation: CompiledSimulation) -> None:
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
+        self._stages, self._stage = simulation.stages(), 0
+        self._roles = simulation.rules.roles if simulation.rules else None
+        self._ruling: Ruling | None = None
+        """The rules of placement while something is played: what roles are shown may take much memory."""
         self._start = self._copied()
         self._answered = int(self._state.at[ANSWERED])
 
@@ -37,24 +46,49 @@ class Replay:
         """How many requests a rule may be asked about."""
         return len(self._requests.rows)
 
-    def _copied(self) -> tuple[tuple[Any, Any], ...]:
+    def _copied(self) -> _Kept:
         """Pair every array that an answer depends on with a copy of it."""
         state = self._state
         ends = int(state.at[ENDS])
-        changing = state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]
-        return tuple((array, array.copy()) for array in changing)
+        changing = [state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]]
+        if self._stages:
+            self._count()
+            changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]
+        return self._stage, tuple((array, array.copy()) for array in changing)
 
-    def _restore(self, kept: tuple[tuple[Any, Any], ...]) -> None:
-        for array, before in kept:
+    def _restore(self, kept: _Kept) -> None:
+        stage, arrays = kept
+        for array, before in arrays:
             array[:] = before
         self._state.log[0] += len(self._state.log)  # any server may have changed
+        self._enter(stage)
+
+    def _enter(self, stage: int) -> None:
+        """Let the rules of a stage hold, if there are any; they show every role the servers anew."""
+        self._stage = stage
+        if self._roles is not None:
+            self._ruling = self._stages[stage].ruling(self._roles, self._state.left)
+
+    def _count(self) -> None:
+        """Count for the rules what has happened."""
+        if self._ruling:
+            count_up(self._ruling.mask, self._ruling.slots, self._ruling.happened[0])
 
     def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
         """Let a rule answer, and return why the loop stopped."""
-        resources = self._state.free.shape[2]
-        decide = as_argument(rule.scan, resources, rule.weights)
-        status: int = go(decide, rule.weights, self._requests, self._state, None, self._mode, inf, answers, ahead)[1]
-        return status
+        asked, state, stages = self._requests, self._state, self._stages
+        decide = as_argument(rule.scan, state.free.shape[2], rule.weights)
+        while True:
+            change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
+            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, self._mode, change, answers, ahead)
+            if status == BROKEN:
+                raise InfeasiblePlacement("a rule has taken a place that the request could not take")
+            if status != CHANGE:
+                found: int = status
+                return found
+            self._count()
+            self._enter(self._stage + 1)
+            answers -= made
 
     def _placed(self) -> int:
         answered = self._state.sequence[self._answered : self._state.at[ANSWERED]]
@@ -64,6 +98,7 @@ class Replay:
         """Count the requests that a rule places from the start of the replay to its end."""
         self._restore(self._start)
         self._go(rule, -1)
+        self._ruling = None
         return self._placed()
 
     def staying(self) -> Ints:
@@ -86,7 +121,17 @@ class Replay:
         if status != ASK:
             return None
         row = self._requests.rows[self._state.at[HEAD]]
-        return Offer(self._state.free.copy(), self._requests.demand[row], bool(self._requests.spread[row]))
+        return Offer(self._shown(row).copy(), self._requests.demand[row], bool(self._requests.spread[row]))
+
+    def _shown(self, row: int) -> Ints:
+        """Return what a request is shown as free."""
+        if self._ruling is None or self._ruling.is_open[role := int(self._ruling.roles[row])]:
+            return self._state.free
+        mask, slots, happened = self._ruling.mask, self._ruling.slots, self._ruling.happened
+        slot = role % len(slots.shown)
+        catch_up(mask, slots, role, slot, self._state.left, happened[0])
+        shown: Ints = slots.shown[slot]
+        return shown
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
         """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers.

@@ -30,6 +30,7 @@ from fabric.compiled.numa_loop import (
     placement_of,
 )
 from fabric.ledger import Ledger
+from fabric.placement_shown import Stage
 from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
@@ -139,6 +140,10 @@ class CompiledSimulation(Simulation):
             self._servers.follow(int(self.rules.happened[0]), dict(zip(rows.tolist(), places, strict=True)))
         call(number)
         self.rules = self._servers.ruling(self._roles)
+
+    def stages(self) -> list[Stage]:
+        """Return the rules of placement from now on, one after another; none where there are no rules."""
+        return self._servers.stages()
 
     @property
     def planned(self) -> int:

@@ -22,13 +22,13 @@ from scenarios.batch.backends import opened
 from scenarios.batch.journal import UNDER_WAY, Row, line_of, rows_of, under_way
 from scenarios.batch.lock import lock
 from scenarios.build.code import ours
-from scenarios.build.engines import Engine, check_engine
+from scenarios.build.engines import Engine, check_engine, on_the_clock
 from scenarios.build.plan import Run, asked_of, plan
 from scenarios.build.requests import forget
 from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
 from scenarios.run import checkpoint
-from scenarios.run.check import start_agents, start_movers
+from scenarios.run.check import draw, start_agents, start_movers
 from scenarios.run.execute import cache_of
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import recursion
@@ -146,7 +146,7 @@ class Batch:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
         world = build_world(first.scenario, cache_of(self.folder))
-        workload = world.draw(first.seed)
+        workload = draw(self.scenario, first, world)
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
         with recursion():
             with postponed():
@@ -294,6 +294,8 @@ def run_batches(
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
             check_engine(engine, batch.runs)
+            for label, why in on_the_clock(batch.runs) if engine == "auto" and LOG.isEnabledFor(logging.INFO) else ():
+                LOG.info("%s runs on SimPy's clock: %s", label, why)
         record += [
             stack.enter_context(batch.recording(list(rows.values()))) for batch, rows in zip(batches, done, strict=True)
         ]

@@ -64,6 +64,12 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
     paths = routing(network.topology.built, network.paths, network.order)
     weighted, remembers = network.routes == "weighted", scenario.costs is not None
+    if scenario.is_ruled:
+        from fabric.ruled_network import RuledNetwork
+
+        rules = [spec.rule for spec in scenario.placement]
+        cluster = build_cluster(scenario)
+        return RuledNetwork(cluster, network.server_labels, rules, paths, weighted, remembers=remembers)
     return NetworkLedger(build_cluster(scenario), paths, weighted, remembers=remembers)
 
 

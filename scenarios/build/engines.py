@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, get_args
 
 from agents.world import World
@@ -27,6 +27,17 @@ def check_engine(engine: str, runs: Iterable[Run]) -> None:
             seen.add(known)
             world = build_world(run.scenario)
             is_compiled(engine, run, world, *agents_of(run, world))
+
+
+def on_the_clock(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
+    """Yield the agents that machine code cannot run at the first point of these runs, and why not."""
+    first: dict[str, Run] = {}
+    for run in runs:
+        first.setdefault(run.agent.label, run)
+    for label, run in first.items():
+        world = build_world(run.scenario)
+        if part := world.not_compiled(*agents_of(run, world)):
+            yield label, part[1]
 
 
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,14 +15,18 @@ from scenarios.build.named import built
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.schema.changes import Changing
 from scenarios.schema.fields import Model
+from scenarios.schema.kind import Roled
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Generated, OwnWorkload, Trace
+from simcore.rng import stream
+from simcore.roles import Role, Roles
 from simcore.vocabulary import Workload
 from workloads.changes import Change, changed
 from workloads.generators import Flavour, Synthetic
+from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
 from workloads.offline import OfflineRequests
 from workloads.virtual import TenantRequests
@@ -44,6 +48,8 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
         if isinstance(spec, Trace)
         else _Generator(spec, scenario.resources, total)
     )
+    if isinstance(spec, Roled) and spec.roles:
+        return _Roled(base, tuple((role.role, role.weight) for role in spec.roles))
     changes = tuple(each.change for each in spec.changes) if isinstance(spec, Changing) else ()
     return _Changed(base, changes) if changes else base
 
@@ -74,6 +80,30 @@ class _Generator:
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
         return None
+
+
+@dataclass(slots=True)
+class _Roled:
+    """Requests that are given roles, by weight, after they are drawn; the last ones are kept."""
+
+    base: Requests
+    roles: tuple[tuple[Role, float], ...]
+    _last: tuple[int, Workload, Workload] | None = None
+
+    @property
+    def drawn(self) -> bool:
+        return self.base.drawn or len(self.roles) > 1
+
+    def draw(self, seed: int) -> Workload:
+        base = self.base.draw(seed)
+        if self._last is None or self._last[0] != seed or self._last[1] is not base:
+            uniform = stream(seed, "workload", "roles").random(len(base))
+            of = pick(tuple(weight for _, weight in self.roles), uniform)
+            self._last = seed, base, replace(base, roles=Roles(tuple(role for role, _ in self.roles), of))
+        return self._last[2]
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        return self.base.windows(seed, requests, met)
 
 
 @dataclass(slots=True)

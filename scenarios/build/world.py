@@ -62,7 +62,7 @@ def build_learning(scenario: Scenario) -> World:
         ("cluster.devices", world.devices),
         ("cluster.cells", world.cells),
         ("cluster.numbering", world.numbered),
-        ("placement" if scenario.placement else "cluster", world.ruled),
+        ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         (world.moves, world.moves),
     ):
         if there:

@@ -50,7 +50,7 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
                 listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
             build_costs(first.scenario, first.seed)
             world = build_world(first.scenario, _cache(first.scenario, folder))
-            workload = _workload(first, world)
+            workload = _workload(scenario, first, world)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
                 start_movers(scenario, first, world, workload)
@@ -191,10 +191,20 @@ def _cache(scenario: Scenario, folder: Path | None) -> Path | None:
         return None
 
 
-def _workload(first: Run, world: World) -> Workload:
-    """Draw the requests of a run, and none if their file is not here."""
+def draw(scenario: Scenario, first: Run, world: World) -> Workload:
+    """Draw the requests of `first`, a run of the scenario; mistakes in keys say where these are written."""
     try:
         return world.draw(first.seed)
+    except UserError as error:
+        if error.file is None and error.key and error.key.startswith("workload."):
+            locate(error, scenario._source, undotted(error.key))
+        raise
+
+
+def _workload(scenario: Scenario, first: Run, world: World) -> Workload:
+    """Draw the requests of a run, and none if their file is not here."""
+    try:
+        return draw(scenario, first, world)
     except FileNeeded:
         none, resources = np.zeros(0), first.scenario.resources
         return Workload(resources, none, none, np.zeros((0, len(resources)), np.int64), np.zeros(0, np.int64))

@@ -277,6 +277,9 @@ class ClusterSpec(Model):
     @property
     def values(self) -> dict[str, set[str] | None]:
         """The values that servers have of every label; `None` where a file says them."""
+        if self.network:
+            written = self.network.server_labels.labels
+            return {label: {*values.tolist()} - {""} for label, values in written.items()}
         found: dict[str, set[str] | None] = dict.fromkeys(self.csv.labels if self.csv else ())
         for group in self.groups or ():
             for label, value in group.labels.items():
@@ -289,6 +292,8 @@ class ClusterSpec(Model):
     @property
     def everywhere(self) -> set[str] | None:
         """The labels that all servers have; `None` where a file says it."""
+        if self.network:
+            return {label for label, each in self.network.server_labels.labels.items() if (each != "").all()}
         if self.csv and self.csv.labels:
             return None
         every = [set(group.labels) for group in self.groups or ()]
@@ -297,14 +302,16 @@ class ClusterSpec(Model):
     @property
     def taints(self) -> set[str] | None:
         """The taints that servers have; `None` where a file says it."""
+        if self.network:
+            return {taint for mark in self.network.marked for taint in mark.taints}
         if self.csv and self.csv.taints:
             return None
         return {taint for group in self.groups or () for taint in group.taints}
 
     @property
     def is_labelled(self) -> bool:
-        """Whether servers have labels or taints."""
-        return bool(self.values) or self.taints != set()
+        """Whether servers have labels or taints, beside the labels that a topology gives by itself."""
+        return bool(self.network.marked) if self.network else bool(self.values) or self.taints != set()
 
     @property
     def has_devices(self) -> bool:

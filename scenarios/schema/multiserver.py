@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Count, Number, PositiveTime, Share, Shown, wrong
-from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.kind import Roled
 from scenarios.schema.outline import Schema, given
 from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
@@ -36,7 +36,7 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
     return pair
 
 
-class MultiServer(WorkloadKind):
+class MultiServer(Roled):
     """Requests that may need several servers and bandwidth between them: the published fabric experiments."""
 
     demand: Demand = Field(

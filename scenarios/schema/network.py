@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+import numpy as np
+import numpy.typing as npt
+from pydantic import Field, model_validator
 
+from fabric.placement import SERVER, ServerLabels, labels_of
 from fabric.presets import TOPOLOGIES
-from scenarios.schema.fields import Count, Model, checked, wrong
+from scenarios.schema.fields import Count, Model, checked, together, wrong
 from scenarios.schema.networks import topology
 from scenarios.schema.outline import Schema, quantity
+from scenarios.schema.placement import Labels, Names, SomeServers, Values, check_servers
 from scenarios.schema.registered import Registered
 from simcore.registry import Registry
+from simcore.roles import where_of
 from simcore.units import BANDWIDTH, LARGEST
 
 if TYPE_CHECKING:
@@ -55,6 +60,29 @@ class TopologyChoice(Registered):
         return topology(name, **options)
 
 
+class Marked(Model):
+    """Servers of a network that have labels or taints of their own."""
+
+    servers: SomeServers = Field(
+        description="The servers, by number, or by the topology's labels `rack` and `pod`.",
+        examples=["[0, 1]", "{rack: rack-0}", "{pod: [pod-0, pod-1]}"],
+    )
+    labels: Labels = Field(
+        default_factory=dict,
+        description="Labels that requests and rules of placement go by.",
+        examples=["{feed: a, kind: large}"],
+    )
+    taints: Names = Field(
+        default=(), description="Only requests that tolerate all of these lie here.", examples=["spot"]
+    )
+
+    def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
+        """Tell which servers are marked, bool [servers]; `labels` are the topology's."""
+        if isinstance(self.servers, dict):
+            return labels.matching(where_of(self.servers))
+        return np.isin(np.arange(labels.servers), self.servers)
+
+
 class Network(Model):
     """The network between the servers. A request then takes what it needs from any number of servers."""
 
@@ -73,3 +101,45 @@ class Network(Model):
         "plane 0 for all racks, as networkx lists paths and as publications have them. Longer routes, which there are "
         "where `paths` exceeds the number of shortest ones, are in the order of their vertices either way.",
     )
+    marked: tuple[Marked, ...] = Field(
+        default=(),
+        description="Labels and taints of servers, beside the labels `rack` and `pod` that the topology gives. Of two "
+        "that give a server the same label, the later one holds.",
+        examples=["[{servers: {pod: pod-0}, labels: {feed: a}}, {servers: [0, 1], taints: [spot]}]"],
+    )
+
+    @model_validator(mode="after")
+    def _marks(self) -> Self:
+        if self.marked:
+            own = labels_of(self.topology.built)
+            values: Values = {label: {*names.tolist()} - {""} for label, names in own.labels.items()}
+            together(*(partial(_check_mark, mark, values, own.servers, n) for n, mark in enumerate(self.marked)))
+        return self
+
+    @property
+    def server_labels(self) -> ServerLabels:
+        """The labels and taints of the servers: those that the topology gives, and those that they are marked with."""
+        own = labels_of(self.topology.built)
+        found = {label: values.tolist() for label, values in own.labels.items()}
+        taints: dict[str, npt.NDArray[np.bool_]] = {}
+        for mark in self.marked:
+            there = mark.of(own)
+            for label, value in mark.labels.items():
+                values = found.setdefault(label, [""] * own.servers)
+                for server in np.flatnonzero(there).tolist():
+                    values[server] = value
+            for taint in mark.taints:
+                taints[taint] = there | taints.get(taint, False)
+        labels = {label: np.array(values, np.str_) for label, values in found.items()}
+        return ServerLabels(own.servers, labels, taints)
+
+
+def _check_mark(mark: Marked, values: Values, size: int, number: int) -> None:
+    at = ("marked", number)
+    if not mark.labels and not mark.taints:
+        raise wrong("says nothing of the servers", "Give `labels` or `taints`.", at)
+    for label in mark.labels:
+        if label == SERVER or label in values:
+            said = "is what each server is by itself" if label == SERVER else "is said by the topology already"
+            raise wrong(said, "Give the label another name.", (*at, "labels", label))
+    check_servers(mark.servers, values, size, (*at, "servers"))

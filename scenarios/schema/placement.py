@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Rule, Spread, Together
-from scenarios.schema.fields import Count, Index, Model, Shown, Text, Time, is_name, together, wrong
+from scenarios.schema.fields import Count, Index, Model, Number, Shown, Text, Time, is_name, together, wrong
 from simcore.errors import suggest
 from simcore.roles import Role, where_of
 
 _TEXT = {"type": "string"}
 _SOME: list[Any] = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
+_WHERE: dict[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[^0-9]"},
+    "additionalProperties": {"anyOf": [*_SOME, {"type": "null"}]},
+}
 
 
 def _listed(value: Any) -> Any:
@@ -62,13 +67,7 @@ SomeNames: TypeAlias = Annotated[
 Where: TypeAlias = Annotated[
     dict[str, list[str]],
     BeforeValidator(_where),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "propertyNames": {"pattern": "^[^0-9]"},
-            "additionalProperties": {"anyOf": [*_SOME, {"type": "null"}]},
-        }
-    ),
+    WithJsonSchema(_WHERE),
     Shown("{label: value, or list of values}"),
 ]
 Labels: TypeAlias = Annotated[
@@ -94,6 +93,16 @@ class Placed(Model):
     def role(self) -> Role:
         """What the requests are to rules of placement."""
         return Role(self.group, where_of(self.where), tuple(sorted(set(self.tolerates))))
+
+
+class WeightedRole(Placed):
+    """What some of the requests say to the rules of placement."""
+
+    weight: Number = Field(default=1, description="How often, in relation to the others.", examples=[3])
+
+    def __hash__(self) -> int:
+        """Hash fewer keys than are compared: mappings among them have no hash."""
+        return hash((self.weight, self.role))
 
 
 class AtMostRule(Model):
@@ -180,15 +189,18 @@ def _servers_or_where(value: Any) -> str:
     return "<where>" if isinstance(value, Mapping) else "<servers>"
 
 
+SomeServers: TypeAlias = Annotated[
+    Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**_WHERE, "minProperties": 1}), Tag("<where>")],
+    Discriminator(_servers_or_where),
+    Shown("list of whole number from 0, or {label: value, or list of values}"),
+]
+
+
 class DrainRule(Model):
     """Servers that take no more requests from a time on; what is there stays to its end."""
 
-    drain: Annotated[
-        Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
-        | Annotated[Where, Field(min_length=1), Tag("<where>")],
-        Discriminator(_servers_or_where),
-        Shown("list of whole number from 0, or {label: value, or list of values}"),
-    ] = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
+    drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
     at: Time = Field(default=0.0, description="From when on, counted from the first request.", examples=["1 d"])
 
     @property
@@ -254,6 +266,18 @@ def check_where(where: Mapping[str, Iterable[str]], values: Values, at: Keys) ->
                 raise wrong(f"no server has this {label}", suggest(value, known or ()), (*at, label), value)
 
 
+def check_servers(
+    servers: Sequence[int] | Mapping[str, Iterable[str]], values: Values, size: int | None, at: Keys
+) -> None:
+    """Refuse servers that there are not, by their numbers or by labels; `size` is None where a file says it."""
+    if isinstance(servers, Mapping):
+        return check_where(servers, values, at)
+    for server in servers:
+        if size is not None and server >= size:
+            raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", at, server)
+    return None
+
+
 def check_role(placed: Placed, values: Values, taints: set[str] | None, at: Keys) -> None:
     """Refuse what requests say of labels and taints that there are not; `taints` are None where a file says them."""
     checks: list[Callable[[], None]] = [partial(check_where, placed.where, values, (*at, "where"))]
@@ -274,12 +298,7 @@ def check_rule(
     each None where a file says it.
     """
     if isinstance(spec, DrainRule):
-        if isinstance(spec.drain, dict):
-            return check_where(spec.drain, values, (*at, "drain"))
-        for server in spec.drain:
-            if size is not None and server >= size:
-                raise wrong("there is no such server", f"Servers are 0 to {size - 1}.", (*at, "drain"), server)
-        return None
+        return check_servers(spec.drain, values, size, (*at, "drain"))
     checks: list[Callable[[], None]] = []
     for key in ("of", "spread", "apart", "together", "near"):
         named = getattr(spec, key, ())
@@ -304,4 +323,4 @@ def _known_label(label: str, values: Values, everywhere: set[str] | None, at: Ke
     if label not in values:
         raise wrong("the servers have no such label", suggest(label, [*values, SERVER]), at, label)
     if everywhere is not None and label not in everywhere:
-        raise wrong("some servers have no such label", "Give it to all groups of servers.", at, label)
+        raise wrong("some servers have no such label", "Give it to all servers, or take another.", at, label)

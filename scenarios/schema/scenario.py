@@ -304,9 +304,8 @@ class Scenario(Model):
 
     def _check_placement(self) -> None:
         cluster = self.cluster
-        if self.placement and cluster.network:
-            remedy = "Rules are for requests that lie on one server: remove them, or the network."
-            raise wrong("does not go with a network", remedy, ("placement",))
+        if not self.is_ruled and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
+            return  # the labels of a large network take a while to write
         said = [str(rule.rule) for rule in self.placement]
         for number, text in enumerate(said):
             if (before := said.index(text)) < number:
@@ -339,7 +338,8 @@ class Scenario(Model):
     @property
     def is_ruled(self) -> bool:
         """Whether anything is said about where requests may lie: labels, taints, or rules."""
-        return bool(self.placement) or self.cluster.is_labelled
+        asking = self.cluster.network is not None and any(placed.where for _, placed in self.workload.placed)
+        return bool(self.placement) or self.cluster.is_labelled or asking
 
     def _check_workload(self) -> None:
         warm: list[tuple[Keys, AgentSpec]] = []
@@ -392,7 +392,7 @@ class Scenario(Model):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
         if network and failures.domains:
             remedy = "Have its switches fail: `failures: {switches: {mtbf: 90 d, mttr: 1 h}}`."
-            raise wrong("servers of a network have no labels", remedy, ("cluster", "failures", "domains"))
+            raise wrong("does not go with a network", remedy, ("cluster", "failures", "domains"))
         for kind, parts in (("links", failures.links), ("switches", failures.switches)):
             if parts is None:
                 continue

@@ -25,7 +25,7 @@ from scenarios.schema.fields import (
     checked,
     wrong,
 )
-from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.kind import Roled
 from scenarios.schema.network import Network
 from scenarios.schema.outline import Schema, quantity
 from scenarios.schema.registered import Registered
@@ -169,7 +169,7 @@ class Networks(Registered):
     hose: Hose | None = Field(None, description="Bandwidth of every machine to one virtual switch.")
 
 
-class Tenants(WorkloadKind):
+class Tenants(Roled):
     """Virtual networks of machines that need bandwidth between them. The cluster needs a network."""
 
     networks: Networks = Field(

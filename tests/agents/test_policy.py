@@ -18,7 +18,7 @@ from scenarios.build.world import build_world
 from simcore.play import play
 from simcore.vocabulary import Placement, Request, View
 from tests.support import ROOT
-from tests.support.learning import small
+from tests.support.learning import ruled, small
 
 LIBRARIES = ROOT / "examples" / "libraries"
 
@@ -36,10 +36,10 @@ class Last(Policy):
         return int(np.flatnonzero(seen["mask"])[-1]) if seen["mask"].sum() > 1 else 0
 
 
-@pytest.mark.parametrize("overflow", ["drop", "stop"])
-def test_it_sees_what_the_environment_shows_and_comes_to_the_same_run(overflow: str) -> None:
+@pytest.mark.parametrize("given", [small(), small(overflow="drop"), ruled(), ruled(overflow="stop")])
+def test_it_sees_what_the_environment_shows_and_comes_to_the_same_run(given: dict[str, Any]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
-    scenario = bw.scenario(small(overflow=overflow))
+    scenario = bw.scenario(given)
     agent, world = Last(), build_world(scenario)
     simulation = world.simulation(5)
     agent.start(simulation.view, np.random.default_rng(0))

@@ -127,6 +127,8 @@ def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None
         "best-fit, seed 1: done",
     ]
     assert "s: 4 runs, 4 of them done already" in again.err
+    slow = binwright("run", "s.yaml", "--set", "pacing={step: 1 s}", "--jobs", "1", "-v", "--out", "slow")
+    assert "first-fit runs on SimPy's clock: requests are not offered as they arrive\n" in slow.err
     assert binwright("run", "s.yaml", "--jobs", "1").err == ""
     wrong = binwright("-v", "run", "none.yaml")
     assert wrong.code == MISTAKE
@@ -396,6 +398,10 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("nothing",), ("there is no command nothing", "Known: agents, compare")),
     (("runs",), ("Did you mean 'run'?",)),
     (("agents", "chekc"), ("there is no command chekc", "Did you mean 'check'?")),
+    (
+        ("run", "s.yaml", "--set", "workload.changes=[{demand: +10 %, of: {tenant: x}}]"),
+        ("--set workload.changes=", "the requests have no such label"),
+    ),
     (("run", "quickstart", "--sede", "3"), ("binwright run: error", "--sede 3", "Did you mean '--seeds'?")),
     (("traces", "describe", "t.csv", "--owt=x"), ("binwright traces: error", "Did you mean '--out'?")),
     (("--versoin",), ("binwright: error", "Did you mean '--version'?")),

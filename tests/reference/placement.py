@@ -10,9 +10,9 @@ from simcore.roles import Role
 
 
 class Lies(NamedTuple):
-    """A request that holds something: its server and its role."""
+    """A request that holds something: its servers, of which there are several in a network only, and its role."""
 
-    server: int
+    servers: tuple[int, ...]
     role: Role
 
 
@@ -30,6 +30,62 @@ def refused_by(
     return -1
 
 
+def broken_by(
+    labels: ServerLabels, rules: Sequence[Rule], lie: Sequence[Lies], new: Lies, now: float = 0.0
+) -> list[int]:
+    """What a request on several servers breaks of what rules mean, numbered as in `refused_by`.
+
+    It looks at the request as a whole, once it is there: which domains it is in, and who else is in them.
+    """
+    found = []
+    if not all(_matches(labels, new.role.where, server) for server in new.servers):
+        found.append(0)
+    if any(
+        there[list(new.servers)].any() and taint not in new.role.tolerates for taint, there in labels.taints.items()
+    ):
+        found.append(1)
+    for number, rule in enumerate(rules):
+        if isinstance(rule, Drain):
+            whole = not (rule.at <= now and any(_drained(labels, rule, server) for server in new.servers))
+        else:
+            whole = _keeps_as_a_whole(labels, rules, rule, lie, new, now)
+        if not whole:
+            found.append(2 + number)
+    return found
+
+
+def _keeps_as_a_whole(
+    labels: ServerLabels, rules: Sequence[Rule], rule: Rule, lie: Sequence[Lies], new: Lies, now: float
+) -> bool:
+    assert not isinstance(rule, Drain)
+    label = rule.over if isinstance(rule, Spread) else rule.per
+
+    def domains(one: Lies) -> set[object]:
+        return {_domain(labels, label, server) for server in one.servers}
+
+    def inside(groups: Sequence[str], domain: object, who: Sequence[Lies]) -> int:
+        return sum(one.role.group in groups and domain in domains(one) for one in who)
+
+    group, mine, after = new.role.group, domains(new), [*lie, new]
+    if isinstance(rule, AtMost):
+        named = group != "" and rule.of in (group, "*")
+        return not named or all(inside([group], domain, after) <= rule.count for domain in mine)
+    if isinstance(rule, Spread):
+        drains = [one for one in rules if isinstance(one, Drain)]
+        may = [s for s in range(labels.servers) if refused_by(labels, drains, [], new.role, s, now) < 0]
+        fewest = min((inside([group], _domain(labels, label, server), after) for server in may), default=0)
+        named = group != "" and rule.of in (group, "*") and bool(may)
+        return not named or all(inside([group], domain, after) - fewest <= rule.skew for domain in mine)
+    if isinstance(rule, Apart):
+        others = [other for other in rule.groups if other != group]
+        return group not in rule.groups or all(inside(others, domain, after) == 0 for domain in mine)
+    if isinstance(rule, Together):
+        groups = (group,) if rule.groups == ("*",) and group else rule.groups
+        theirs = set[object]().union(*(domains(one) for one in lie if one.role.group in groups))
+        return group not in groups or not theirs or mine <= theirs
+    return group != rule.of or all(inside(rule.groups, domain, lie) > 0 for domain in mine)
+
+
 def _keeps(
     labels: ServerLabels,
     rules: Sequence[Rule],
@@ -43,8 +99,10 @@ def _keeps(
 
     def there(groups: Sequence[str], per: str, server: int) -> int:
         """How many requests of these groups are in the domain of a server?"""
+        domain = _domain(labels, per, server)
         return sum(
-            one.role.group in groups and _domain(labels, per, one.server) == _domain(labels, per, server) for one in lie
+            one.role.group in groups and any(_domain(labels, per, other) == domain for other in one.servers)
+            for one in lie
         )
 
     if isinstance(rule, Drain):

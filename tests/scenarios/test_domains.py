@@ -106,7 +106,7 @@ def test_a_network_has_switches_instead() -> None:
     network = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
     cluster = {**network, "failures": {"domains": {"rack": {"mtbf": 5, "mttr": 1}}}}
     workload = {"demand": "uniform", "requests": 12, "holding": 4}
-    with pytest.raises(UserError, match="servers of a network have no labels"):
+    with pytest.raises(UserError, match="domains: does not go with a network"):
         bw.scenario({**DATA, "cluster": cluster, "workload": workload})
 
 

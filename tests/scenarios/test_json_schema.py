@@ -21,6 +21,8 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",
+    "servers have no such label",
+    "says nothing of the servers",
     "no request is of this group",
     "names a group twice",
     "the groups before it have",

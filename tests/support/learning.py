@@ -43,9 +43,32 @@ def small(**changed: Any) -> dict[str, Any]:
     } | changed
 
 
+def ruled(**changed: Any) -> dict[str, Any]:
+    """The same with rules of placement: one server takes no more requests from the middle on."""
+    usual = small()
+    flavours = [
+        {"cpu": 1, "mem": 1, "group": "web", "weight": 3},
+        {"cpu": 4, "mem": 5, "group": "db", "where": {"rack": ["0", "1"]}},
+        {"cpu": 8, "mem": 16},
+    ]
+    rules = [
+        {"at_most": 3, "of": "web", "per": "server"},
+        {"apart": ["web", "db"], "per": "server"},
+        {"drain": [1], "at": "150 s"},
+    ]
+    cluster = {**usual["cluster"], "servers": 5, "domains": {"rack": 2}}
+    asked = {"workload": {**usual["workload"], "flavours": flavours}, "cluster": cluster, "placement": rules}
+    return usual | asked | {"overflow": "drop"} | changed
+
+
 def trained(agent: dict[str, Any], **changed: Any) -> dict[str, Any]:
     """The same with a little training."""
-    return small(train={"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}} | changed)
+    return small(train=a_little(agent) | changed)
+
+
+def a_little(agent: dict[str, Any]) -> dict[str, Any]:
+    """A training that takes moments."""
+    return {"agent": agent, "iterations": 4, "validation": {"every": 2, "episodes": 3}}
 
 
 def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFrame:
@@ -74,11 +97,11 @@ def going_on(scenario: dict[str, Any], folder: Path, rows: int = 2) -> pl.DataFr
     return whole
 
 
-def in_use(agent: str, folder: Path, servers: int = 5) -> None:
+def in_use(agent: str, folder: Path, servers: int = 5, **options: Any) -> None:
     """What `going_on` left in its folder is used on so many servers."""
     path = str(next(folder.glob("whole/*/best.safetensors")))
     cluster = small()["cluster"] | {"servers": servers}
-    used = scenario_from(small(agents=["best-fit", {agent: {"path": path}}], cluster=cluster))
+    used = scenario_from(small(agents=["best-fit", {agent: {"path": path, **options}}], cluster=cluster))
     results = [Batch(used, folder / engine).run(engine=engine) for engine in ("compiled", "simpy")]
     assert not len(results[0].failed), results[0].failed["error"][0]
     same = [column for column in results[0].runs.columns if column not in ("engine", "seconds", "decision_us")]

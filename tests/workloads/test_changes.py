@@ -71,6 +71,13 @@ def test_a_wave_and_a_holiday() -> None:
     assert len(holiday) == len(before) - there + round(0.3 * there)
 
 
+def test_a_holiday_in_which_no_request_would_come_is_a_mistake() -> None:
+    with pytest.raises(
+        UserError, match=r"changes\.1: no request comes then \(got '9 d'\)\n  Begin earlier: the last comes"
+    ):
+        drawn({"demand": "+20 %"}, {"holiday": 0, "from": "9 d", "until": "10 d"})
+
+
 def test_every_seed_has_its_own_changes() -> None:
     once, again, other = (
         drawn({"demand": "+20 %"}, {"wave": 9, "at": 0, "over": "1 h"}, seed=seed) for seed in (3, 3, 4)

@@ -8,13 +8,13 @@ import numpy as np
 
 from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import find, fitting, read
-from agents.learned.cvd_rl.rule import BREADTH, DEPTH, LAYERS, WIDTH, cvd_rl, sizes
+from agents.learned.cvd_rl.rule import DEPTH, LAYERS, RESOURCES, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import depth_and_width, size_of, untrained
 from agents.learned.numa.servers import check_servers, check_size
 from agents.rules.candidates import Filter, counts
 from agents.rules.scan import ScanAgent
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Placement, Request, View
+from simcore.vocabulary import Compiled, Floats, Placement, Request, View
 
 
 class CvdRL(Learned, ScanAgent):
@@ -22,8 +22,9 @@ class CvdRL(Learned, ScanAgent):
 
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; `untrained` are those with which
     training begins with that `seed`. `filter` says who names the candidates, and as `{best-fit: 4, internal: 3}` how
-    many each; `k` is 5 where it does not. `lookahead` and `decomposition` are as the weights were trained. Any number
-    of servers, each of two NUMA nodes; without decomposition the number of the training.
+    many each; `k` is 5 where it does not. `lookahead` and `decomposition` are as the weights were trained; whether it
+    sees absolute sizes, the weights say. Any number of servers, each of two NUMA nodes; without decomposition the
+    number of the training.
     """
 
     reference = "Sheng et al. 2025, Scalable Reinforcement Learning for Virtual Machine Scheduling, arXiv:2503.00537"
@@ -59,10 +60,11 @@ class CvdRL(Learned, ScanAgent):
             if self._trained and notes.get("agent") == "cvd-rl" and not notes.get("decomposition"):
                 check_size("cvd-rl", notes.get("servers"), self._trained, self._file)
             depth, width = depth_and_width(notes.get("layers"), (LAYERS, WIDTH))
-            layers = sizes(self._lookahead, self._trained, width, depth)
-            wanted = described(view, self._lookahead, self._decomposition, layers)
+            units = units_in(notes)
+            layers = sizes(self._lookahead, self._trained, width, depth, len(units) > 0)
+            wanted = described(view, self._lookahead, self._decomposition, layers, units)
             weights = fitting(self._file, {"weights": (size_of(layers),)}, wanted)["weights"].astype(np.float64)
-            how[DEPTH], how[BREADTH] = depth, width
+            how = np.concatenate([how[:DEPTH], [depth, width], units])
             self.regime = noted(notes)
         self.numbers = weights, how
         self.get_ready(view)
@@ -79,7 +81,17 @@ class CvdRL(Learned, ScanAgent):
         return Compiled(self.scan, self.numbers)
 
 
-def described(view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...]) -> dict[str, Any]:
+def units_in(notes: dict[str, Any]) -> Floats:
+    """Read in the notes beside weights by which quanta of each resource their network measures, [0] if by none."""
+    said = notes.get("units")
+    if isinstance(said, list) and len(said) == RESOURCES and all(isinstance(one, int) and one > 0 for one in said):
+        return np.array(said, np.float64)
+    return np.zeros(0)
+
+
+def described(
+    view: View, lookahead: bool, decomposition: bool, layers: tuple[int, ...], units: Floats
+) -> dict[str, Any]:
     """Return what the notes beside the weights say they were trained for."""
     return {
         "agent": "cvd-rl",
@@ -88,4 +100,5 @@ def described(view: View, lookahead: bool, decomposition: bool, layers: tuple[in
         "decomposition": decomposition,
         "layers": list(layers),
         **({} if decomposition else {"servers": len(view.capacity)}),
+        **({"units": [int(unit) for unit in units]} if len(units) else {}),
     }

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from agents.learned.cvd_rl.rule import NODES, inputs, look, look_around
 from agents.learned.numa.tape import Decisions
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.vocabulary import Floats, Ints
 
 Numbers = npt.NDArray[np.int32]
 PIECE = 1000
@@ -23,9 +23,9 @@ class Sights:
     Servers are often alike: `benchmarks.sights` counts how many differ.
     """
 
-    def __init__(self, ahead: bool) -> None:
-        self.ahead, self.count = ahead, 0
-        self.seen = np.empty((1, inputs(ahead)), np.float32)
+    def __init__(self, ahead: bool, units: Floats) -> None:
+        self.ahead, self.units, self.count = ahead, units, 0
+        self.seen = np.empty((1, inputs(ahead, len(units) > 0)), np.float32)
         self._table = np.full(2, -1, np.int32)
 
     def number(self, decisions: Decisions, capacity: Ints) -> Numbers:
@@ -35,7 +35,8 @@ class Sights:
             part = slice(start, start + PIECE)
             self._make_room(places[part].size)
             of = decisions.free[part], decisions.demand[part], decisions.spread[part], decisions.candidates[part]
-            self.count = look_all(*of, capacity, self.ahead, self.seen, self.count, self._table, places[part])
+            how = capacity, self.ahead, self.units
+            self.count = look_all(*of, *how, self.seen, self.count, self._table, places[part])
         return places
 
     def _make_room(self, more: int) -> None:
@@ -54,6 +55,7 @@ def look_all(
     candidates: Any,
     capacity: Ints,
     ahead: bool,
+    units: Floats,
     seen: npt.NDArray[np.float32],
     count: int,
     table: Numbers,
@@ -72,7 +74,7 @@ def look_all(
             if row >= len(capacity):
                 code = max(candidates[b, row - len(capacity)], 0)
                 server, node = code // NODES, code % NODES
-            look(here, capacity, server, node, demand, spread[b], ahead, seen[count], 0)
+            look(here, capacity, server, node, demand, spread[b], ahead, units, seen[count], 0)
             places[b, row] = find(bits, count, table)
             count += places[b, row] == count
     return count
@@ -130,10 +132,11 @@ def look_around_all(
     codes: Ints,
     capacity: Ints,
     ahead: bool,
+    units: Floats,
     seen: npt.NDArray[np.float32],
 ) -> None:
     """Write to seen[b, i] what is seen of the whole cluster after choice codes[b, i]."""
     for b in range(len(codes)):
         demand = int(demands[b, 0]), int(demands[b, 1])
         for i in range(codes.shape[1]):
-            look_around(free[b], capacity, codes[b, i], demand, spread[b], ahead, True, seen[b, i])
+            look_around(free[b], capacity, codes[b, i], demand, spread[b], ahead, units, True, seen[b, i])

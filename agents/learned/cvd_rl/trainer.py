@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,8 @@ class CvdTrainer(DQN):
     """Double DQN on the sum of the servers' values after placing, among the candidates of the top-k filter.
 
     `filter`, `k`, `lookahead` and `decomposition` are as in the agent; the network has `layers` layers of weights, and
-    `width` units between them; more settings are in `agents.learned.numa.dqn`.
+    `width` units between them. With `sizes` absolute it also sees how much is free, and so of which kind a server is;
+    as measured by an average node of the training. More settings are in `agents.learned.numa.dqn`.
     """
 
     agent = "cvd-rl"
@@ -41,18 +42,20 @@ class CvdTrainer(DQN):
     decomposition: bool = True
     width: Count = WIDTH
     layers: Count = LAYERS
+    sizes: Literal["relative", "absolute"] = "relative"
 
     def __post_init__(self) -> None:
         self._counts = counts(self.filter, self.k)
-        operators = self.lookahead, self.decomposition
-        self._how = np.array([*self._counts, *operators, self.layers, self.width], np.float64)
 
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
         """Return how to make the network, and its first numbers."""
-        servers = None if self.decomposition else len(self.view.capacity)
-        self._sights, self._most = Sights(self.lookahead), SIGHTS
+        capacity, operators = self.view.capacity, (self.lookahead, self.decomposition)
+        servers, absolute = None if self.decomposition else len(capacity), self.sizes == "absolute"
+        self._units: Floats = np.floor(capacity.mean(axis=(0, 1))) if absolute else np.zeros(0)
+        self._how = np.array([*self._counts, *operators, self.layers, self.width, *self._units], np.float64)
+        self._sights, self._most = Sights(self.lookahead, self._units), SIGHTS
         self._numbers = np.empty((0, len(self.view.capacity) + self.slots()), np.int32)
-        self._sizes = sizes(self.lookahead, servers, self.width, self.layers)
+        self._sizes = sizes(self.lookahead, servers, self.width, self.layers, absolute)
         kind = extra("agents.learned.cvd_rl.network").Values
         return partial(kind, self._sizes, self.decomposition), untrained(self._sizes, rng)
 
@@ -65,7 +68,7 @@ class CvdTrainer(DQN):
             numbers = [self._numbers, self._sights.number(new, self.view.capacity)]
             self._numbers = np.concatenate(numbers)[-self.memory :]
         else:  # forget what is in no decision any more
-            self._sights = Sights(self.lookahead)
+            self._sights = Sights(self.lookahead, self._units)
             self._numbers = self._sights.number(self.remembered, self.view.capacity)
             self._most = max(SIGHTS, 2 * self._sights.count)
 
@@ -82,7 +85,7 @@ class CvdTrainer(DQN):
             return self._sights.seen[found], places, servers
         seen = np.empty((*codes.shape, self._sizes[0]), np.float32)
         of = memory.free[rows], memory.demand[rows], memory.spread[rows]
-        look_around_all(*of, codes, capacity, self.lookahead, seen)
+        look_around_all(*of, codes, capacity, self.lookahead, self._units, seen)
         return seen.reshape(-1, self._sizes[0]), np.arange(codes.size).reshape(codes.shape), servers
 
     def put(self, network: Any, numbers: Floats) -> None:
@@ -104,6 +107,6 @@ class CvdTrainer(DQN):
 
     def weights(self) -> tuple[Tensors, dict[str, Any]]:
         """Return the network's weights, and which candidates they were trained with."""
-        notes = described(self.view, self.lookahead, self.decomposition, self._sizes)
+        notes = described(self.view, self.lookahead, self.decomposition, self._sizes, self._units)
         notes |= {"filter": self.filter, "k": self.k}
         return {"weights": self.taken(self._kept).astype(np.float32)}, notes

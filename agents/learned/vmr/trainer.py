@@ -221,3 +221,6 @@ def check_world(world: World) -> None:
         key = "cluster.network" if world.networked else "cluster.devices"
         remedy = "Take a cluster of servers with NUMA nodes."
         raise UserError("vmr moves requests between servers, without links or devices", key=key, remedy=remedy)
+    if world.ruled:
+        remedy = "Take labels, taints and rules out of the scenario to learn in."
+        raise UserError("vmr does not look at rules of placement", key="placement", remedy=remedy)

@@ -24,7 +24,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Floats, Ints, View
+from simcore.vocabulary import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy, shipped
 from tests.support.properties import scaled
@@ -99,6 +99,7 @@ def said(
     ahead: bool,
     parts: bool,
     shape: tuple[int, int],
+    units: Amounts,
 ) -> float:
     """What cvd-rl says of a choice: the cluster's value after it, machine by machine or at once."""
     seen = []
@@ -108,31 +109,40 @@ def said(
         nodes = []
         for n in range(2):
             of, room = np.array(capacity[server][n]), np.array(free[server][n])
+            amounts = (np.array(left[n] if ahead else room) / units).tolist() if units else []
             if ahead:
-                nodes.append((np.array(left[n]) / of).tolist())
+                nodes.append([*(np.array(left[n]) / of).tolist(), *amounts])
             else:
-                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist()])
-        asked = [] if ahead else [*(np.array(demand) / capacity[server][0]).tolist(), float(spread)]
+                nodes.append([*(room / of).tolist(), *((room - left[n]) / of).tolist(), *amounts])
+        asked = [] if ahead else [*(np.array(demand) / (units or capacity[server][0])).tolist(), float(spread)]
         seen.append([*np.ravel(sorted(nodes)).tolist(), *asked])
     if not parts:
-        return network(weights, sizes(ahead, len(free), *shape), np.ravel(seen).tolist())
-    return sum(network(weights, sizes(ahead, None, *shape), one) for one in seen)
+        return network(weights, sizes(ahead, len(free), *shape, bool(units)), np.ravel(seen).tolist())
+    return sum(network(weights, sizes(ahead, None, *shape, bool(units)), one) for one in seen)
 
 
-@given(cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(32, 6), (5, 2), (40, 3)]))
+@given(
+    cases(),
+    st.integers(0, 2**32),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([(32, 6), (5, 2), (40, 3)]),
+    st.sampled_from([(), (7, 11)]),
+)
 @scaled(1.5)
 def test_it_leaves_the_cluster_most_worth(
-    case: Any, seed: int, ahead: bool, parts: bool, shape: tuple[int, int]
+    case: Any, seed: int, ahead: bool, parts: bool, shape: tuple[int, int], units: Amounts
 ) -> None:
     free, capacity, demand, spread = case
-    weights = untrained(sizes(ahead, None if parts else len(free), *shape), np.random.default_rng(seed))
-    how = np.array([2, 3, ahead, parts, shape[1], shape[0]], np.float64)
+    layers = sizes(ahead, None if parts else len(free), *shape, bool(units))
+    weights = untrained(layers, np.random.default_rng(seed))
+    how = np.array([2, 3, ahead, parts, shape[1], shape[0], *units], np.float64)
     code = cvd_rl(np.array(free), np.array(capacity), demand, spread, weights, how)
     among = named(free, capacity, demand, spread, 2, 3)
     if not among:
         assert code == -1
         return
-    value = {where: said(free, capacity, demand, spread, where, weights, ahead, parts, shape) for where in among}
+    value = {where: said(free, capacity, demand, spread, where, weights, ahead, parts, shape, units) for where in among}
     assert value[code // 2, code % 2] >= max(value.values()) - 1e-12
 
 

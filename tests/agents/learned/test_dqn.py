@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from agents.learned.common.tensors import read, write
-from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, inputs, look, sizes
+from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
 from agents.learned.cvd_rl.trainer import CvdTrainer
 from agents.learned.numa import tape
 from agents.learned.numa.dqn import DQN
@@ -216,8 +216,8 @@ def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice
 
 
 def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_out() -> None:
-    for ahead in (True, False):
-        trainer = begun(options={"lookahead": ahead, "memory": 30})
+    for ahead, sizes_seen in ((True, "relative"), (False, "relative"), (True, "absolute"), (False, "absolute")):
+        trainer = begun(options={"lookahead": ahead, "memory": 30, "sizes": sizes_seen})
         assert isinstance(trainer, CvdTrainer)
         counts = []
         for iteration in range(1, 8):
@@ -230,16 +230,17 @@ def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_o
             assert len(np.unique(seen, axis=0)) == len(seen) <= counts[-1]
             for b, here in enumerate(memory.free):
                 demand = int(memory.demand[b, 0]), int(memory.demand[b, 1])
-                sight = np.empty(inputs(ahead), np.float32)
+                sight = np.empty(trainer._sights.seen.shape[1], np.float32)
                 for row in range(places.shape[1]):
                     code = int(memory.candidates[b, row - 3]) if row >= 3 else -1
                     if row < 3 or code >= 0:
                         where = (row, -1) if row < 3 else (code // 2, code % 2)
-                        look(here, capacity, *where, demand, bool(memory.spread[b]), ahead, sight, 0)
+                        look(here, capacity, *where, demand, bool(memory.spread[b]), ahead, trainer._units, sight, 0)
                         np.testing.assert_array_equal(seen[places[b, row]], sight)
                         assert row < 3 or servers[b, row - 3] == where[0]
         assert counts == [*sorted(counts[:6]), counts[6]]
-        assert len(seen) <= counts[6] < counts[5]
+        assert len(seen) <= counts[6]
+        assert sizes_seen == "absolute" or counts[6] < counts[5]
 
 
 def test_other_networks_follow_by_a_share_of_the_way() -> None:
@@ -292,6 +293,15 @@ def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, others: b
     log = going_on(trained({agent: SETTINGS[agent] | (OTHERS[agent] if others else {})}), tmp_path)
     assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
     in_use(agent, tmp_path, servers=3)
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_weights_know_by_which_sizes_they_see(ahead: bool, tmp_path: Path) -> None:
+    settings = SETTINGS["cvd-rl"] | {"sizes": "absolute", "lookahead": ahead}
+    going_on(trained({"cvd-rl": settings}), tmp_path)
+    file = next(tmp_path.glob("whole/*/best.safetensors"))
+    assert read(file)[1]["units"] == [10_000_000, 10_000_000]
+    in_use("cvd-rl", tmp_path, lookahead=ahead)
 
 
 def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(

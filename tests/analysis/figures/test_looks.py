@@ -314,7 +314,7 @@ def test_differences_name_a_point_once_and_many_rows_leave_metrics_to_the_table(
     assert len([ax for ax in many.axes if ax.axison]) == 3
     assert many.get_size_inches()[1] < 6
     names = [text.get_text() for text in many.axes[0].texts]
-    assert names == ["overflow drop", 'overflow {"make_room": {"moves": 1}}']
+    assert names == ["overflow drop", "overflow make_room: {moves: 1}"]
     assert [tick.get_text() for tick in many.axes[0].get_yticklabels()] == [f"agent-{n}" for n in range(1, 10)] * 2
     few = draw(Results(tmp_path), "differences", agents=[f"agent-{number}" for number in range(4)])
     assert len([ax for ax in few.axes if ax.axison]) > 3

@@ -1,0 +1,105 @@
+"""The ledger of a network that enforces rules of placement, where a request holds something of several servers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from fabric.network import NetworkLedger
+from fabric.placement import Rule, ServerLabels
+from fabric.placement_mask import Mask
+from fabric.placement_shown import event, refusals, refusing
+from fabric.routing import Routing
+from fabric.ruled_ledger import Ruled
+from simcore.errors import InfeasiblePlacement
+from simcore.vocabulary import Ints, Placement, Request
+
+
+class RuledNetwork(Ruled, NetworkLedger):
+    """Keeps rules of placement in a network: a request takes only servers of which it might take each one alone.
+
+    It has taken the servers that its answer names, also those that give nothing but their links, and counts once in
+    each domain of these. So whichever of the servers that it is shown an agent takes, no rule is broken.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        labels: ServerLabels,
+        rules: Sequence[Rule],
+        routing: Routing,
+        weighted: bool = False,
+        *,
+        remembers: bool = False,
+    ) -> None:
+        self._across: dict[int, tuple[Ints, int]] = {}
+        """Of every request that holds something: its servers int64 [k], and its role."""
+        super().__init__(cluster, labels, rules, routing, weighted, remembers=remembers)
+
+    def _count(self, mask: Mask) -> None:
+        """Count who lies where in a mask that has counted nobody."""
+        for servers, role in self._across.values():
+            _add(mask, servers, role, 1)
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take shares and links; returns the server and the node of the first share.
+
+        Raises `InfeasiblePlacement` when they break a rule or do not fit.
+        """
+        row, role = request.index, request.role
+        slot = -1 if self._open[role] else self._slot(role)  # as it was shown, before anything is taken
+        place = NetworkLedger.apply(self, request, placement)
+        servers = self._books.chosen[: self._books.told[0], 0].copy()
+        if slot >= 0 and (refused := servers[self._slots.failing[slot][servers] > 0]).size:
+            server = int(refused[0])
+            said: int = refusing(self._mask, self._slots, role, slot, server)
+            Ledger.release(self, row)
+            self.notes.pop()
+            if self._remembered is not None:
+                self._remembered.pop()
+            raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        self._across[row] = servers, role
+        self._moved(servers, role, 1)
+        self.view.free = self._all
+        return place
+
+    def release(self, row: int) -> None:
+        """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
+        Ledger.release(self, row)
+        if across := self._across.pop(row, None):
+            self._moved(*across, -1)
+
+    def _moved(self, servers: Ints, role: int, sign: int) -> None:
+        """Count a request that came, sign 1, or went, -1, and note that its servers have changed."""
+        _add(self._mask, servers, role, sign)
+        for server in servers.tolist():
+            self._happened(event(server))
+
+    def _decisive(self, request: Request) -> int:
+        """Return which rule leaves less than the request needs, of all servers together; -1 where none does."""
+        said = refusals(self._mask, self._slots, request.role, self._slot(request.role))
+        free = self._free.sum(axis=1)
+        left = free.sum(axis=0)
+        for number in np.unique(said[said >= 0]).tolist():
+            left = left - free[said == number].sum(axis=0)
+            if (left < request.demand).any():
+                return int(number)
+        return -1
+
+    def _knows_who_is_where(self) -> bool:
+        """Tell whether those who are counted are those who hold something, and where they do."""
+        shares = {row: {share[0] for share in self._shares(held)} for row, held in self._held.items()}
+        return shares.keys() == self._across.keys() and all(
+            own <= {*self._across[row][0].tolist()} for row, own in shares.items()
+        )
+
+
+def _add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
+    """Count a role's request on these servers in a mask, once in each domain; sign -1 takes it out."""
+    for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
+        domains = np.unique(mask.domains[row, servers])
+        mask.counts[first + domains] += sign
+        mask.totals[total] += sign * len(domains)

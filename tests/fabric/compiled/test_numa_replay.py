@@ -1,0 +1,142 @@
+"""Runs that are played again and again under rules of placement, against the engine from the beginning each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.best_fit import best_fit
+from fabric.cluster import NEVER, Cluster
+from fabric.compiled.numa_loop import placement_of
+from fabric.compiled.numa_replay import Replay
+from fabric.compiled.numa_run import CompiledSimulation
+from fabric.ledger import Ledger
+from fabric.placement import Drain, ServerLabels
+from fabric.ruled_ledger import Ruled
+from fabric.servers import fits_node, fits_spread
+from simcore.engine import Simulation
+from simcore.record import PLACED
+from simcore.roles import Role, Roles
+from simcore.rules import Overflow
+from simcore.vocabulary import Compiled, Ints, Request, Workload
+from tests.support.compiled import Case, cases
+from tests.support.placement import ROLES, labelled, rules
+from tests.support.properties import scaled
+
+
+class Again:
+    """Plays a case from its beginning, with every answer from the engine's own view."""
+
+    def __init__(self, case: Case, ledger: Ledger, warm: int) -> None:
+        self.case, self.answered = case, 0
+        self.engine = Simulation(case.workload, ledger, Overflow("drop"))
+        self.request: Request | None = self.engine.advance()
+        self.play(case.rules[0], warm)
+        self.answered = len(self.engine.record.sequence)
+        self.engine.overflow = case.overflow
+
+    def play(self, scan: Any, answers: int = -1) -> None:
+        """Have a rule answer so often, or to the end."""
+        while answers and self.request is not None:
+            view, request = self.engine.view, self.request
+            self.answer(scan(view.free, view.capacity, request.demand, request.spread))
+            answers -= 1
+
+    def answer(self, code: int) -> None:
+        """Give one answer."""
+        assert self.request is not None
+        nodes = self.engine.view.capacity.shape[1]
+        self.engine.answer(placement_of(code, self.request, nodes) if code >= 0 else None)
+        self.request = self.engine.advance()
+
+    @property
+    def placed(self) -> int:
+        """How many requests were placed since the warm start."""
+        record = self.engine.record
+        return int((record.outcome[record.sequence[self.answered :]] == PLACED).sum())
+
+
+def places(free: Ints, demand: Sequence[int], spread: bool) -> list[int]:
+    """List the places that have room."""
+    servers, nodes = free.shape[:2]
+    if spread:
+        return [s * nodes for s in range(servers) if fits_spread(free, s, tuple(demand))]
+    return [s * nodes + n for s in range(servers) for n in range(nodes) if fits_node(free, s, n, tuple(demand))]
+
+
+def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> None:
+    """Hold a replay to the engine: what is placed, what is on offer, and what every answer leads to."""
+    simulation = CompiledSimulation(case.workload, ledger(), Overflow("drop"))
+    simulation.go(Compiled(case.rules[0]), warm)
+    simulation.overflow = case.overflow
+    replay = Replay(simulation)
+    for _ in range(2):  # the second time from where the first one ended
+        for scan in case.rules:
+            engine = Again(case, ledger(), warm)
+            engine.play(scan)
+            assert replay.placed(Compiled(scan)) == engine.placed
+        engine = Again(case, ledger(), warm)
+        engine.play(case.rules[1], answers)
+        offer = replay.follow(Compiled(case.rules[1]), answers)
+        if offer is None or engine.request is None:
+            assert offer is None
+            assert engine.request is None
+            continue
+        assert tuple(offer.demand) == engine.request.demand
+        np.testing.assert_array_equal(offer.free, engine.engine.view.free)
+        codes = places(offer.free, engine.request.demand, offer.spread)[:4]
+        expected = []
+        for code in codes:
+            engine = Again(case, ledger(), warm)
+            engine.play(case.rules[1], answers)
+            engine.answer(code)
+            engine.play(case.rules[0])
+            expected.append(engine.placed)
+        assert replay.tried(codes, Compiled(case.rules[0])).tolist() == expected
+        if not codes:
+            continue
+        engine = Again(case, ledger(), warm)
+        engine.play(case.rules[1], answers)
+        engine.answer(codes[0])
+        offer = replay.answer(codes[0])
+        assert (offer is None) == (engine.request is None)
+        if offer is not None:
+            np.testing.assert_array_equal(offer.free, engine.engine.view.free)
+
+
+@pytest.mark.long
+@given(cases(most=5), st.data())
+@scaled(1)
+def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> None:
+    servers = len(case.cluster.capacity)
+    labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
+    of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
+    asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
+    case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
+    case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fabric.placement_shown.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
+        patch.setattr("fabric.placement_shown.JOURNAL", 3)
+        check(case, lambda: Ruled(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
+
+
+def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
+    capacity = np.full((2, 1, 2), 4)
+    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+    workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
+    workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
+    written = [Drain((0,), at=1.0), Drain((1,), at=4.5)]
+    simulation = CompiledSimulation(workload, Ruled(cluster, ServerLabels(2), written), Overflow("drop"))
+    simulation.go(Compiled(best_fit), 2)
+    replay = Replay(simulation)
+    for _ in range(2):
+        assert replay.placed(Compiled(best_fit)) == 3  # of those at 2, 3 and 4
+        offer = replay.follow(Compiled(best_fit), 3)
+        assert offer is not None
+        assert not offer.free.any()

@@ -1,0 +1,325 @@
+"""Rules of placement in a network against slow ones: what is shown, refused, counted, and taken by agents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents import AGENTS
+from fabric.cluster import NEVER, Cluster
+from fabric.network import NetworkLedger, Provisioned
+from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
+from fabric.presets import topology
+from fabric.routing import Routing
+from fabric.ruled_network import RuledNetwork
+from fabric.topology import Topology
+from simcore.engine import Simulation
+from simcore.errors import InfeasiblePlacement, LedgerError
+from simcore.play import play
+from simcore.record import IMPOSSIBLE
+from simcore.roles import NO_ROLE, Role, Roles, where_of
+from simcore.vocabulary import QUANTUM, Placement, Request, Workload
+from tests.reference.placement import Lies, broken_by, refused_by
+from tests.support.networks import NETWORKS, lone
+from tests.support.placement import ROLES, rules
+from tests.support.properties import scaled
+from workloads.demands import Uniform
+from workloads.multiserver import MultiServerRequests
+from workloads.virtual import NETWORKS as VIRTUAL
+from workloads.virtual import Sizes
+
+FABRIC = topology("fabric", **NETWORKS["fabric"])
+"""Four racks of two servers."""
+UNITS = 3
+WEB, DB = Role("web"), Role("db")
+
+
+def ledger_of(network: Topology, labels: ServerLabels, written: list[Rule], remembers: bool = False) -> RuledNetwork:
+    """A ledger of a network whose servers have 3 cpu and 3 mem each."""
+    capacity = np.full((network.servers, 1, 2), UNITS * QUANTUM)
+    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+    return RuledNetwork(cluster, labels, written, Routing(network), remembers=remembers)
+
+
+def asking(roles: tuple[Role, ...], of: list[int]) -> Workload:
+    """A request a second, with these roles, for a unit of each."""
+    each = np.ones(len(of))
+    workload = Workload.of_units(np.arange(float(len(of))), 1e9, {"cpu": each, "mem": each})
+    return replace(workload, roles=Roles(roles, np.array(of, np.int64)))
+
+
+def request(row: int, role: int, units: int) -> Request:
+    """A request for so many cpu, and as many mem."""
+    return Request(row, 0.0, 1.0, (units * QUANTUM, units * QUANTUM), False, QUANTUM // 4, role=role)
+
+
+def on(network: Topology, servers: list[int], more: tuple[int, ...] = ()) -> Provisioned:
+    """A unit on each of these servers, nothing on `more`, and ways from the first to all others."""
+    ends = network.link_ends.tolist()
+    graph = networkx.Graph()
+    for link, (one, other) in enumerate(ends):
+        graph.add_edge(one, other, link=link)
+    first, *others = network.ends_of(np.array([*servers, *more])).tolist()
+    ways = [networkx.shortest_path(graph, first, other) for other in others]
+    links = {graph.edges[pair]["link"] for way in ways for pair in pairwise(way)}
+    shares = tuple((server, 0, (QUANTUM, QUANTUM)) for server in servers)
+    return Provisioned(shares, tuple(sorted(links)), (*servers, *more))
+
+
+@st.composite
+def labelled(draw: st.DrawFn) -> ServerLabels:
+    """The servers of the fabric, in racks that the topology gives by other names, with zones and taints drawn."""
+    zones = draw(st.lists(st.sampled_from("abc"), min_size=FABRIC.servers, max_size=FABRIC.servers))
+    spot = draw(st.lists(st.sampled_from([False, False, True]), min_size=FABRIC.servers, max_size=FABRIC.servers))
+    racks = FABRIC.rack_of.astype(np.str_)
+    return ServerLabels(FABRIC.servers, {"zone": np.array(zones), "rack": racks}, {"spot": np.array(spot)})
+
+
+step = st.tuples(
+    st.sampled_from(["apply", "apply", "apply", "apply", "release", "fail", "cut", "drain"]),
+    st.lists(st.integers(0, FABRIC.servers - 1), min_size=1, max_size=4, unique=True),
+    st.integers(0, len(ROLES) - 1),
+)
+
+
+@pytest.mark.long
+@given(labelled(), st.data())
+@scaled(3)
+def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject) -> None:
+    """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
+    written = data.draw(rules(labels.servers))
+    ledger = ledger_of(FABRIC, labels, written)
+    ledger.roles_of(asking(ROLES, []))
+    held: dict[int, Lies] = {}
+    now = 0.0
+    for row, (what, servers, role) in enumerate(data.draw(st.lists(step, max_size=12))):
+        if what == "release" and held:
+            gone = sorted(held)[servers[0] % len(held)]
+            ledger.release(gone)
+            del held[gone]
+        elif what in ("fail", "cut"):
+            part = servers[0] if what == "fail" else FABRIC.links - 1 - servers[0]  # more links than there are servers
+            hit = ledger.fail(part, "server" if what == "fail" else "link")
+            if what == "fail":
+                assert hit == sorted(one for one, lies in held.items() if part in lies.servers)
+            held = {one: lies for one, lies in held.items() if one not in hit}
+        elif what == "drain":
+            now = 5.0
+            for _, call, number in ledger.planned:
+                call(number)
+        asked, lie = request(row, role, len(servers)), list(held.values())
+        said = [refused_by(labels, written, lie, ROLES[role], one, now) for one in range(labels.servers)]
+        ledger.offer(asked)
+        free = ledger.view.everything_free
+        assert ledger.view.free.tolist() == np.where((np.array(said) < 0)[:, None, None], free, 0).tolist()
+        assert ledger.reasons[ledger.why_not(asked)] == reason(free[:, 0, 0].tolist(), said, written, asked.demand[0])
+        assert ledger.kept_out(asked).keys() == ledger._down | {one for one, by in enumerate(said) if by >= 0}
+        if what == "apply":
+            answer = on(FABRIC, servers)
+            wired = all(ledger.view.link_free[link] >= asked.bandwidth for link in answer.links)
+            before = free.tolist(), ledger.view.link_free.tolist(), list(ledger.notes)
+            if wired and all(free[one, 0, 0] >= QUANTUM and said[one] < 0 for one in servers):
+                assert ledger.apply(asked, answer) == (servers[0], 0)
+                held[row] = Lies(tuple(servers), ROLES[role])
+                assert broken_by(labels, written, lie, held[row], now) == []
+            else:
+                with pytest.raises(InfeasiblePlacement):
+                    ledger.apply(asked, answer)
+                after = ledger.view.everything_free.tolist(), ledger.view.link_free.tolist(), ledger.notes
+                assert after == before
+        ledger.check()
+
+
+def reason(free: list[int], said: list[int], written: list[Rule], wanted: int) -> str:
+    """Why a request is out: as rules are looked at in order, the first one that leaves less than it needs."""
+    if sum(free) < wanted:
+        return "not enough cpu in the cluster"
+    names = ["the labels that it asks for", "a taint that it does not tolerate", *map(str, written)]
+    for number, name in enumerate(names):
+        if sum(there for there, by in zip(free, said, strict=True) if not 0 <= by <= number) < wanted:
+            return f"rule: {name}"
+    return "agent declined"
+
+
+RACKS = labels_of(FABRIC)
+
+
+@pytest.mark.parametrize(
+    ("rule", "before", "new", "refused"),
+    [
+        (AtMost(1, "web", "rack"), [("web", [0])], [2, 4], None),
+        (AtMost(1, "web", "rack"), [("web", [0])], [2, 1], "not on server 1: rule: at most 1 of web per rack"),
+        (AtMost(2, "web", "rack"), [("web", [0, 1])], [0, 1], None),  # one of two servers counts once
+        (AtMost(1, "web", "pod"), [("web", [0, 2])], [4], None),
+        (AtMost(1, "web", "pod"), [("web", [0, 4])], [2], "not on server 2: rule: at most 1 of web per pod"),
+        (Apart(("db", "web"), "server"), [("db", [0, 2])], [1, 3], None),
+        (Apart(("db", "web"), "server"), [("db", [0, 2])], [1, 2], "not on server 2: rule: db, web apart per server"),
+        (Spread("web", "pod"), [("web", [0])], [4, 6], None),
+        (Spread("web", "pod"), [("web", [0])], [4, 1], "not on server 1: rule: web is spread over pod, skew 1"),
+        (Spread("web", "pod"), [("web", [0, 4])], [1, 5], None),
+        (Together(("web",), "rack"), [], [0, 4], None),  # the first one chooses its racks
+        (Together(("web",), "rack"), [("web", [0, 4])], [1, 5], None),
+        (Together(("web",), "rack"), [("web", [0, 4])], [1, 2], "not on server 2: rule: web together per rack"),
+        (Near("web", ("db",), "rack"), [("db", [0, 4])], [1, 4], None),
+        (Near("web", ("db",), "rack"), [("db", [0, 4])], [1, 6], "not on server 6: rule: web near db per rack"),
+        (Drain((6,)), [], [1, 6], "not on server 6: rule: drain 6"),
+    ],
+)
+def test_each_rule_on_a_few_servers(
+    rule: Rule, before: list[tuple[str, list[int]]], new: list[int], refused: str | None
+) -> None:
+    ledger = ledger_of(FABRIC, RACKS, [rule], remembers=True)
+    ledger.roles_of(asking((WEB, DB), [0, 1]))
+    for row, (group, servers) in enumerate(before):
+        ledger.apply(request(row, int(group == "db"), len(servers)), on(FABRIC, servers))
+    asked = request(9, 0, len(new))
+    if refused is None:
+        ledger.apply(asked, on(FABRIC, new))
+        assert ledger.places(np.array([9]))[1].tolist() == new
+    else:
+        with pytest.raises(InfeasiblePlacement, match=refused):
+            ledger.apply(asked, on(FABRIC, new))
+        ledger.apply(request(9, 1, 1), on(FABRIC, [7]))  # it left nothing behind
+        assert ledger.places(np.array([9]))[1].tolist() == [7]
+    ledger.check()
+    for row in sorted(ledger.running):
+        ledger.release(row)
+    ledger.check()
+    assert (ledger.view.everything_free == ledger.view.capacity).all()
+
+
+def test_a_server_that_gives_only_its_link_counts() -> None:
+    ledger = ledger_of(FABRIC, RACKS, [AtMost(1, "web", "server")])
+    ledger.roles_of(asking((WEB,), [0]))
+    ledger.apply(request(0, 0, 1), on(FABRIC, [0], (1,)))
+    with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per server"):
+        ledger.apply(request(1, 0, 1), on(FABRIC, [1]))
+    ledger._across[0] = np.array([1]), 0
+    with pytest.raises(LedgerError, match="count"):
+        ledger.check()
+
+
+def test_labels_that_a_topology_gives() -> None:
+    assert RACKS.labels["rack"].tolist() == [f"rack-{number}" for number in (0, 0, 1, 1, 2, 2, 3, 3)]
+    assert RACKS.labels["pod"].tolist() == ["pod-0"] * 4 + ["pod-1"] * 4
+    homes = labels_of(lone())  # a server with two links is in no rack, and a file says nothing of pods
+    assert homes.labels["rack"].tolist() == ["p", "p", "", "q", "r"]
+    assert list(homes.labels) == ["rack"]
+
+
+def test_what_no_allowed_servers_could_hold_together_is_impossible() -> None:
+    roles = (NO_ROLE, Role("", where_of({"rack": ["rack-1"]})))
+    asked = asking(roles, [0, 1, 1])
+    asked = replace(asked, demand=np.array([[7, 7], [7, 7], [6, 6]]) * QUANTUM)
+    simulation = Simulation(asked, ledger_of(FABRIC, RACKS, []))
+    assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [False, True, False]
+
+
+class Watched(RuledNetwork):
+    """Holds every placement that is accepted to what the rules mean, as said slowly."""
+
+    held: dict[int, Lies]
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        """Take what the placement says, and judge it."""
+        found = super().apply(request, placement)
+        servers = {share[0] for share in placement.shares} | {*getattr(placement, "chosen", ())}
+        new = Lies(tuple(sorted(servers)), self._asked[request.role])
+        now = 1e9 if self._draining else 0.0
+        assert broken_by(self._labels, self.rules, list(self.held.values()), new, now) == []
+        self.held[request.index] = new
+        return found
+
+    def release(self, row: int) -> None:
+        """Give back what the request holds."""
+        super().release(row)
+        self.held.pop(row, None)
+
+
+WRITTEN: list[Rule] = [
+    Spread("db", "pod", 2),
+    AtMost(2, "web", "rack"),
+    Apart(("db", "job"), "server"),
+    Together(("job",), "pod"),
+    Near("cache", ("db",), "rack"),
+    Drain((3,), at=60.0),
+]
+FOUR = tuple(Role(group, (), ("spot",) if group == "job" else ()) for group in ("web", "db", "job", "cache"))
+
+
+def watched(network: Topology, servers: int, resources: tuple[str, ...], each: int) -> Watched:
+    """A ledger of a network that watches; a fifth of its servers is tainted."""
+    labels = replace(labels_of(network), taints={"spot": np.arange(servers) % 5 == 0})
+    capacity = np.full((servers, 1, len(resources)), each * QUANTUM)
+    cluster = Cluster(resources, capacity, (NEVER,) * len(resources), capacity[0])
+    ledger = Watched(cluster, labels, WRITTEN, Routing(network))
+    ledger.held = {}
+    return ledger
+
+
+def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simulation:
+    """Play an agent that knows nothing of rules, while servers fail and what they held comes again."""
+    simulation = Simulation(asked, ledger)
+    for time, part in ((20.0, 1), (40.0, 7)):
+        simulation.clock.at(time, lambda server: simulation.fail(server, requeue=True), part)
+    decides = AGENTS.load(agent)(**options)
+    decides.start(simulation.view, np.random.default_rng(0))
+    play(simulation, decides)
+    ledger.check()
+    assert (simulation.record.server >= 0).sum() > 20
+    return simulation
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "agent",
+    ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "fabric-rl", "solver"],
+)
+def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
+    network = topology("alpha")
+    asked = MultiServerRequests(150, Uniform(), holding=20).draw(("cpu", "mem"), 0)
+    asked = replace(asked, roles=Roles(FOUR, np.arange(150) % 4))
+    simulation = played(watched(network, network.servers, ("cpu", "mem"), 10), asked, agent)
+    assert any(reason.startswith("rule: ") for reason in simulation.record.reasons)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("form", "agent"), [("hose", "oktopus"), ("hose", "vm-first-fit"), ("pairs", "secondnet"), ("pairs", "vm-random")]
+)
+def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
+    network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
+    from workloads.arrivals import Fixed
+    from workloads.lifetimes import Exponential
+    from workloads.virtual import TenantRequests
+
+    networks = VIRTUAL.load(form)(machines=Sizes(1, 8), machine={"slots": 1}, bandwidth=(0.05, 0.2))
+    asked = TenantRequests(120, Fixed(1.0), Exponential(20.0), networks).draw(("slots",), 0)
+    asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
+    played(watched(network, network.servers, ("slots",), 4), asked, agent)
+
+
+def test_without_rules_a_ledger_that_keeps_them_plays_the_same() -> None:
+    network = topology("alpha")
+    asked = MultiServerRequests(100, Uniform(), holding=30).draw(("cpu", "mem"), 1)
+    capacity = np.full((network.servers, 1, 2), 10 * QUANTUM)
+    cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
+    found = []
+    for ledger in (
+        NetworkLedger(cluster, Routing(network)),
+        RuledNetwork(cluster, labels_of(network), [], Routing(network)),
+    ):
+        simulation = Simulation(asked, ledger)
+        agent = AGENTS.load("tetris")()
+        agent.start(simulation.view, np.random.default_rng(0))
+        play(simulation, agent)
+        record = simulation.record
+        found.append((record.server.tolist(), [record.reasons[k] for k in record.reason.tolist()], ledger.notes))
+    assert found[0] == found[1]

@@ -1,0 +1,202 @@
+"""Scenarios with rules of placement in networks: how they are written, what is refused, and what runs say of them."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from binwright.cli import main
+from fabric.network import NetworkLedger
+from fabric.placement import AtMost, Spread
+from fabric.ruled_network import RuledNetwork
+from scenarios.build.cluster import build_ledger
+from scenarios.build.plan import plan
+from scenarios.build.world import build_learning, build_world
+from scenarios.run.execute import execute
+from scenarios.run.why import why
+from scenarios.schema.load import load_scenario, scenario_from
+from simcore.errors import ScenarioError, UserError
+from simcore.roles import Role
+
+SMALL = {"racks": 4, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
+RACKS: dict[str, Any] = {
+    "cluster": {
+        "network": {
+            "topology": {"fabric": {**SMALL, "capacities": [1, 1, 1]}},
+            "marked": [
+                {"servers": {"pod": "pod-0"}, "labels": {"feed": "a"}},
+                {"servers": {"rack": ["rack-2", "rack-3"]}, "labels": {"feed": "b", "kind": "new"}},
+                {"servers": [1, 3], "taints": ["spot"]},
+                {"servers": [0, 3], "labels": {"kind": "old"}, "taints": "spot"},
+            ],
+        },
+        "node": {"cpu": 50, "mem": 50},
+    },
+    "workload": {
+        "demand": "uniform",
+        "requests": 60,
+        "holding": 5,
+        "roles": [{"group": "web", "weight": 3}, {"group": "db", "where": {"feed": "b"}, "tolerates": ["spot"]}],
+    },
+    "placement": [{"at_most": 1, "of": "web", "per": "rack"}, {"spread": "*", "over": "pod", "skew": 2}],
+    "agents": ["tetris"],
+    "record": ["requests"],
+}
+
+
+def changed(*path: str | int, to: Any) -> dict[str, Any]:
+    """The scenario with another value at this path."""
+    data = copy.deepcopy(RACKS)
+    at: Any = data
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return data
+
+
+def test_what_is_written_is_what_the_ledger_keeps() -> None:
+    scenario = scenario_from(RACKS)
+    ledger = build_ledger(scenario)
+    assert isinstance(ledger, RuledNetwork)
+    assert ledger.rules == (AtMost(1, "web", "rack"), Spread("*", "pod", 2))
+    labels = ledger._labels
+    assert labels.labels["feed"].tolist() == list("aaaabbbb")
+    assert labels.labels["kind"].tolist() == ["old", "", "", "old"] + ["new"] * 4
+    assert labels.labels["rack"].tolist()[::2] == ["rack-0", "rack-1", "rack-2", "rack-3"]
+    assert np.flatnonzero(labels.taints["spot"]).tolist() == [0, 1, 3]
+    assert scenario_from(scenario.dump()) == scenario
+
+
+def test_roles_are_drawn_by_weight_and_move_nothing_else() -> None:
+    drawn = build_world(scenario_from(changed("workload", "requests", to=400))).draw(0)
+    assert drawn.roles is not None
+    assert drawn.roles.all == (Role("web"), Role("db", (("feed", ("b",)),), ("spot",)))
+    assert 270 < Counter(drawn.roles.of.tolist())[0] < 330
+    plain = changed("workload", "requests", to=400)
+    del plain["workload"]["roles"], plain["placement"]
+    same = build_world(scenario_from(plain)).draw(0)
+    assert same.roles is None
+    for name in ("arrival", "duration", "demand", "bandwidth"):
+        np.testing.assert_array_equal(getattr(drawn, name), getattr(same, name))
+    fewer = build_world(scenario_from(RACKS)).draw(0)
+    assert fewer.roles is not None
+    assert fewer.roles.of.tolist() == drawn.roles.of[:60].tolist()
+
+
+def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
+    plain = changed("cluster", "network", to={"topology": "alpha"}) | {"placement": []}
+    plain["workload"]["roles"] = [{"group": "web"}]
+    ledger = build_ledger(scenario_from(plain))
+    assert type(ledger) is NetworkLedger
+    plain["workload"]["roles"] = [{"where": {"pod": "pod-1"}}]
+    assert isinstance(build_ledger(scenario_from(plain)), RuledNetwork)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("placement", 0, "per"), "rak", r"placement\.0\.per: the servers have no such label.*Did you mean 'rack'"),
+        (("placement", 0, "per"), "kind", "some servers have no such label.*Give it to all servers, or take another"),
+        (("placement", 0, "of"), "wbe", "no request is of this group.*Did you mean 'web'"),
+        (("placement", 0), {"drain": [8]}, r"placement\.0\.drain: there is no such server.*Servers are 0 to 7"),
+        (("placement", 0), {"drain": {"rack": "rack-9"}}, "no server has this rack"),
+        (("workload", "roles", 1, "where"), {"feed": "c"}, r"workload\.roles\.1\.where\.feed: no server has this feed"),
+        (("workload", "roles", 1, "tolerates"), "spto", "no server has this taint.*Did you mean 'spot'"),
+        (("workload", "roles", 0, "wieght"), 2, "unknown key.*Did you mean 'weight'"),
+        (("workload", "roles"), [{"group": "web", "weight": 0}], "roles: have no weight above zero"),
+        (("cluster", "network", "marked", 0), {"servers": [0]}, r"marked\.0: says nothing of the servers"),
+        (("cluster", "network", "marked", 2, "servers"), [9], r"marked\.2\.servers: there is no such server"),
+        (("cluster", "network", "marked", 0, "servers"), {"pod": "pod-7"}, "no server has this pod"),
+        (("cluster", "network", "marked", 0, "servers"), {"feed": "a"}, "the servers have no such label"),
+        (("cluster", "network", "marked", 0, "labels"), {"rack": "x"}, "labels.rack: is said by the topology already"),
+        (("cluster", "network", "marked", 0, "labels"), {"server": "x"}, "is what each server is by itself"),
+        (("cluster", "network", "topology"), {"tree": {"fanouts": [8], "capacities": [1]}}, "no such label.*pod"),
+        (("cluster", "domains"), {"rack": 2}, "does not go with a network"),
+        (("cluster", "failures"), {"domains": {"rack": {"mtbf": 9, "mttr": 1}}}, "does not go with a network"),
+    ],
+)
+def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
+    with pytest.raises(UserError, match=f"(?s){said}"):
+        scenario_from(changed(*path, to=value))
+
+
+def test_mistakes_name_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "racks.yaml"
+    file.write_text(
+        "cluster:\n"
+        "  network: {topology: alpha, marked: [{servers: [40], taints: spot}]}\n"
+        "  node: {cpu: 10, mem: 10}\n"
+        "workload: {demand: uniform, requests: 3, holding: 2, roles: [{where: {rack: rack-4}}]}\n"
+        "agents: [tetris]\n"
+    )
+    assert main(["validate", str(file)]) == 2
+    told = "".join(capsys.readouterr())
+    assert re.search(r"racks.yaml:2: cluster.network.marked.0.servers: there is no such server \(got 40\)", told)
+    file.write_text(file.read_text().replace("[40]", "[4]"))
+    assert main(["validate", str(file)]) == 2
+    told = "".join(capsys.readouterr())
+    assert re.search(r"racks.yaml:4: workload.roles.0.where.rack: no server has this rack \(got 'rack-4'\)", told)
+
+
+def test_nobody_learns_with_rules_in_a_network() -> None:
+    scenario = scenario_from(RACKS)
+    with pytest.raises(ScenarioError, match="nothing is learned with it"):
+        build_learning(scenario)
+    with pytest.raises(UserError, match="episodes in a network keep no rules of placement"):
+        build_world(scenario).episodes(1)
+
+
+def test_why_names_the_rule_that_keeps_a_request_from_a_server() -> None:
+    [run] = plan(scenario_from(RACKS))
+    found = why(run, "row 3")
+    kept = dict(found.servers.select("server", "why").rows())
+    assert {kept[server] for server in (0, 1, 3)} == {"rule: a taint that it does not tolerate"}
+    assert found.answer.startswith("placed in the network")
+
+
+def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "id,arrival,lifetime,cpu,mem,app,at\n"
+        "a,0,50,12,12,web,rack=rack-0|rack-1\nb,1,50,12,12,web,\nc,2,50,12,12,web,pod=pod-1\nd,3,50,12,12,db,\n"
+    )
+    columns, units = {"group": "app", "where": "at"}, {"mem": "GB"}
+    asked = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": columns, "units": units}
+    data = {
+        "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": "10 GB"}},
+        "workload": asked,
+        "placement": [{"at_most": 1, "of": "*", "per": "pod"}],
+        "agents": ["tetris"],
+        "record": ["requests"],
+    }
+    [run] = plan(scenario_from(data))
+    execute(run, tmp_path)
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    assert (frame["server"] >= 20).to_list() == [False, True, False, False]
+    assert frame["reason"].to_list() == [None, None, "rule: at most 1 of * per pod", None]
+    assert frame["bandwidth"].to_list() == [0.0] * 4
+
+
+def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
+    [run] = plan(scenario_from(RACKS))
+    done = execute(run, tmp_path)
+    assert done["engine"] == "simpy"
+    reasons = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")["reason"].drop_nulls().to_list()
+    assert "rule: at most 1 of web per rack" in reasons
+
+
+@pytest.mark.long
+def test_the_shipped_scenario_empties_a_rack(tmp_path: Path) -> None:
+    run = plan(load_scenario("placement/racks"))[0]
+    execute(run, tmp_path)
+    frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    late = frame.filter(pl.col("decided") >= 400)
+    assert frame.filter(pl.col("server") >= 30).height
+    assert late.filter(pl.col("server") >= 30).is_empty()
+    assert late.filter(pl.col("server") >= 0).height
