@@ -208,11 +208,8 @@ def _first_following(
     """
     if most == 0:
         return start
-    numbers = room, codes, keys
-    row, blocks = (
-        _up_to_date(free, capacity, demand, spread, int(room), numbers, log, known, trees),
-        trees.shape[1] // 3,
-    )
+    numbers, blocks = (room, codes, keys), trees.shape[1] // 3
+    row = _up_to_date(free, capacity, demand, spread, int(room), numbers, log, known, trees)
     if row < 0:
         return _first(free, capacity, demand, spread, room, 0, len(free), codes, keys, start, start, most)
     tree, end, count = trees[row], start, 0
