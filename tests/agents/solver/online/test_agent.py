@@ -115,6 +115,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.long
 @scaled(0.1)
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(1, 2), st.booleans(), steps)
 def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:

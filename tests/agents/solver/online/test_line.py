@@ -93,6 +93,7 @@ def test_a_server_may_give_more_than_the_pieces() -> None:
         ledger.check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["fabric", "tree"])
 def test_the_ledger_takes_a_batch(name: str) -> None:
     """Each answer in its turn; together as many as one by one, or nearly."""
