@@ -19,6 +19,7 @@ from simcore.play import play
 from simcore.vocabulary import Placement, Request, View
 from tests.support import ROOT
 from tests.support.learning import ruled, small
+from tests.support.properties import first
 
 LIBRARIES = ROOT / "examples" / "libraries"
 
@@ -36,7 +37,7 @@ class Last(Policy):
         return int(np.flatnonzero(seen["mask"])[-1]) if seen["mask"].sum() > 1 else 0
 
 
-@pytest.mark.parametrize("given", [small(), small(overflow="drop"), ruled(), ruled(overflow="stop")])
+@pytest.mark.parametrize("given", first(2, [small(), small(overflow="drop"), ruled(), ruled(overflow="stop")]))
 def test_it_sees_what_the_environment_shows_and_comes_to_the_same_run(given: dict[str, Any]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     scenario = bw.scenario(given)

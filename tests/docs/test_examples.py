@@ -16,10 +16,11 @@ from binwright import check_agent, cli
 from binwright.parser import parser
 from scenarios.schema.load import load_scenario
 from tests.support import ROOT
-from tests.support.properties import first
 
 FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/README.md"))
 SCENARIOS = sorted((ROOT / "examples").glob("*/scenario.yaml"))
+COMPILED = ("network", "virtual-clusters")
+"""Those whose agents take long to compile."""
 SMALLEST = 60_000
 """Bytes of a picture, at most."""
 
@@ -56,7 +57,11 @@ def test_its_command_is_right_and_its_picture_is_small(folder: Path, desk: Path)
             parser().parse_args(arguments)
 
 
-@pytest.mark.parametrize("file", first(len(SCENARIOS) - 1, SCENARIOS), ids=lambda file: file.parent.name)
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=pytest.mark.long if file.parent.name in COMPILED else ()) for file in SCENARIOS],
+    ids=lambda file: file.parent.name,
+)
 def test_its_scenario_runs_scaled_down(file: Path, desk: Path) -> None:
     given = load_scenario(file)
     workload = [] if "sweep" in file.parts or given.name == "own-trace" else ["workload.requests=40"]

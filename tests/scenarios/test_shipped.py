@@ -26,7 +26,7 @@ LONGEST = 2000
 """Requests of a short form: enough for a warm start."""
 CONNECTED = 200
 """Requests in a network, where no scenario starts warm: an agent takes .03 s for one on the largest."""
-ALWAYS = ("nara/tuned", "regimes/mixed", "wrasse/solver-fabric")
+ALWAYS = ("nara/tuned", "regimes/mixed", "wrasse/solver-numa")
 """One of each kind runs in `make test`, too."""
 
 

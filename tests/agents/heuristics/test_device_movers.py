@@ -78,6 +78,7 @@ def test_descheduling_agrees_with_its_reference(
     assert made(Deschedule(per_server=per_server, agent=agent, top=1.0), case, moves) == expected
 
 
+@pytest.mark.long
 def test_what_takes_the_cores_from_idle_devices_goes_to_a_server_without_any() -> None:
     ledger, hog = ledger_of([2, 0], [0, 0]), ask_of(16, 16, 0, frozenset())
     ledger.apply(request_of(hog, 1000), OnDevices(((0, 0, request_of(hog).demand),), devices=()))

@@ -126,6 +126,7 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
         check(case, lambda: Ruled(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 
+@pytest.mark.long
 def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     capacity = np.full((2, 1, 2), 4)
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])

@@ -34,6 +34,8 @@ from tests.support.properties import scaled
 from tests.support.solving import TEMPLATES, servers, started
 from tests.support.views import view_of
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 # -- on servers --------------------------------------------------------------------------------------------------------
 
 
@@ -48,7 +50,6 @@ amounts = st.lists(st.integers(0, 10), min_size=2, max_size=2)
 demands = st.tuples(st.integers(0, 6), st.integers(0, 6))
 
 
-@pytest.mark.long
 @given(st.lists(st.lists(amounts, min_size=2, max_size=2), min_size=1, max_size=5), demands, st.booleans())
 @scaled(0.4)
 def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: bool) -> None:
@@ -115,7 +116,6 @@ steps = st.lists(
 )
 
 
-@pytest.mark.long
 @scaled(0.1)
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(1, 2), st.booleans(), steps)
 def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:
@@ -271,13 +271,7 @@ def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
         assert hurried.decide(view, asked) == single.decide(view, asked)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "solver-numa",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("solver-fabric", "solver-batch", "jobs")),
-    ],
-)
+@pytest.mark.parametrize("name", ["solver-numa", "solver-fabric", "solver-batch", "jobs"])
 def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:
     scenario = load_scenario(ROOT / "scenarios" / "wrasse" / f"{name}.yaml", ["workload.requests=60", "replications=1"])
     results = Batch(scenario, tmp_path).run()

@@ -32,6 +32,8 @@ from tests.support.simulations import workload_of
 from tests.support.solving import TEMPLATES, servers, started
 from tests.support.views import view_of
 
+pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
+
 # -- on servers --------------------------------------------------------------------------------------------------------
 
 room = st.lists(
@@ -80,7 +82,6 @@ def test_the_fallback_answers_who_is_left() -> None:
 # -- in networks -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
 def test_a_server_may_give_more_than_the_pieces() -> None:
     """So that those after it find less: nothing is answered that is not complete."""
     for seed in range(4):
@@ -93,7 +94,6 @@ def test_a_server_may_give_more_than_the_pieces() -> None:
         ledger.check()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["fabric", "tree"])
 def test_the_ledger_takes_a_batch(name: str) -> None:
     """Each answer in its turn; together as many as one by one, or nearly."""
