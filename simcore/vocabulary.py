@@ -339,7 +339,7 @@ class Agent:
     """Where the method comes from: a paper, in one line."""
     embeds: ClassVar[tuple[Form, ...]] = ()
     """The forms of virtual networks that it can place."""
-    on_devices: ClassVar[bool] = False
+    on_devices: bool = False
     """Does it choose the devices of servers itself?"""
     any_size: bool = True
     """Does it go on when the cluster grows?"""

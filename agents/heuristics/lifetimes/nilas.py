@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,10 +36,7 @@ class Nilas(Agent):
         self, agent: str = "best-fit", options: dict[str, Any] | None = None, steps: Sequence[str | float] = STEPS
     ) -> None:
         self.agent = inner(agent, options)
-        if self.agent.on_devices:
-            remedy = "Name one that chooses servers, such as best-fit."
-            raise UserError("chooses devices itself", key="agent", value=agent, remedy=remedy)
-        self.any_size = self.agent.any_size
+        self.any_size, self.on_devices = self.agent.any_size, self.agent.on_devices
         self.steps = times("steps", steps)
         self._exits = Exits()
 
@@ -50,17 +48,22 @@ class Nilas(Agent):
                 problem, remedy="Take the network out of the scenario, or another agent, such as best-home."
             )
         self._exits = Exits()
-        self.agent.start(view.showing(view.free), rng)
+        self.agent.start(self._showing(view, view.free), rng)
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent with only the best servers free, then with the next best ones, until it finds a place."""
         costs, answer = self.costs(view, request), None
         fits = fitting(view, request)
         for cost in np.unique(costs[fits]):
-            answer = self.agent.decide(view.showing(np.where((costs == cost)[:, None, None], view.free, 0)), request)
+            shown = np.where((costs == cost)[:, None, None], view.free, 0)
+            answer = self.agent.decide(self._showing(view, shown), request)
             if isinstance(answer, Placement):
                 break
         return answer
+
+    def _showing(self, view: View, free: Ints) -> View:
+        """Return what the agent is to see: the devices, too, if it chooses them."""
+        return replace(view, free=free) if self.on_devices else view.showing(free)
 
     def costs(self, view: View, request: Request) -> Ints:
         """Return the step by which each server would be outlived, int64 [servers]."""

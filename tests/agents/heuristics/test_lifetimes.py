@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from agents.heuristics.lifetimes.lava import Lava
 from agents.heuristics.lifetimes.nilas import Nilas
 from agents.rules.on_devices import WithDevices
 from fabric.cluster import NEVER, Cluster
+from fabric.devices import DeviceView
 from fabric.ledger import Ledger
 from scenarios.build.world import build_world
 from scenarios.schema.scenario import Scenario
@@ -22,8 +24,10 @@ from simcore.errors import UserError
 from simcore.play import play
 from simcore.predictor import Predictor
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
+from tests.reference import devices
 from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations
+from tests.support.devices import asks, ledger_of
 from tests.support.properties import scaled
 from tests.support.simulations import cases, simulate, workload_of
 
@@ -291,6 +295,57 @@ def test_requests_that_end_together_lie_together() -> None:
         assert simulation.record.server.tolist() == where
 
 
+class OnDevices(Nilas):
+    """NILAS over an agent that chooses devices, every answer of which is held to both rules as they are written."""
+
+    def __init__(self) -> None:
+        super().__init__("gpu-best-fit", steps=STEPS)
+        self.lies: dict[int, tuple[int, float]] = {}
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        answer = super().decide(view, request)
+        assert isinstance(view, DeviceView)
+        ends = dict.fromkeys(range(len(view.free)), view.now)
+        for row in view.placed.running:
+            server, end = self.lies[row]
+            ends[server] = max(ends[server], end)
+        over = {server: max(0.0, view.now + request.duration - end) for server, end in ends.items()}
+        steps = {server: sum(time > limit for limit in (0.0, *STEPS)) for server, time in over.items()}
+        cpu, mem, gpu = request.demand
+        ask = devices.Ask(cpu, mem, gpu)
+        most = [int(view.capacity[:, 0, resource].max()) for resource in (0, 2)]
+        found = None
+        for step in sorted(set(steps.values())):
+            servers = [
+                devices.Server(free[0], free[1], left[: view.devices.there[server]].tolist())
+                if steps[server] == step
+                else devices.Server(-1, -1, [])
+                for server, (free, left) in enumerate(zip(view.free[:, 0].tolist(), view.devices.free, strict=True))
+            ]
+            found = found or devices.choose("gpu-best-fit", servers, ask, most[0], max(1, most[1]))
+        taken = (answer.shares[0][0], getattr(answer, "devices", ())) if isinstance(answer, Placement) else None
+        assert found == taken
+        if found:
+            self.lies[request.index] = found[0], view.now + request.duration
+        return answer
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6), asks()), min_size=1, max_size=12))
+def test_an_agent_may_choose_devices_among_the_servers_that_are_outlived_least(
+    asked: list[tuple[int, int, devices.Ask]],
+) -> None:
+    demand = np.array([(ask.cpu, ask.mem, ask.gpu) for _, _, ask in asked], np.int64)
+    arrival, stays = (np.array(times, float) for times in zip(*((gap, stay) for gap, stay, _ in asked), strict=True))
+    arrival = np.cumsum(arrival) - arrival[0]
+    simulation = Simulation(
+        Workload(("cpu", "mem", "gpu"), arrival, stays, demand, np.arange(len(asked))),
+        ledger_of([2, 4, 0, 2], [0, 1, 0, 0]),
+    )
+    agent = OnDevices()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+
+
 def _case(requests: Any) -> Case:
     return Case([[[5]], [[5]]], [[5]], (9,), requests, "drop", 1, 0, "stop", [], [], False)
 
@@ -302,7 +357,6 @@ def _case(requests: Any) -> Case:
         (Lava, {"classes": ["1 h", "1 h"]}, "classes: must ascend"),
         (Lava, {"full": "150 %"}, "full: is more than 1"),
         (Lava, {"full": 0}, "full: is out of range"),
-        (Nilas, {"agent": "fgd"}, "agent: chooses devices itself"),
         (Nilas, {"agent": "besst-fit"}, "best-fit"),
     ],
 )
