@@ -6,6 +6,7 @@ import json
 import re
 import tomllib
 from fnmatch import fnmatch
+from importlib.metadata import requires
 from pathlib import Path
 
 import yaml
@@ -51,10 +52,13 @@ def test_the_notice_names_what_was_learned_from_a_trace() -> None:
 def test_the_lowest_versions_are_those_that_are_declared() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
-    lowest = dict(line.split("==") for line in lines if not line.startswith("#"))
+    lowest = dict(line.split("#")[0].strip().split("==") for line in lines if not line.startswith("#"))
+    needed = []
     for name, least in (each.split(">=") for each in declared):
         assert lowest.pop(name) in (least, f"{least}.0")
-    assert not lowest
+        needed += requires(name) or []
+    # What else is pinned there is needed by one of them.
+    assert set(lowest) <= {re.split(r"[^\w.-]", each)[0] for each in needed}
 
 
 def test_a_container_has_every_package_and_what_installs_them() -> None:
