@@ -14,15 +14,19 @@ from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fabric.changes import log_of
 from fabric.compiled.heap import Rows, pop
 from fabric.compiled.numa_loop import (
+    ANSWERED,
     BROKEN,
     COUNTERS,
     DROP,
     ENDS,
+    FIRST,
     HEAD,
+    TAIL,
     NumaRequests,
     NumaState,
     as_argument,
@@ -37,7 +41,7 @@ from fabric.survey import Survey
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
-from simcore.record import PENDING, PLACED, Record
+from simcore.record import PENDING, Record
 from simcore.rules import Cells
 from simcore.vocabulary import Agent, Compiled, Floats, Ints, Workload
 
@@ -52,7 +56,7 @@ def settle(asked: NumaRequests, state: NumaState, until: float) -> None:
         ends -= 1
         pop(due, holder, ends)
         demand = demand_of(asked.demand, row, asked.nothing)
-        move(state.left, state.free, state.log, demand, state.server[row], state.node[row], 1)
+        move(state.left, state.free, state.log, demand, state.server[row] - at[FIRST], state.node[row], 1)
     at[ENDS] = ends
 
 
@@ -87,11 +91,15 @@ def tell(log: Ints, servers: Ints) -> None:
     log[0] += min(len(servers), ring + 1)
 
 
-class _Cell:
-    """The servers of a cell, from `first` on: views of the ledger's arrays. In its `state` they count from 0."""
+class Cell:
+    """The servers of a cell, from `first` on: parts of a ledger's arrays. In its arrays they count from 0.
 
-    def __init__(self, record: Record, ledger: Ledger, first: int, after: int, rows: int) -> None:
-        capacity, free, left = (array[first:after] for array in ledger.arrays)
+    `record` is the run's, and `rows` is how many requests may be placed at a time.
+    """
+
+    def __init__(self, record: Record, arrays: tuple[Ints, Ints, Ints], first: int, rows: int) -> None:
+        capacity, free, left = arrays
+        servers, _, resources = capacity.shape
         self.first = first
         self.state = NumaState(
             capacity,
@@ -101,54 +109,51 @@ class _Cell:
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
             np.zeros(1),
-            np.zeros(rows, np.int32),
+            np.zeros(0, np.int32),
             record.outcome,
             record.decided,
             record.server,
             record.node,
             record.reason,
-            log_of(after - first),
+            log_of(servers),
         )
-        self.rows, self.sent = np.zeros(rows, np.int32), 0
-        nothing = np.zeros((0, capacity.shape[2]), np.int64)
-        self._survey = Survey(after - first, nothing, np.zeros(0, np.bool_), self.state.log)
+        self.state.at[FIRST] = first
+        self._survey = Survey(servers, np.zeros((0, resources), np.int64), np.zeros(0, np.bool_), self.state.log)
         self.installed: Ints = capacity.sum(axis=(0, 1))
         self._told = 0
 
     def take(self, rule: Compiled) -> None:
-        """Give the cell a rule of its own: other cells may change their numbers meanwhile."""
+        """Give the cell a rule, whose numbers it has for itself: other cells may change theirs meanwhile."""
         scan: Any = rule.scan
-        weights: tuple[Any, ...] = tuple(array.copy() for array in rule.weights)
+        self.numbers = tuple(array.copy() for array in rule.weights)
+        weights: tuple[Any, ...] = self.numbers
         servers, _, resources = self.state.free.shape
         if scan.incremental and servers >= scan.worth_it:
             scan, weights = scan.incremental, (*weights, self.state.log, *standings(servers, resources))
         self._form = as_argument(scan, resources, weights), weights
 
-    def used(self) -> Ints:
-        """Count what is taken, int64 [resources] quanta."""
+    def settle(self, asked: NumaRequests, until: float) -> Ints:
+        """Release what ends until a time; returns what is taken then, int64 [resources] quanta."""
+        settle(asked, self.state, until)
         return self.installed - self._survey(self.state.left, self.state.capacity)[1]
 
-    def send(self, rows: Rows) -> None:
-        """Take these rows, int32 [any], to be answered."""
-        self.rows[self.sent : self.sent + len(rows)] = rows
-        self.sent += len(rows)
-
-    def go(self, asked: NumaRequests, until: float = -inf) -> None:
-        """Answer all that was sent, and go on to a time."""
-        mine = asked._replace(rows=self.rows[: self.sent])
-        _, status, code = go(*self._form, mine, self.state, None, DROP, inf, -1, False)
+    def answer(self, asked: NumaRequests, rows: npt.NDArray[np.int32], until: float) -> None:
+        """Answer the requests of these rows, int32 [any], and go on to a time."""
+        state = self.state._replace(sequence=np.empty(len(rows), np.int32))
+        state.at[[HEAD, TAIL, ANSWERED]] = 0
+        _, status, code = go(*self._form, asked._replace(rows=rows), state, None, DROP, inf, -1, False)
         if status == BROKEN:
-            row = mine.rows[self.state.at[HEAD]]
+            row = rows[state.at[HEAD]]
             raise InfeasiblePlacement(f"request {row} does not fit at {code} of the cell from server {self.first} on")
-        settle(asked, self.state, until)
+        settle(asked, state, until)
 
     def changed(self) -> Ints:
         """Return which servers changed since this was asked last, int64 [any]; all of them where it is not known."""
         log, first = self.state.log, self._told
         self._told, ring = int(log[0]), len(log) - 1
         if self._told - first > ring:
-            return np.arange(len(self.state.free)) + self.first
-        found: Ints = log[1 + (np.arange(first, self._told) & (ring - 1))] + self.first
+            return np.arange(len(self.state.free))
+        found: Ints = log[1 + (np.arange(first, self._told) & (ring - 1))]
         return found
 
 
@@ -168,34 +173,51 @@ class CellSimulation(Simulation):
         self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
         rows, servers = len(self.requests.rows), len(ledger.view.free)
         bounds = [servers * number // cells.count for number in range(cells.count + 1)]
-        self.cells = [_Cell(self.record, ledger, *ends, rows) for ends in pairwise(bounds)]
+        capacity, self.free, self.left = ledger.arrays
+        self.cells = [
+            Cell(self.record, (capacity[first:after], self.free[first:after], self.left[first:after]), first, rows)
+            for first, after in pairwise(bounds)
+        ]
         self._candidates = _candidates(workload, cells, chances)
         self._installed = np.array([cell.installed for cell in self.cells], np.float64)
-        self._next = 0
+        self.made = 0
+        """How many decisions were made, over all cells: those of whole windows."""
+        self.thought = 0
+        """The nanoseconds of `play` so far, this time."""
+        self._taken: Compiled | None = None
+
+    def take(self, rule: Compiled) -> None:
+        """Give all cells the rule that they are to play, unless they have it."""
+        if self._taken is None or self._taken.scan is not rule.scan:
+            self._taken = rule
+            for cell in self.cells:
+                cell.take(rule)
 
     def play(self, agent: Agent, watch: Callable[[], int]) -> int:
         """Play as `play_cells` does."""
         rule = agent.compiled
         if rule is None:
             raise TypeError(f"{type(agent).__name__} is not compiled")
+        self.take(rule)
+        rows, self.thought = self.requests.rows, 0
         for cell in self.cells:
-            cell.take(rule)
-            cell.go(self.requests)  # nothing was sent: it compiles the loop, or loads it
-        rows, thought = self.requests.rows, 0
+            cell.answer(self.requests, rows[:0], -inf)  # it compiles the loop, or loads it
         left = watch()
         with ThreadPoolExecutor(self._threads) as pool:
-            while left and self._next < len(rows):
-                before = perf_counter_ns()
-                time, after = self._window_of(self._next)
-                self._play_window(time, rows[self._next : after], pool)
-                thought += perf_counter_ns() - before
+            while left and self.made < len(rows):
+                before, first = perf_counter_ns(), self.made
+                time, after = self._window_of(first)
+                self._play_window(time, rows[first:after], pool)
+                self.follow(after)
                 if left > 0:
-                    left = max(0, left - (after - self._next)) or watch()
-                self._next = after
-        if self._next == len(rows):
-            self._number_servers()
+                    left = max(0, left - (after - first))
+                if not left:
+                    self._tell()
+                self.thought += perf_counter_ns() - before
+                left = left or watch()
+        self._tell()
         self._servers.confirm()
-        return thought
+        return self.thought
 
     def _window_of(self, first: int) -> tuple[float, int]:
         """Return when the window of a request begins, a place in `rows`, and the first place of a later one."""
@@ -213,27 +235,28 @@ class CellSimulation(Simulation):
     def _play_window(self, time: float, rows: Rows, pool: ThreadPoolExecutor) -> None:
         """Route the requests that arrive in a window, and let all cells answer theirs."""
         cells, asked = self.cells, self.requests
-        last = float(self.workload.arrival[rows[-1]])
-        list(pool.map(lambda cell: settle(asked, cell.state, time), cells))
-        used = np.array([cell.used() for cell in cells], np.float64)
+        used = np.array(list(pool.map(lambda cell: cell.settle(asked, time), cells)), np.float64)
         chosen = route(used, self._installed, asked.demand, self._candidates, rows)
-        for number, cell in enumerate(cells):
-            cell.send(rows[chosen == number])
-        list(pool.map(lambda cell: cell.go(asked, last), cells))
-        if self._servers.log is not None:
-            for cell in cells:
-                tell(self._servers.log, cell.changed())
-        self.record.sequence.frombytes(rows.tobytes())
-        self.clock.run_to(last, False)
-        self.view.now = last
-        done = self._next + len(rows) == len(asked.rows)
-        self.offered = len(self.workload) if done else int(rows[-1]) + 1
+        last = float(self.workload.arrival[rows[-1]])
+        sent = [rows[chosen == number] for number in range(len(cells))]
+        list(pool.map(lambda cell, mine: cell.answer(asked, mine, last), cells, sent))
 
-    def _number_servers(self) -> None:
-        """Count the servers in the record over the whole cluster, when the run is over."""
-        for cell in self.cells:
-            rows = cell.rows[: cell.sent]
-            self.record.server[rows[self.record.outcome[rows] == PLACED]] += cell.first
+    def follow(self, made: int) -> None:
+        """Write that so many decisions were made to the places where the engine keeps it."""
+        rows = self.requests.rows[self.made : made]
+        self.made = made
+        if not len(rows):
+            return
+        self.record.sequence.frombytes(rows.tobytes())
+        self.clock.run_to(float(self.workload.arrival[rows[-1]]), False)
+        self.view.now = self.clock.now
+        self.offered = len(self.workload) if made == len(self.requests.rows) else int(rows[-1]) + 1
+
+    def _tell(self) -> None:
+        """Tell the ledger, which is looked at next, what changed."""
+        if self._servers.log is not None:
+            for cell in self.cells:
+                tell(self._servers.log, cell.first + cell.changed())
 
 
 def two_choices(rows: int, cells: int, rng: np.random.Generator) -> Ints:

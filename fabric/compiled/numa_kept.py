@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.numa_loop import ANSWERED, ENDS
+from fabric.compiled.numa_loop import ENDS
 from fabric.compiled.numa_run import CompiledSimulation
 from simcore.engine import Change
+from simcore.record import Record
+from simcore.vocabulary import Compiled, Floats
 
 COLUMNS = ("outcome", "decided", "server", "node", "reason")
 """What an answer writes into the record."""
@@ -21,15 +23,25 @@ ANSWER = np.dtype(
 Kept = Mapping[str, npt.NDArray[Any]]
 
 
-def answers_since(simulation: CompiledSimulation, first: int) -> npt.NDArray[Any]:
+def answers_since(record: Record, first: int) -> npt.NDArray[Any]:
     """Return the answers from number `first` on, in their order, `ANSWER` [any]."""
-    state = simulation.state
-    rows = state.sequence[first : state.at[ANSWERED]]
+    rows = np.array(record.sequence[first:], np.int32)
     found = np.empty(len(rows), ANSWER)
     found["row"] = rows
     for name in COLUMNS:
-        found[name] = getattr(simulation.record, name)[rows]
+        found[name] = getattr(record, name)[rows]
     return found
+
+
+def write(record: Record, answers: npt.NDArray[Any]) -> None:
+    """Write answers, `ANSWER` [any], into a record, but not into its `sequence`."""
+    for name in COLUMNS:
+        getattr(record, name)[answers["row"]] = answers[name]
+
+
+def numbers(simulation: CompiledSimulation, rule: Compiled) -> tuple[Floats, ...]:
+    """Return the numbers of a rule, those that the run changes."""
+    return rule.weights
 
 
 def where(simulation: CompiledSimulation) -> dict[str, npt.NDArray[Any]]:
@@ -50,15 +62,13 @@ def where(simulation: CompiledSimulation) -> dict[str, npt.NDArray[Any]]:
 
 def go_on(simulation: CompiledSimulation, kept: Kept, answers: npt.NDArray[Any]) -> None:
     """Bring a simulation that has answered nothing to where another one of the same run was."""
-    rows = answers["row"]
-    for name in COLUMNS:
-        getattr(simulation.record, name)[rows] = answers[name]
+    write(simulation.record, answers)
     for time, (decisions, by) in zip(kept["times"].tolist(), kept["grown"].tolist(), strict=True):
         simulation.ledger.grow(by)
         simulation.changes.append(Change(time, decisions, "expansion", by))
     simulation.lay_out(int(kept["planned"]))
     state = simulation.state
-    state.sequence[: len(rows)] = rows
+    state.sequence[: len(answers)] = answers["row"]
     state.at[:], state.now[:] = kept["at"], kept["now"]
     state.free[:] = state.left[:] = kept["left"]
     for heap, values in ((state.due, kept["due"]), (state.holder, kept["holder"])):

@@ -29,11 +29,11 @@ DROP, WAIT, STOP, EXPAND = range(4)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
 MODES = ("drop", "wait", "stop", "expand")
 
-HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, COUNTERS = range(10)
+HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, FIRST, COUNTERS = range(11)
 """Places in `NumaState.at`. Four are counts: how many of `NumaRequests.rows` have their answer, how many have arrived,
 how long the heap is, how many answers were given. Five are 0 or 1: the head of the line was refused and nothing has
 changed since; something has changed; the line is being served again; there are no more arrivals; overflow ended the
-run.
+run. `FIRST` is the number of the first server, by which those of a cell are more in the record than in its arrays.
 """
 
 ROOMLESS = 3
@@ -159,7 +159,7 @@ def go(
         roles, is_open, mask, slots, happened = rules
         events, shown, failing = happened[0], slots.shown, slots.failing
     nodes = left.shape[1]
-    head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
+    head, tail, ends, answered, first = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED], at[FIRST]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
     now, made, code, status = clock[0], 0, -1, ASK
     while status == ASK and (ahead or made != answers):
@@ -168,9 +168,9 @@ def go(
                 row = holder[0]
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row] - first, nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row], roles[row], -1)
+                    events = happen(mask, slots, events, servers[row] - first, roles[row], -1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -193,9 +193,9 @@ def go(
                 row, now = holder[0], end
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row] - first, nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row], roles[row], -1)
+                    events = happen(mask, slots, events, servers[row] - first, roles[row], -1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -225,7 +225,7 @@ def go(
                     break
                 events = happen(mask, slots, events, server, role, 1)
             move(left, free, log, demand, server, node, -1)
-            outcome[row], servers[row], nodes_of[row] = PLACED, server, node
+            outcome[row], servers[row], nodes_of[row] = PLACED, server + first, node
             if duration[row] < np.inf:
                 push(due, holder, ends, now + duration[row], row)
                 ends += 1

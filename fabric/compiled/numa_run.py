@@ -81,6 +81,8 @@ class CompiledSimulation(Simulation):
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
+        self.made = 0
+        """How many decisions `play_compiled` has made, this time."""
         self.thought = 0
         """The nanoseconds of `play_compiled` so far, this time."""
 
@@ -222,6 +224,7 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         before = perf_counter_ns()
         made = simulation.go(rule, left)
         simulation.thought += perf_counter_ns() - before
+        simulation.made += made
         if made != left:
             simulation.let_go()
             break

@@ -122,8 +122,6 @@ def not_kept(run: Run, world: World, agent: Agent, warm: Agent | None, compiled:
     if not compiled:
         part = world.not_compiled(agent, warm)
         return part[1] if part else "it runs on SimPy's clock"
-    if world.cells:
-        return "the cluster has cells"
     if world.ruled:
         return "rules say where requests may lie"
     return "the use of every server is recorded over time" if "states" in run.scenario.record else ""

@@ -57,11 +57,16 @@ class Going:
         self._began = self._told = self._looked = monotonic()
         self._due = self._began + KEPT_EVERY
         self._left = keeper.left if keeper else 0
+        self._made = keeper.made if keeper else 0
         self._portion, self._given = PORTION, 0
         spec = run.agent.label, run.seed
         self._so_far = Told(run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, lost=lost)
 
     def __call__(self) -> int:
+        if self._keeper:
+            before, self._made = self._made, self._keeper.made
+            if self._left > 0:  # cells make more decisions than they are asked for, as windows are whole
+                self._left = max(0, self._left - (self._made - before))
         if not self._left:
             self._left = self._watch()
         now = monotonic()
@@ -85,8 +90,6 @@ class Going:
         elif self._looked - before < SHORT and self._given == self._portion:
             self._portion *= 2
         self._given = self._portion if self._left < 0 else min(self._portion, self._left)
-        if self._left > 0:
-            self._left -= self._given
         return self._given
 
 
@@ -102,15 +105,22 @@ class Keeper:
         self._answers = 0
         self.left = self.thought = self._first = 0
         self._chance = False
-        from fabric.compiled.numa_kept import ANSWER  # numba
+        from fabric.compiled import cells_kept, numa_kept  # numba
 
-        self._kept = checkpoint.load(ANSWER)
+        self._how: Any = cells_kept if run.scenario.cluster.cells else numa_kept
+        self._kept = checkpoint.load(numa_kept.ANSWER)
         self._files: dict[str, str] = self._kept.words["files"] if self._kept else {}
 
     @property
     def found(self) -> bool:
         """Whether there is something to go on from."""
         return self._kept is not None
+
+    @property
+    def made(self) -> int:
+        """How many decisions the simulation has made, from whichever number it counts."""
+        made: int = self._simulation.made
+        return made
 
     def files(self) -> dict[str, str]:
         """List the files that the run's agents have read, also before it went on, each with a digest."""
@@ -120,9 +130,7 @@ class Keeper:
         """Bring a new simulation to where the run was, if it was kept; returns its `first` and `chance`."""
         self._first, self._chance = first, chance
         if self._kept:
-            from fabric.compiled.numa_kept import go_on
-
-            go_on(simulation, self._kept.arrays, self._kept.answers)
+            self._how.go_on(simulation, self._kept.arrays, self._kept.answers)
             self._answers, words = len(self._kept.answers), self._kept.words
             self._first, self.left, self.thought = words["first"], words["left"], words["thought"]
             self._chance = words["chance"]
@@ -133,7 +141,7 @@ class Keeper:
         self._simulation, self._sampler = simulation, sampler
         rule = agent.compiled
         assert rule
-        self._numbers = rule.weights
+        self._numbers = self._how.numbers(simulation, rule)
         if self._kept:
             for number, array in enumerate(self._numbers):
                 if array.flags.writeable:
@@ -143,10 +151,12 @@ class Keeper:
 
     def keep(self, left: int) -> None:
         """Keep it."""
-        from fabric.compiled.numa_kept import answers_since, where
+        from fabric.compiled.numa_kept import answers_since
 
-        more = answers_since(self._simulation, self._answers)
-        arrays = where(self._simulation) | {f"number{place}": array for place, array in enumerate(self._numbers)}
+        more = answers_since(self._simulation.record, self._answers)
+        arrays = self._how.where(self._simulation) | {
+            f"number{place}": array for place, array in enumerate(self._numbers)
+        }
         words = {
             "first": self._first,
             "left": left,

@@ -15,15 +15,15 @@ from tests.support.long_runs import asked, contents
 CELLS = {"cluster.servers": 6, "cluster.cells": {"count": 3, "router": "two-choices", "window": "30 s"}}
 
 
-@pytest.mark.parametrize("router", ["least-loaded", "two-choices"])
+@pytest.mark.parametrize(("router", "agent"), [("least-loaded", "random-top"), ("two-choices", "best-fit")])
 def test_how_many_cells_go_on_at_a_time_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, router: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, router: str, agent: str
 ) -> None:
     found = []
     for threads in ("1", "3"):
         monkeypatch.setenv("BINWRIGHT_THREADS", threads)
         form = CELLS | {"cluster.cells": {"count": 3, "router": router, "window": "30 s"}}
-        runs = Batch(asked(form), tmp_path / threads).run().runs.drop("seconds", "decision_us")
+        runs = Batch(asked(form, agent), tmp_path / threads).run().runs.drop("seconds", "decision_us")
         assert runs["status"].to_list() == ["done"]
         assert runs["engine"].to_list() == ["compiled"]
         found.append((runs.to_dicts(), contents(tmp_path / threads)))

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from analysis.measure import samples
 from fabric.compiled.numa_kept import ANSWER
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.batch import Batch
@@ -37,6 +38,8 @@ FORMS: list[dict[str, Any]] = [
     {"overflow": "wait"},
     {"overflow": {"expand": {"by": 1, "limit": 5, "then": "drop"}}},
     {"cluster.expansion": [{"at": 900, "by": 2}]},
+    {"cluster.cells": {"count": 2, "router": "least-loaded", "window": "30 s"}},
+    {"cluster.cells": {"count": 3, "router": "two-choices", "window": "2 min"}},
     {"warm_start": {"resource": "cpu", "until": 0.5, "with": "best-fit"}},
     {"warm_start": {"resource": "cpu", "until": 0.5, "with": {"random-top": {"k": 2}}}},
 ]
@@ -49,12 +52,14 @@ class Interrupted(Exception):
 
 
 @given(
-    form=st.one_of(st.sampled_from(FORMS[:-1]), forms(4, 5).map(FORMS.__getitem__)),
+    form=st.one_of(st.sampled_from(FORMS[:-1]), forms(6, 7).map(FORMS.__getitem__)),
     agent=forms(0, 1).map(AGENTS.__getitem__),
     stays=st.lists(st.integers(1, 9), min_size=1, max_size=4),
     portion=st.integers(5, 60),
     torn=st.booleans(),
 )
+@example(form=FORMS[4], agent=AGENTS[0], stays=[3, 5], portion=1, torn=True)
+@example(form=FORMS[5], agent=AGENTS[1], stays=[2, 3, 4], portion=5, torn=False)
 @scaled(0.3)
 def test_an_interrupted_run_comes_to_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory,
@@ -66,8 +71,9 @@ def test_an_interrupted_run_comes_to_the_same_bytes(
 ) -> None:
     (run,) = plan(asked(form, agent))
     whole, parts = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("parts")
-    expected = execute(run, whole)
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(samples, "KEPT", 16)  # the sampler soon looks after several decisions only
+        expected = execute(run, whole)
         patch.setattr(going, "KEPT_EVERY", 0.0)
         patch.setattr(going, "SHARE", float("inf"))
         patch.setattr(going, "PORTION", portion)
@@ -104,12 +110,13 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     monkeypatch.setattr(going, "monotonic", lambda: clock[0])
     (run,) = plan(asked({}))
     simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
-    keeper: Any = SimpleNamespace(left=0)
+    keeper: Any = SimpleNamespace(left=0, made=0)
     watch = Going(lambda: left.pop(0), simulation, run, lambda told: None, keeper, "")
     watch._due = math.inf
     portions = []
     for _ in range(260):
         portions.append(watch())
+        keeper.made += portions[-1]
         clock[0] += portions[-1] * 0.001
     assert portions[:200] == [1] * 200
     assert all(100 <= portion <= 1024 for portion in portions[200:])

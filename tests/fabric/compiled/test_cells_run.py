@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,37 +13,18 @@ from hypothesis import strategies as st
 from agents.heuristics.servers.best_fit import best_fit
 from agents.rules.scan import ScanAgent
 from analysis.measure.samples import Sampler
-from fabric.cluster import NEVER, Cluster
+from fabric.cluster import Cluster
 from fabric.compiled.cells_run import CellSimulation, play_cells
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.errors import UserError
 from simcore.record import IMPOSSIBLE, PLACED, Record
 from simcore.rules import Cells
-from simcore.vocabulary import Workload
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
+from tests.support.cells import ROUTERS, drawn
 from tests.support.compiled import agent_of, busy
 from tests.support.properties import scaled
-
-ROUTERS = ["least-loaded", "two-choices", "affinity"]
-
-
-def drawn(seed: int, n: int, servers: int, count: int) -> tuple[Workload, Cluster, Any]:
-    """Draw a small run in which much happens at one instant, and the two choices of every request."""
-    rng = np.random.default_rng(seed)
-    capacity = rng.integers(0, 6, (servers, 2, 2))
-    workload = Workload(
-        ("a", "b"),
-        np.sort(rng.integers(0, 1 + n // 3, n) / 2),
-        rng.choice([0.0, 0.5, 1.0, 2.0, 3.0, 7.0, inf], n),
-        rng.integers(0, 7, (n, 2)),
-        np.arange(n),
-        labels={"tenant": rng.choice(["x", "y", "z"], n)},
-    )
-    first = rng.integers(0, count, n)
-    other = (first + rng.integers(1, count, n)) % count if count > 1 else first
-    return workload, Cluster(workload.resources, capacity, (4, NEVER), capacity[0]), np.stack([first, other], axis=1)
 
 
 @given(

@@ -1,0 +1,88 @@
+"""A run in cells that is kept between any windows, and goes on in a new simulation, ends as one never interrupted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.best_fit import best_fit
+from agents.heuristics.servers.random_top import RandomTop
+from agents.rules.scan import ScanAgent
+from fabric.cluster import Cluster
+from fabric.compiled.cells_kept import go_on, numbers, where
+from fabric.compiled.cells_run import CellSimulation, play_cells
+from fabric.compiled.numa_kept import answers_since
+from fabric.ledger import Ledger
+from simcore.rules import Cells
+from simcore.vocabulary import Workload
+from tests.support.cells import ROUTERS, drawn
+from tests.support.compiled import Looker, agent_of, assert_same, busy
+from tests.support.properties import scaled
+
+
+def assert_goes_on(
+    workload: Workload, cluster: Cluster, cells: Cells, chances: Any, chance: bool, stays: list[int]
+) -> None:
+    """Play a run whole and in parts, each of which looks so often; `chance` takes an agent that draws at random."""
+
+    def begun() -> tuple[CellSimulation, ScanAgent, Any]:
+        simulation = CellSimulation(workload, Ledger(cluster), cells, chances)
+        agent: ScanAgent = RandomTop() if chance else agent_of(best_fit)
+        agent.start(simulation.view, np.random.default_rng(3))
+        return simulation, agent, numbers(simulation, agent.compiled)  # type: ignore[arg-type]
+
+    whole, agent, _ = begun()
+    expected = Looker(whole, [1])
+    play_cells(whole, agent, expected)
+    seen: list[Any] = []
+    part, agent, mine = begun()
+    answers = [answers_since(part.record, 0)]
+    for stay in stays:
+        looker = Looker(part, [1], last=stay)
+        play_cells(part, agent, looker)
+        if len(looker.seen) < stay:
+            break  # the run is over
+        seen += looker.seen[:-1]
+        answers.append(answers_since(part.record, sum(map(len, answers))))
+        kept = {name: column.copy() for name, column in where(part).items()}
+        before = mine
+        part, agent, mine = begun()
+        go_on(part, kept, np.concatenate(answers))
+        for array, values in zip(mine, before, strict=True):
+            array[...] = values
+    else:
+        looker = Looker(part, [1])
+        play_cells(part, agent, looker)
+    seen += looker.seen
+    assert seen == expected.seen
+    assert_same(part, whole)
+    np.testing.assert_array_equal(part.left, whole.left)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 60),
+    servers=st.integers(1, 8),
+    count=st.integers(1, 4),
+    router=st.sampled_from(ROUTERS),
+    window=st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
+    chance=st.booleans(),
+    stays=st.lists(st.integers(1, 6), max_size=3),
+)
+@scaled(3)
+def test_a_run_in_cells_goes_on_from_anywhere(
+    seed: int, n: int, servers: int, count: int, router: Any, window: float, chance: bool, stays: list[int]
+) -> None:
+    count = min(count, servers)
+    workload, cluster, chances = drawn(seed, n, servers, count)
+    assert_goes_on(workload, cluster, Cells(count, router, "tenant", window), chances, chance, stays)
+
+
+def test_trees_that_are_made_anew_change_nothing() -> None:
+    """Cells of many servers look at what changed only, which is not kept."""
+    workload, cluster = busy(2000)
+    many = Cluster(cluster.resources, np.repeat(cluster.capacity, 60, axis=0), cluster.spread_above, cluster.growth)
+    assert_goes_on(workload, many, Cells(2, window=40.0), None, True, [7, 12])
