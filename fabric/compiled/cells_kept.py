@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.cells_run import CellSimulation
+from fabric.compiled.cells_run import CellSimulation, Where
 from fabric.compiled.numa_kept import Kept, write
-from fabric.compiled.numa_loop import ENDS
+from fabric.compiled.numa_loop import COUNTERS, ENDS
 from simcore.vocabulary import Compiled, Floats
 
 
@@ -21,24 +21,18 @@ def numbers(simulation: CellSimulation, rule: Compiled) -> tuple[Floats, ...]:
 
 def where(simulation: CellSimulation) -> dict[str, npt.NDArray[Any]]:
     """Return all else that the rest of the run depends on, cell after cell."""
-    states = [cell.state for cell in simulation.cells]
-    return {
-        "at": np.array([state.at for state in states]),
-        "now": np.array([state.now for state in states]),
-        "due": np.concatenate([state.due[: state.at[ENDS]] for state in states]),
-        "holder": np.concatenate([state.holder[: state.at[ENDS]] for state in states]),
-        "left": simulation.left,
-    }
+    simulation.fetch(True)
+    every = zip(*(cell.where() for cell in simulation.cells), strict=True)
+    return {name: np.concatenate(arrays) for name, arrays in zip(Where._fields, every, strict=True)}
 
 
 def go_on(simulation: CellSimulation, kept: Kept, answers: npt.NDArray[Any]) -> None:
     """Bring a simulation that has answered nothing to where another one of the same run was."""
     write(simulation.record, answers)
-    simulation.free[:] = simulation.left[:] = kept["left"]
-    first = 0
-    for cell, at, now in zip(simulation.cells, kept["at"], kept["now"], strict=True):
-        state, ends = cell.state, int(at[ENDS])
-        state.at[:], state.now[:] = at, now
-        state.due[:ends], state.holder[:ends] = (kept[name][first : first + ends] for name in ("due", "holder"))
-        first += ends
+    at = kept["at"].reshape(-1, COUNTERS)
+    ends = np.cumsum(at[:, ENDS])[:-1]
+    heaps = np.split(kept["due"], ends), np.split(kept["holder"], ends)
+    left = np.split(kept["left"], [cell.first for cell in simulation.cells[1:]])
+    for cell, *each in zip(simulation.cells, at, kept["now"], *heaps, left, strict=True):
+        cell.go_on(Where(*each))
     simulation.follow(len(answers))

@@ -1,17 +1,19 @@
 """Plays a run whose cluster is divided into cells, each of which decides for itself what a router sends it.
 
 The clock is that of `fabric.compiled.numa_loop`, one for each cell. Between two windows the cells know nothing of one
-another, so they go on side by side, in threads; kernels do not hold Python's lock.
+another, so they go on side by side: in threads, as kernels do not hold Python's lock, or elsewhere
+(`fabric.compiled.cells_apart`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from math import floor, inf
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +93,19 @@ def tell(log: Ints, servers: Ints) -> None:
     log[0] += min(len(servers), ring + 1)
 
 
+class Where(NamedTuple):
+    """Tells where a cell is, between two windows.
+
+    `due` float64 [k] and `holder` int64 [k] are the heap of what ends, and the others what `NumaState` has.
+    """
+
+    at: Ints
+    now: Floats
+    due: Floats
+    holder: Ints
+    left: Ints
+
+
 class Cell:
     """The servers of a cell, from `first` on: parts of a ledger's arrays. In its arrays they count from 0.
 
@@ -132,6 +147,23 @@ class Cell:
             scan, weights = scan.incremental, (*weights, self.state.log, *standings(servers, resources))
         self._form = as_argument(scan, resources, weights), weights
 
+    def prepare(self, asked: NumaRequests) -> None:
+        """Compile the loop and the rule, or load them, so that no decision takes the time for it."""
+        self.answer(asked, asked.rows[:0], -inf)
+
+    def where(self) -> Where:
+        """Tell where it is; nothing is copied."""
+        state = self.state
+        ends = state.at[ENDS]
+        return Where(state.at, state.now, state.due[:ends], state.holder[:ends], state.left)
+
+    def go_on(self, where: Where) -> None:
+        """Come to where it was; the record has to have the places of `holder`, too."""
+        state = self.state
+        state.at[:], state.now[:] = where.at, where.now
+        state.due[: len(where.due)], state.holder[: len(where.due)] = where.due, where.holder
+        state.free[:] = state.left[:] = where.left
+
     def settle(self, asked: NumaRequests, until: float) -> Ints:
         """Release what ends until a time; returns what is taken then, int64 [resources] quanta."""
         settle(asked, self.state, until)
@@ -157,11 +189,44 @@ class Cell:
         return found
 
 
+class Crew(Protocol):
+    """Plays all cells of a run, from when it is hired; what a cell of the simulation holds may be older."""
+
+    def settle(self, until: float) -> Sequence[Ints]:
+        """Release what ends until a time; returns what is taken in each cell then, int64 [resources] quanta."""
+
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
+        """Answer the requests of these rows, int32 [any] for each cell, and go on to a time."""
+
+    def fetch(self, whole: bool) -> None:
+        """Bring the simulation's record up to date, what is free in its cells, and all else too, if `whole`."""
+
+
+class Threads:
+    """Plays cells side by side in threads of this process: they are always up to date."""
+
+    def __init__(self, cells: Sequence[Cell], asked: NumaRequests, pool: ThreadPoolExecutor) -> None:
+        self._cells, self._asked, self._pool = cells, asked, pool
+        for cell in cells:
+            cell.prepare(asked)
+
+    def settle(self, until: float) -> list[Ints]:
+        """Do so as a `Crew`."""
+        return list(self._pool.map(lambda cell: cell.settle(self._asked, until), self._cells))
+
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
+        """Do so as a `Crew`."""
+        list(self._pool.map(lambda cell, mine: cell.answer(self._asked, mine, until), self._cells, rows))
+
+    def fetch(self, whole: bool) -> None:
+        """Do so as a `Crew`: nothing is anywhere else."""
+
+
 class CellSimulation(Simulation):
     """Simulates servers in cells, `Cells`, without failures and expansion; what fits nowhere in its cell is dropped.
 
     `chances` int64 [n, 2] are two different cells of each request, where the router chooses between two. `threads`
-    cells go on at a time, which changes no result.
+    cells go on at a time, which changes no result, nor does who is hired instead.
     """
 
     def __init__(
@@ -169,13 +234,13 @@ class CellSimulation(Simulation):
     ) -> None:
         super().__init__(workload, ledger)
         self._decisions.close()
-        self._servers, self._window, self._threads = ledger, cells.window, threads
+        self._servers, self._window = ledger, cells.window
         self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
         rows, servers = len(self.requests.rows), len(ledger.view.free)
         bounds = [servers * number // cells.count for number in range(cells.count + 1)]
-        capacity, self.free, self.left = ledger.arrays
+        arrays = ledger.arrays
         self.cells = [
-            Cell(self.record, (capacity[first:after], self.free[first:after], self.left[first:after]), first, rows)
+            Cell(self.record, (arrays[0][first:after], arrays[1][first:after], arrays[2][first:after]), first, rows)
             for first, after in pairwise(bounds)
         ]
         self._candidates = _candidates(workload, cells, chances)
@@ -184,6 +249,9 @@ class CellSimulation(Simulation):
         """How many decisions were made, over all cells: those of whole windows."""
         self.thought = 0
         """The nanoseconds of `play` so far, this time."""
+        self.hire: Callable[[CellSimulation], AbstractContextManager[Crew]] = lambda _: self._here(threads)
+        """Finds who plays the cells, which have their rule."""
+        self._crew: Crew | None = None
         self._taken: Compiled | None = None
 
     def take(self, rule: Compiled) -> None:
@@ -200,24 +268,36 @@ class CellSimulation(Simulation):
             raise TypeError(f"{type(agent).__name__} is not compiled")
         self.take(rule)
         rows, self.thought = self.requests.rows, 0
-        for cell in self.cells:
-            cell.answer(self.requests, rows[:0], -inf)  # it compiles the loop, or loads it
-        left = watch()
-        with ThreadPoolExecutor(self._threads) as pool:
+        with self.hire(self) as self._crew:
+            left = watch()
             while left and self.made < len(rows):
                 before, first = perf_counter_ns(), self.made
                 time, after = self._window_of(first)
-                self._play_window(time, rows[first:after], pool)
+                self._play_window(time, rows[first:after], self._crew)
                 self.follow(after)
                 if left > 0:
                     left = max(0, left - (after - first))
                 if not left:
-                    self._tell()
+                    self.fetch(False)
                 self.thought += perf_counter_ns() - before
                 left = left or watch()
-        self._tell()
+            self.fetch(True)
+        self._crew = None
         self._servers.confirm()
         return self.thought
+
+    @contextmanager
+    def _here(self, threads: int) -> Iterator[Crew]:
+        with ThreadPoolExecutor(threads) as pool:
+            yield Threads(self.cells, self.requests, pool)
+
+    def fetch(self, whole: bool) -> None:
+        """Bring record and ledger up to date, which are looked at next; and all else, if `whole`."""
+        if self._crew:
+            self._crew.fetch(whole)
+        if self._servers.log is not None:
+            for cell in self.cells:
+                tell(self._servers.log, cell.first + cell.changed())
 
     def _window_of(self, first: int) -> tuple[float, int]:
         """Return when the window of a request begins, a place in `rows`, and the first place of a later one."""
@@ -232,14 +312,12 @@ class CellSimulation(Simulation):
             low, high = (low, middle) if floor(arrival[rows[middle]] / window) > number else (middle + 1, high)
         return number * window, low
 
-    def _play_window(self, time: float, rows: Rows, pool: ThreadPoolExecutor) -> None:
+    def _play_window(self, time: float, rows: Rows, crew: Crew) -> None:
         """Route the requests that arrive in a window, and let all cells answer theirs."""
-        cells, asked = self.cells, self.requests
-        used = np.array(list(pool.map(lambda cell: cell.settle(asked, time), cells)), np.float64)
-        chosen = route(used, self._installed, asked.demand, self._candidates, rows)
-        last = float(self.workload.arrival[rows[-1]])
-        sent = [rows[chosen == number] for number in range(len(cells))]
-        list(pool.map(lambda cell, mine: cell.answer(asked, mine, last), cells, sent))
+        used = np.array(crew.settle(time), np.float64)
+        chosen = route(used, self._installed, self.requests.demand, self._candidates, rows)
+        sent = [rows[chosen == number] for number in range(len(self.cells))]
+        crew.answer(sent, float(self.workload.arrival[rows[-1]]))
 
     def follow(self, made: int) -> None:
         """Write that so many decisions were made to the places where the engine keeps it."""
@@ -251,12 +329,6 @@ class CellSimulation(Simulation):
         self.clock.run_to(float(self.workload.arrival[rows[-1]]), False)
         self.view.now = self.clock.now
         self.offered = len(self.workload) if made == len(self.requests.rows) else int(rows[-1]) + 1
-
-    def _tell(self) -> None:
-        """Tell the ledger, which is looked at next, what changed."""
-        if self._servers.log is not None:
-            for cell in self.cells:
-                tell(self._servers.log, cell.first + cell.changed())
 
 
 def two_choices(rows: int, cells: int, rng: np.random.Generator) -> Ints:

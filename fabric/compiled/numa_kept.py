@@ -25,7 +25,11 @@ Kept = Mapping[str, npt.NDArray[Any]]
 
 def answers_since(record: Record, first: int) -> npt.NDArray[Any]:
     """Return the answers from number `first` on, in their order, `ANSWER` [any]."""
-    rows = np.array(record.sequence[first:], np.int32)
+    return answers_of(record, np.array(record.sequence[first:], np.int32))
+
+
+def answers_of(record: Record, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Return the answers to the requests of these rows [any], in their order, `ANSWER` [any]."""
     found = np.empty(len(rows), ANSWER)
     found["row"] = rows
     for name in COLUMNS:

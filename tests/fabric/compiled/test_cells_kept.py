@@ -1,10 +1,11 @@
-"""A run in cells that is kept between any windows, and goes on in a new simulation, ends as one never interrupted."""
+"""A run in cells that is kept between any windows, here or apart, and goes on, ends as one never interrupted."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,23 +19,28 @@ from fabric.compiled.numa_kept import answers_since
 from fabric.ledger import Ledger
 from simcore.rules import Cells
 from simcore.vocabulary import Workload
-from tests.support.cells import ROUTERS, drawn
+from tests.support.cells import ROUTERS, apart, drawn
 from tests.support.compiled import Looker, agent_of, assert_same, busy
 from tests.support.properties import scaled
 
 
 def assert_goes_on(
-    workload: Workload, cluster: Cluster, cells: Cells, chances: Any, chance: bool, stays: list[int]
+    workload: Workload, cluster: Cluster, cells: Cells, chances: Any, chance: bool, stays: list[int], hands: int
 ) -> None:
-    """Play a run whole and in parts, each of which looks so often; `chance` takes an agent that draws at random."""
+    """Play a run whole and in parts, each of which looks so often; `chance` takes an agent that draws at random.
 
-    def begun() -> tuple[CellSimulation, ScanAgent, Any]:
+    The parts are played by so many `hands` that share nothing with the simulation, and in threads where there are none.
+    """
+
+    def begun(hands: int = hands) -> tuple[CellSimulation, ScanAgent, Any]:
         simulation = CellSimulation(workload, Ledger(cluster), cells, chances)
         agent: ScanAgent = RandomTop() if chance else agent_of(best_fit)
+        if hands:
+            simulation.hire = apart(hands, agent.scan)
         agent.start(simulation.view, np.random.default_rng(3))
         return simulation, agent, numbers(simulation, agent.compiled)  # type: ignore[arg-type]
 
-    whole, agent, _ = begun()
+    whole, agent, _ = begun(0)
     expected = Looker(whole, [1])
     play_cells(whole, agent, expected)
     seen: list[Any] = []
@@ -59,7 +65,8 @@ def assert_goes_on(
     seen += looker.seen
     assert seen == expected.seen
     assert_same(part, whole)
-    np.testing.assert_array_equal(part.left, whole.left)
+    part.ledger.confirm()
+    np.testing.assert_array_equal(part.view.everything_free, whole.view.everything_free)
 
 
 @given(
@@ -71,18 +78,20 @@ def assert_goes_on(
     window=st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
     chance=st.booleans(),
     stays=st.lists(st.integers(1, 6), max_size=3),
+    hands=st.integers(0, 3),
 )
 @scaled(3)
 def test_a_run_in_cells_goes_on_from_anywhere(
-    seed: int, n: int, servers: int, count: int, router: Any, window: float, chance: bool, stays: list[int]
+    seed: int, n: int, servers: int, count: int, router: Any, window: float, chance: bool, stays: list[int], hands: int
 ) -> None:
     count = min(count, servers)
     workload, cluster, chances = drawn(seed, n, servers, count)
-    assert_goes_on(workload, cluster, Cells(count, router, "tenant", window), chances, chance, stays)
+    assert_goes_on(workload, cluster, Cells(count, router, "tenant", window), chances, chance, stays, min(hands, count))
 
 
-def test_trees_that_are_made_anew_change_nothing() -> None:
+@pytest.mark.parametrize("hands", [0, 2])
+def test_trees_that_are_made_anew_change_nothing(hands: int) -> None:
     """Cells of many servers look at what changed only, which is not kept."""
     workload, cluster = busy(2000)
     many = Cluster(cluster.resources, np.repeat(cluster.capacity, 60, axis=0), cluster.spread_above, cluster.growth)
-    assert_goes_on(workload, many, Cells(2, window=40.0), None, True, [7, 12])
+    assert_goes_on(workload, many, Cells(2, window=40.0), None, True, [7, 12], hands)

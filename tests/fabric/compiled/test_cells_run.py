@@ -17,12 +17,14 @@ from fabric.cluster import Cluster
 from fabric.compiled.cells_run import CellSimulation, play_cells
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
-from simcore.errors import UserError
+from simcore.errors import AgentError, UserError
+from simcore.jit import kernel
 from simcore.record import IMPOSSIBLE, PLACED, Record
 from simcore.rules import Cells
+from simcore.vocabulary import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
-from tests.support.cells import ROUTERS, drawn
+from tests.support.cells import ROUTERS, apart, drawn
 from tests.support.compiled import agent_of, busy
 from tests.support.properties import scaled
 
@@ -119,6 +121,33 @@ def test_many_servers_are_looked_at_as_few_are() -> None:
     for found, expected in seen:
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@kernel
+def beyond(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    """Answer, as a `Scan`, with a place that is not there, once the first one is full."""
+    return 10_000 if free[0, 0, 0] < demand[0] else int(best_fit(free, capacity, demand, spread))
+
+
+@kernel
+def scribbling(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    """Place nothing, as a `Scan`, and write to what is shown."""
+    free[0, 0, 0] = 7
+    return -1
+
+
+@pytest.mark.parametrize(("rule", "said"), [(beyond, "does not fit at 10000 of the cell"), (scribbling, "has written")])
+def test_what_goes_wrong_apart_is_said_as_here(rule: Any, said: str) -> None:
+    workload, cluster = busy(200)
+    found = []
+    for hands in (0, 1, 2):
+        simulation = CellSimulation(workload, Ledger(cluster), Cells(3, window=25.0))
+        if hands:
+            simulation.hire = apart(hands, rule)
+        with pytest.raises(AgentError, match=said) as error:
+            play_cells(simulation, agent_of(rule))
+        found.append(str(error.value))
+    assert len(set(found)) == 1
 
 
 def test_a_label_that_no_request_has_is_refused() -> None:
