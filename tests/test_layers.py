@@ -40,7 +40,7 @@ ONLY_IN = {
     "matplotlib": ("analysis",),
     "numba": ("simcore.jit",),
     "simpy": ("simcore.clock",),
-    "ray": ("scenarios.batch.on_ray",),
+    "ray": ("scenarios.batch.on_ray", "scenarios.batch.cells_on_ray"),
     "fastapi": ("binwright.service",),
     "starlette": ("binwright.service",),
     "uvicorn": ("binwright.service",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from time import perf_counter
 from typing import TypeAlias
 
@@ -36,7 +37,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
     """Find what does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
-    `tell` is told how far runs on this machine are.
+    `tell` is told how far runs on this machine are. A run in cells that is alone has them played by the whole cluster.
     """
     checked_jobs(jobs)
     if on == "local":
@@ -54,7 +55,12 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
         check_installed()
         if tasks:
             with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
-                yield cluster.rows
+                if len(tasks) == 1 and tasks[0].run.scenario.cluster.cells:
+                    from scenarios.batch.cells_on_ray import rows_in_cells
+
+                    yield partial(rows_in_cells, cluster, tell)
+                else:
+                    yield cluster.rows
         else:
             yield lambda tasks: _here(tasks, 1, tell)
     else:

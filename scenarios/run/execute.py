@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -36,19 +37,28 @@ from simcore.vocabulary import Agent
 
 if TYPE_CHECKING:
     from analysis.measure.states import StateSampler
+    from fabric.compiled.cells_run import CellSimulation, Crew
 
 
+Hire: TypeAlias = "Callable[[CellSimulation], AbstractContextManager[Crew]]"
+"""As `fabric.compiled.cells_run.CellSimulation.hire`."""
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.play.play`."""
 
 
-def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
+def execute(
+    run: Run,
+    folder: Path,
+    engine: Engine = "auto",
+    tell: Tell = lambda told: None,
+    hire: Hire | None = None,
+) -> dict[str, Any]:
     """Play a run; returns every metric, the engine and the files that its agents read, each with a digest.
 
     Writes what is to be recorded into `folder`/details.
 
     A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
-    is told how far it is.
+    is told how far it is, and `hire` finds who plays its cells, if not threads.
     """
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
@@ -58,6 +68,8 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
     keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)), run)
     again = keeper is not None and keeper.found
     simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
+    if hire:
+        cast("CellSimulation", simulation).hire = hire
     moving_luck = Watched(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = simulation.offered, warm_luck.drawn
