@@ -1,9 +1,9 @@
-"""A region of a million servers: python -m benchmarks.region [--page] [--servers N] [--turns N].
+"""A region of a million servers: python -m benchmarks.region [--page | --cells] [--servers N] [--turns N].
 
 Runs of growing length are played, each in a process of its own; what a month of a hundred million requests will take
-is computed from two of them, and the longest run checks how good that is. The same is played in cells, in one thread
-and in two. What a GPU could step is computed from what the arrays of episodes hold. `--page` writes
-docs/experiments/region.md.
+is computed from two of them, and the longest run checks how good that is. The same is played in cells, in one thread,
+in two, and by two actors of Ray, which has to be installed; `--cells` does only that. What a GPU could step is computed
+from what the arrays of episodes hold. `--page` writes docs/experiments/region.md.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import os
 import resource
 import subprocess
 import sys
+from contextlib import ExitStack
 from functools import partial
+from importlib.metadata import version
 from itertools import count
 from math import log2
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,11 +62,20 @@ def data(agent: str, servers: int, requests: int, cells: int, window: float) -> 
     }
 
 
-def played(agent_name: str, servers: int, requests: int, cells: int, window: float) -> dict[str, float]:
-    """Play a run in this process; returns the seconds of CPU of its parts, and what it left behind."""
+def played(
+    agent_name: str, servers: int, requests: int, cells: int, window: float, actors: int = 0
+) -> dict[str, float]:
+    """Play a run in this process, its cells by so many actors; returns seconds of its parts, and what it left behind.
+
+    They are seconds of CPU of this process, but for `wall`: by the clock, from when all is ready.
+    """
     from analysis.measure.finished import FinishedRun
     from analysis.measure.measuring import measure
     from analysis.measure.samples import Sampler
+    from scenarios.batch.attempt import Task
+    from scenarios.batch.cells_on_ray import Actors
+    from scenarios.batch.on_ray import RayCluster
+    from scenarios.build.code import ours
     from scenarios.build.engines import agents_of
     from scenarios.build.plan import plan
     from scenarios.build.world import build_world
@@ -93,15 +104,20 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
         return given
 
     look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
-    began, wall = process_time(), perf_counter()
-    before = found["samples"]
-    with TemporaryDirectory() as folder:
+    began, before, starts = process_time(), found["samples"], list[float]()
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        if actors:
+            cluster = stack.enter_context(RayCluster("", actors))
+            task = Task(0, run, Path(folder), version("binwright"), ours())
+            cast(Any, simulation).hire = Actors(cluster, task).hire
         kept = Keeper(Checkpoint(Path(folder)), run)
         if not cells:
             kept.take_up(simulation, 0, False)
             kept.set_out(simulation, agent, sampler)
 
         def watch() -> int:
+            if not starts:
+                starts.append(perf_counter())
             if not cells and "kept" not in found and len(simulation.record.sequence) > requests / 2:
                 start, clock = process_time(), perf_counter()
                 kept.keep(1)
@@ -110,7 +126,7 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
             return look()
 
         play_on(simulation, agent, watch)
-    found["wall"] = perf_counter() - wall
+        found["wall"] = perf_counter() - starts[0]
     found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
     began = process_time()
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
@@ -168,20 +184,24 @@ def _cells(each: dict[str, float]) -> list[str]:
 
 
 def in_cells(servers: int, turns: int) -> str:
-    """Play the same run in cells, in one thread and in two by turns, and write the table."""
-    rows = [["window", "one thread, s", "two threads, s", "times as fast", "CPU of two by CPU of one"]]
+    """Play the same run in cells, in one thread, in two and by two actors in turn, and write the table."""
+    rows = [["window", "one thread, s", "two threads, s", "times as fast", "two actors, s", "times as fast"]]
     for window in (60.0, 600.0):
-        took: dict[int, list[dict[str, float]]] = {1: [], 2: []}
+        took: dict[tuple[int, int], list[float]] = {(1, 0): [], (2, 0): [], (1, 2): []}
+        ends = set()
         for _ in range(turns):
-            for threads, runs in took.items():
-                runs.append(apart(threads, AGENTS[-1], servers, SHORT, CELLS, window))
-        if len({run["allocated"] for runs in took.values() for run in runs}) != 1:
-            raise AssertionError("the number of threads changed a result")
-        one, two = ([run["wall"] - run["samples"] for run in took[threads]] for threads in (1, 2))
-        ratios = [a / b for a, b in zip(one, two, strict=True)]
-        cpu = median(run["play"] for run in took[2]) / median(run["play"] for run in took[1])
-        said = f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-        rows.append([f"{window:.0f} s", f"{median(one):.1f}", f"{median(two):.1f}", said, f"{cpu:.2f}"])
+            for (threads, actors), walls in took.items():
+                run = apart(threads, AGENTS[-1], servers, SHORT, CELLS, window, actors)
+                walls.append(run["wall"] - run["samples"])
+                ends.add(run["allocated"])
+        if len(ends) != 1:
+            raise AssertionError("who played the cells changed a result")
+        one, *others = took.values()
+        row = [f"{window:.0f} s", f"{median(one):.1f}"]
+        for walls in others:
+            ratios = [a / b for a, b in zip(one, walls, strict=True)]
+            row += [f"{median(walls):.1f}", f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
+        rows.append(row)
     return markdown(rows)
 
 
@@ -274,12 +294,14 @@ bytes a server and 16 a request that runs.
 ## In cells
 
 The same {short:,} requests in {cells} [cells](../guides/engine.md#cells), `best-fit` and the router `least-loaded`;
-seconds by the clock without the samples, the median of {turns} turns, which had one thread and two in turn. The results
-are the same. Others used the {cores} cores, too, so this shows no more than that cells go on side by side.
+seconds by the clock without the samples, the median of {turns} turns, which had one thread, two, and two actors of
+[Ray](../guides/batches.md#one-long-run) on this machine in turn, from when these were up. The results are the same.
+Others used the {cores} cores, too, so this shows no more than that cells go on side by side.
 
 {in_cells}
 
-What is routed and looked at between windows is done by one thread, so cells pay where windows have many requests.
+What is routed and looked at between windows is done by one thread, so cells pay where windows have many requests. To
+actors every window is two messages and what was asked in it, and each keeps all requests.
 
 ## Episodes on an H200
 
@@ -296,10 +318,14 @@ def main() -> None:
     parser.add_argument("--servers", type=int, default=SERVERS)
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
+    parser.add_argument("--cells", action="store_true", help="print the table of runs in cells only")
     parser.add_argument("--one", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(json.dumps(played(*options.one)))
+        return
+    if options.cells:
+        print(in_cells(options.servers, options.turns))
         return
     given = {"load": os.getloadavg()[0], "cores": os.cpu_count(), "month": MONTH, "servers": options.servers}
     given |= {"short": SHORT, "long": LONG, "check": CHECK, "cells": CELLS, "turns": options.turns}
