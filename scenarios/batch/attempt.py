@@ -13,7 +13,7 @@ from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
 from scenarios.run.execute import Hire, execute
 from scenarios.run.going import Tell, Told
-from scenarios.run.guard import TooLong, printing, recursion
+from scenarios.run.guard import TooLong, aloud, printing, recursion
 from simcore.errors import RunError, UserError
 from simcore.opened import digest_of
 from simcore.raised import place_of
@@ -45,7 +45,8 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
     began = perf_counter()
 
     def said(told: Told) -> None:
-        tell(told._replace(batch=task.batch))
+        with aloud():
+            tell(told._replace(batch=task.batch))
 
     try:
         with recursion(), printing(task.folder / "details" / f"{task.run.name}.printed.txt"):

@@ -97,6 +97,20 @@ def printing(file: Path | None) -> Iterator[None]:
         printed.close()
 
 
+@contextmanager
+def aloud() -> Iterator[None]:
+    """Let this thread print as usual for a while, wherever `printing` sends what it prints."""
+    thread = threading.get_ident()
+    before = _taken.get(thread)
+    if before:
+        _taken[thread] = None
+    try:
+        yield
+    finally:
+        if before:
+            _taken[thread] = before
+
+
 _lock = threading.Lock()
 
 
@@ -120,8 +134,8 @@ class _Printed:
             self._opened.close()
 
 
-_taken: dict[int, _Printed] = {}
-"""Of threads whose text goes elsewhere, where to."""
+_taken: dict[int, _Printed | None] = {}
+"""Of threads whose text goes elsewhere, where to; `None` while it does not."""
 
 
 class _Stream(io.TextIOBase):
@@ -140,18 +154,18 @@ class _Stream(io.TextIOBase):
     @property
     def buffer(self) -> Any:
         """What takes bytes."""
-        return _Bytes() if threading.get_ident() in _taken else self.usual.buffer
+        return _Bytes() if _taken.get(threading.get_ident()) else self.usual.buffer
 
     def reconfigure(self, **how: Any) -> None:
         """Take other settings, as text files do."""
-        if threading.get_ident() not in _taken:
+        if not _taken.get(threading.get_ident()):
             self.usual.reconfigure(**how)
 
     def flush(self) -> None:
         self.usual.flush()
 
     def isatty(self) -> bool:
-        return threading.get_ident() not in _taken and not self.usual.closed and bool(self.usual.isatty())
+        return not _taken.get(threading.get_ident()) and not self.usual.closed and bool(self.usual.isatty())
 
     def fileno(self) -> int:
         return int(self.usual.fileno())

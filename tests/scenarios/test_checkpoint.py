@@ -224,6 +224,15 @@ def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path, m
     assert len(again.done()) == 1
 
 
+def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
+    Batch(asked({}), tmp_path).run(told=lambda told: print(f"{told.requests} of {told.of}"))
+    assert "150 of 150" in capsys.readouterr().out
+    assert not list((tmp_path / "details").glob("*.printed.txt"))
+
+
 @pytest.mark.parametrize(
     ("form", "lost"),
     [({"cluster.failures": {"mtbf": 500, "mttr": 50}}, "servers fail"), ({"record": ["states"]}, "recorded over time")],
