@@ -80,8 +80,10 @@ class Actors:
         with self._noting():
             try:
                 found: list[Any] = ray.get(refs)
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause from None
+            except ray.exceptions.RayTaskError:
+                for ref in refs:  # where several went wrong, the first cell's error is that of threads
+                    _raise(ref)
+                raise
         return found
 
     @contextmanager
@@ -94,6 +96,16 @@ class Actors:
         except ray.exceptions.RayError as error:
             self.lost = f"a Ray worker or node of its cells was lost: {str(error).splitlines()[0]}"
             raise RunError(self.lost) from None
+
+
+def _raise(ref: Any) -> None:
+    """Raise the error that an actor ended a call with, if it did."""
+    import ray
+
+    try:
+        ray.get(ref)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
 
 
 def _up(actors: Sequence[Any]) -> list[Any]:
