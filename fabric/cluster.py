@@ -50,7 +50,9 @@ class Cluster:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         if self.capacity.shape[1] == 1:
             return np.zeros(len(demand), np.bool_)
-        above: npt.NDArray[np.bool_] = np.any(demand > np.array(self.spread_above), axis=1)
+        above = np.zeros(len(demand), np.bool_)
+        for r, amount in enumerate(self.spread_above):
+            above |= demand[:, r] > amount
         return above
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
