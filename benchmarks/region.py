@@ -72,31 +72,32 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
     from scenarios.run.execute import warmed_up
     from scenarios.run.going import Keeper
     from scenarios.schema.load import scenario_from
+    from simcore.large import in_files, let_go
     from simcore.rng import stream
 
-    (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
-    world, found = build_world(run.scenario), dict.fromkeys(PARTS, 0.0)
-    began = process_time()
-    world.draw(run.seed)
-    found["draw"] = process_time() - began
-    agent, _ = agents_of(run, world)
-    simulation, ledger, play_on = warmed_up(run, world, None, True)
-    agent.start(simulation.view, stream(run.seed, "agent"))
-    sampler = Sampler(simulation, ledger)
-    looks = count()
+    with TemporaryDirectory() as folder, in_files(Path(folder)):
+        (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
+        world, found = build_world(run.scenario), dict.fromkeys(PARTS, 0.0)
+        began = process_time()
+        world.draw(run.seed)
+        found["draw"] = process_time() - began
+        agent, _ = agents_of(run, world)
+        simulation, ledger, play_on = warmed_up(run, world, None, True)
+        agent.start(simulation.view, stream(run.seed, "agent"))
+        sampler = Sampler(simulation, ledger)
+        looks = count()
 
-    def look() -> int:
-        before = process_time()
-        given = sampler()
-        found["samples"] += process_time() - before
-        next(looks)
-        return given
+        def look() -> int:
+            before = process_time()
+            given = sampler()
+            found["samples"] += process_time() - before
+            next(looks)
+            return given
 
-    look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
-    began, wall = process_time(), perf_counter()
-    before = found["samples"]
-    with TemporaryDirectory() as folder:
-        kept = Keeper(Checkpoint(Path(folder)), run)
+        look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
+        began, wall = process_time(), perf_counter()
+        before = found["samples"]
+        kept = Keeper(Checkpoint(Path(folder) / "kept"), run)
         if not cells:
             kept.take_up(simulation, 0, False)
             kept.set_out(simulation, agent, sampler)
@@ -106,19 +107,20 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
                 start, clock = process_time(), perf_counter()
                 kept.keep(1)
                 found["kept"], found["kept wall"] = process_time() - start, perf_counter() - clock
-                found["kept MB"] = sum(file.stat().st_size for file in Path(folder).iterdir()) / 1e6
+                found["kept MB"] = sum(file.stat().st_size for file in (Path(folder) / "kept").iterdir()) / 1e6
+            let_go()
             return look()
 
         play_on(simulation, agent, watch)
-    found["wall"] = perf_counter() - wall
-    found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
-    began = process_time()
-    over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
-    found["allocated"] = measure(over)["allocation_cpu_end"]
-    found["metrics"] = process_time() - began
-    found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    found["looks"] = next(looks)
-    return found
+        found["wall"] = perf_counter() - wall
+        found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
+        began = process_time()
+        over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
+        found["allocated"] = measure(over)["allocation_cpu_end"]
+        found["metrics"] = process_time() - began
+        found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+        found["looks"] = next(looks)
+        return found
 
 
 def apart(threads: int, *asked: Any) -> dict[str, float]:

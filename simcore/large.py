@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 BLOCK = 1 << 20
 """Rows that are worked on at a time where there are many."""
-LARGE = 1 << 26
+LARGE = 1 << 24
 """Bytes from which on an array lies in a file."""
 
 _folder: ContextVar[Path | None] = ContextVar("folder of large arrays", default=None)
@@ -59,6 +59,11 @@ def let_go() -> None:
 
 
 def blocks(rows: int, first: int = 0) -> Iterator[slice]:
-    """Divide the rows from `first` to before `rows` into blocks, in order; one that is empty where there is none."""
+    """Divide the rows from `first` to before `rows` into blocks, in order; one that is empty where there is none.
+
+    What lies in files is let go between two blocks.
+    """
     for begin in range(first, max(rows, first + 1), BLOCK):
+        if begin > first:
+            let_go()
         yield slice(begin, max(begin, min(begin + BLOCK, rows)))

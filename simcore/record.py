@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simcore.large import zeros
+from simcore.large import blocks, zeros
 from simcore.vocabulary import Floats
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
@@ -55,7 +55,9 @@ class Record:
                 setattr(self, name, np.broadcast_to(value, by))
                 continue
             more = zeros(before + by, column.dtype)
-            more[:before], more[before:] = column, value
+            more[:before] = column
+            for some in blocks(before + by, before):
+                more[some] = value
             setattr(self, name, more)
         # Memoryviews write one number several times faster than numpy's indexing.
         self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data

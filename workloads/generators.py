@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.large import blocks, let_go, zeros
+from simcore.large import blocks, zeros
 from simcore.rng import stream
 from simcore.roles import NO_ROLE, Role, Roles
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
@@ -73,7 +73,6 @@ class Synthetic:
             duration[rows], demand[rows], name[rows] = lasts, demands[flavour], np.arange(rows.start, rows.stop)
             if role is not None:
                 role[rows] = plays[flavour]
-            let_go()
         said = None if role is None else Roles(roles, role)
         return Workload(resources, arrival, duration, demand, name, roles=said)
 

@@ -213,7 +213,6 @@ class FinishedRun(Rows):
             return
         for rows in large.blocks(len(self.outcome)):
             yield Rows(self, rows.start, rows.stop)
-            large.let_go()
 
     @_fixed
     def offered(self) -> Ints:
