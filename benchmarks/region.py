@@ -108,7 +108,7 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
                 kept.keep(1)
                 found["kept"], found["kept wall"] = process_time() - start, perf_counter() - clock
                 found["kept MB"] = sum(file.stat().st_size for file in (Path(folder) / "kept").iterdir()) / 1e6
-            let_go()
+            let_go(here_and_there=True)
             return look()
 
         play_on(simulation, agent, watch)

@@ -51,19 +51,23 @@ def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any
     return np.zeros(shape, kind)
 
 
-def let_go() -> None:
-    """Take what lies in files out of memory; it is read again where it is looked at."""
+def let_go(*, here_and_there: bool = False) -> None:
+    """Take what lies in files out of memory; it is read again where it is looked at.
+
+    Of what is then looked at `here_and_there` nothing else is read along with it.
+    """
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in [*_maps]:
             mapped.madvise(mmap.MADV_DONTNEED)
+            mapped.madvise(mmap.MADV_RANDOM if here_and_there else mmap.MADV_NORMAL)
 
 
 def blocks(rows: int, first: int = 0) -> Iterator[slice]:
     """Divide the rows from `first` to before `rows` into blocks, in order; one that is empty where there is none.
 
-    What lies in files is let go between two blocks.
+    What lies in files is let go before each block, if there are several.
     """
     for begin in range(first, max(rows, first + 1), BLOCK):
-        if begin > first:
+        if rows - first > BLOCK:
             let_go()
         yield slice(begin, max(begin, min(begin + BLOCK, rows)))

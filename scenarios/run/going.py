@@ -73,7 +73,7 @@ class Going:
             self._due = now + took + max(KEPT_EVERY, took / SHARE)
         if kept or now >= self._told + TOLD_EVERY:
             self._told = now
-            let_go()
+            let_go(here_and_there=True)
             self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
         if self._keeper is None:
             given, self._left = self._left, 0
