@@ -1,9 +1,9 @@
 """A region of a million servers: python -m benchmarks.region [--page | --cells] [--servers N] [--turns N].
 
 Runs of growing length are played, each in a process of its own; what a month of a hundred million requests will take
-is computed from two of them, and the longest run checks how good that is. The same is played in cells, in one thread,
-in two, and by two actors of Ray, which has to be installed; `--cells` does only that. What a GPU could step is computed
-from what the arrays of episodes hold. `--page` writes docs/experiments/region.md.
+is computed from two of them, and for one agent longer runs, up to that month, check how good that is. The same is
+played in cells, in one thread, in two, and by two actors of Ray, which has to be installed; `--cells` does only that.
+What a GPU could step is computed from what the arrays of episodes hold. `--page` writes docs/experiments/region.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -83,34 +82,36 @@ def played(
     from scenarios.run.execute import warmed_up
     from scenarios.run.going import Keeper
     from scenarios.schema.load import scenario_from
+    from simcore.large import in_files, let_go
     from simcore.rng import stream
 
-    (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
-    world, found = build_world(run.scenario), dict.fromkeys(PARTS, 0.0)
-    began = process_time()
-    world.draw(run.seed)
-    found["draw"] = process_time() - began
-    agent, _ = agents_of(run, world)
-    simulation, ledger, play_on = warmed_up(run, world, None, True)
-    agent.start(simulation.view, stream(run.seed, "agent"))
-    sampler = Sampler(simulation, ledger)
-    looks = count()
+    with TemporaryDirectory() as folder, in_files(Path(folder)), ExitStack() as stack:
+        (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
+        world, found = build_world(run.scenario), dict.fromkeys((*PARTS, "memory MB"), 0.0)
+        began = process_time()
+        world.draw(run.seed)
+        found["draw"] = process_time() - began
+        agent, _ = agents_of(run, world)
+        simulation, ledger, play_on = warmed_up(run, world, None, True)
+        agent.start(simulation.view, stream(run.seed, "agent"))
+        sampler = Sampler(simulation, ledger)
+        looks = count()
 
-    def look() -> int:
-        before = process_time()
-        given = sampler()
-        found["samples"] += process_time() - before
-        next(looks)
-        return given
+        def look() -> int:
+            before = process_time()
+            given = sampler()
+            found["samples"] += process_time() - before
+            found["memory MB"] = max(found["memory MB"], in_memory())
+            next(looks)
+            return given
 
-    look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
-    began, before, starts = process_time(), found["samples"], list[float]()
-    with TemporaryDirectory() as folder, ExitStack() as stack:
+        look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
         if actors:
             cluster = stack.enter_context(RayCluster("", actors))
             task = Task(0, run, Path(folder), version("binwright"), ours())
             cast(Any, simulation).hire = Actors(cluster, task).hire
-        kept = Keeper(Checkpoint(Path(folder)), run)
+        began, before, starts = process_time(), found["samples"], list[float]()
+        kept = Keeper(Checkpoint(Path(folder) / "kept"), run)
         if not cells:
             kept.take_up(simulation, 0, False)
             kept.set_out(simulation, agent, sampler)
@@ -122,19 +123,26 @@ def played(
                 start, clock = process_time(), perf_counter()
                 kept.keep(1)
                 found["kept"], found["kept wall"] = process_time() - start, perf_counter() - clock
-                found["kept MB"] = sum(file.stat().st_size for file in Path(folder).iterdir()) / 1e6
+                found["kept MB"] = sum(file.stat().st_size for file in (Path(folder) / "kept").iterdir()) / 1e6
+            let_go(here_and_there=True)
             return look()
 
         play_on(simulation, agent, watch)
         found["wall"] = perf_counter() - starts[0]
-    found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
-    began = process_time()
-    over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
-    found["allocated"] = measure(over)["allocation_cpu_end"]
-    found["metrics"] = process_time() - began
-    found["peak MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
-    found["looks"] = next(looks)
-    return found
+        found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
+        began = process_time()
+        over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
+        found["allocated"] = measure(over)["allocation_cpu_end"]
+        found["metrics"] = process_time() - began
+        found["memory MB"] = max(found["memory MB"], in_memory())
+        found["looks"] = next(looks)
+        return found
+
+
+def in_memory() -> float:
+    """Count the megabytes of this process that are in memory and in no file, from where they could be read again."""
+    status = Path("/proc/self/status").read_text(encoding="ascii").split()
+    return int(status[status.index("RssAnon:") + 1]) / 1000
 
 
 def apart(threads: int, *asked: Any) -> dict[str, float]:
@@ -153,24 +161,25 @@ def at(requests: int, short: float, long: float) -> float:
 
 def lengths(servers: int) -> str:
     """Play runs of growing length, predict, check, and write the table."""
-    rows = [["agent", "requests", *(f"{part}, s" for part in PARTS), "in all, s", "peak, GB", "cpu held"]]
+    rows = [["agent", "requests", *(f"{part}, s" for part in PARTS), "in all, s", "memory, GB", "cpu held"]]
     for agent in AGENTS:
         runs = {requests: apart(1, agent, servers, requests, 0, 0.0) for requests in (SHORT, LONG)}
         if agent == AGENTS[-1]:
-            runs[CHECK] = apart(1, agent, servers, CHECK, 0, 0.0)
+            runs |= {requests: apart(1, agent, servers, requests, 0, 0.0) for requests in (CHECK, MONTH)}
         for requests, each in runs.items():
             rows.append([f"`{agent}`", f"{requests:,} measured", *_cells(each)])
         for requests in (CHECK, MONTH):
-            names = (*PARTS, "peak MB")
+            names = (*PARTS, "memory MB")
             guess = {name: at(requests, runs[SHORT][name], runs[LONG][name]) for name in names}
             guess["allocated"] = np.nan  # what is held grows slower and slower
             rows.append([f"`{agent}`", f"{requests:,} predicted", *_cells(guess)])
         kept = runs[LONG]
-        grown = (kept["peak MB"] - runs[SHORT]["peak MB"]) * 1e6 / (LONG - SHORT)
+        longest = max(runs)
+        grown = (runs[longest]["memory MB"] - runs[SHORT]["memory MB"]) * 1e6 / (longest - SHORT)
         note = (
             f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
             f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB.\n"
-            f"Its peak grows by {grown:.0f} bytes a request."
+            f"Its memory grows by {grown:.1f} bytes a request up to {longest:,}."
         )
         rows.append([note])
     notes = [row[0] for row in rows if len(row) == 1]
@@ -180,7 +189,7 @@ def lengths(servers: int) -> str:
 def _cells(each: dict[str, float]) -> list[str]:
     total = sum(each[part] for part in PARTS)
     held = "" if np.isnan(each["allocated"]) else f"{each['allocated']:.1%}"
-    return [*(f"{each[part]:,.1f}" for part in PARTS), f"{total:,.0f}", f"{each['peak MB'] / 1000:.1f}", held]
+    return [*(f"{each[part]:,.1f}" for part in PARTS), f"{total:,.0f}", f"{each['memory MB'] / 1000:.2f}", held]
 
 
 def in_cells(servers: int, turns: int) -> str:
@@ -278,12 +287,13 @@ Servers have two nodes of 40 cores and 90 GB; every 25 ms there is a request of 
 in the median and 15 on average. Seconds are of CPU, each run in a process of its own: *draw* makes the requests, *play*
 decides about them and applies it, *samples* are looks at the cluster (a few hundred to a thousand), *metrics* are
 computed afterwards. Predictions take what {short:,} and {long:,} requests took, and go on along the straight line:
-what does not depend on the number, plus so much for each request. The measured {check:,} requests check that.
+what does not depend on the number, plus so much for each request. The measured {check:,} and {month:,} check that.
 
 {lengths}
 
-Of the *peak* 63 bytes a request are the run's own: 40 for the request, 23 for what became of it. The others are what
-one metric computes; where a run is large, nothing of that is kept for the next metric.
+*memory* is what the process has in memory and could not read again from a file, looked at after every sample. A
+request and what became of it are 67 bytes, which lie in files of the results' folder where they are many: the system
+keeps of them in memory what it has room for. Metrics, refusals and details are computed block by block.
 
 *cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of
 a decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a

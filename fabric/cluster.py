@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from simcore.large import blocks
 from simcore.vocabulary import Amounts, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
@@ -50,14 +51,20 @@ class Cluster:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""
         if self.capacity.shape[1] == 1:
             return np.zeros(len(demand), np.bool_)
-        above: npt.NDArray[np.bool_] = np.any(demand > np.array(self.spread_above), axis=1)
+        above = np.zeros(len(demand), np.bool_)
+        for rows in blocks(len(demand)):
+            above[rows] = (demand[rows] > np.array(self.spread_above)).any(axis=1)
         return above
 
     def possible(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] some empty server could hold, added ones included, bool [n]."""
         kinds = np.unique(np.concatenate([self.capacity, self.growth[None]]), axis=0)
-        parts = (demand[first : first + AT_ONCE] for first in range(0, len(demand), AT_ONCE))
-        return np.concatenate([np.zeros(0, np.bool_), *(self._fit(part, kinds) for part in parts)])
+        fits = np.zeros(len(demand), np.bool_)
+        for block in blocks(len(demand)):
+            for first in range(block.start, block.stop, AT_ONCE):
+                some = slice(first, min(first + AT_ONCE, block.stop))
+                fits[some] = self._fit(demand[some], kinds)
+        return fits
 
     def _fit(self, demand: Ints, kinds: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands one of these empty servers could hold, int64 [kinds, nodes, resources]."""

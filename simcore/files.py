@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,40 @@ def write_table(
     file: str | Path, frame: pl.DataFrame, *, lasting: bool = True, metadata: dict[str, str] | None = None
 ) -> None:
     """Write Parquet, whole or not at all; `lasting` is as `replacing` has it."""
+    write_tables(file, [frame], lasting=lasting, metadata=metadata)
+
+
+def write_tables(
+    file: str | Path, frames: Iterable[pl.DataFrame], *, lasting: bool = True, metadata: dict[str, str] | None = None
+) -> None:
+    """Write one table, of at least one block with the same columns each, with no more than a few in memory."""
+    target, blocks = Path(file).resolve(), iter(frames)
+    frame = next(blocks)
+    more = next(blocks, None)
+    if more is None:
+        with replacing(file, lasting=lasting) as unfinished:
+            _write(unfinished, frame, metadata)
+        return
+    import polars as pl
+
+    parts: list[Path] = []
+    try:
+        for number, block in enumerate(chain([frame, more], blocks)):
+            parts.append(target.with_name(f".{target.name}-{number}.{os.getpid()}"))  # as `clear` knows them
+            with writing(parts[-1]):
+                make_folder(target.parent)
+                _write(parts[-1], block, None)
+        with replacing(file, lasting=lasting) as unfinished:
+            try:
+                pl.scan_parquet(parts).sink_parquet(unfinished, metadata=metadata)
+            except pl.exceptions.PolarsError as error:
+                raise OSError(str(error)) from error
+    finally:
+        for part in parts:
+            part.unlink(missing_ok=True)
+
+
+def _write(file: Path, frame: pl.DataFrame, metadata: dict[str, str] | None) -> None:
     content = BytesIO()  # by itself, polars says in words only what the disk has against it
     frame.write_parquet(content, metadata=metadata)
-    with replacing(file, lasting=lasting) as unfinished:
-        unfinished.write_bytes(content.getbuffer())
+    file.write_bytes(content.getbuffer())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from simcore.large import blocks, zeros
 from simcore.vocabulary import Floats
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
@@ -49,9 +50,15 @@ class Record:
         empty = {"outcome": PENDING, "decided": np.nan, "interruption": np.nan}
         for name in self.COLUMNS:
             column = getattr(self, name)
-            more = np.broadcast_to(np.array(empty.get(name, -1), column.dtype), by)
-            is_one = name in self.OF_FAILURES and not len(column)
-            setattr(self, name, more if is_one else np.concatenate([column, more]))
+            value, before = np.array(empty.get(name, -1), column.dtype), len(column)
+            if name in self.OF_FAILURES and not before:
+                setattr(self, name, np.broadcast_to(value, by))
+                continue
+            more = zeros(before + by, column.dtype)
+            more[:before] = column
+            for some in blocks(before + by, before):
+                more[some] = value
+            setattr(self, name, more)
         # Memoryviews write one number several times faster than numpy's indexing.
         self._outcome, self._server, self._node = self.outcome.data, self.server.data, self.node.data
         self._decided: Any = self.decided.data

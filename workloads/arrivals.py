@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from simcore.errors import WorkloadError
+from simcore.large import blocks, zeros
 from simcore.vocabulary import Floats
 
 
@@ -32,7 +33,12 @@ class Poisson:
     reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        return _from_zero(_gaps(self.every, rng.random(n - 1)))
+        times = zeros(n, np.float64)
+        for rows in blocks(n, 1):
+            gaps = _gaps(self.every, rng.random(rows.stop - rows.start))
+            gaps[:1] += times[rows.start - 1]
+            np.cumsum(gaps, out=times[rows])
+        return times
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +79,8 @@ class Bursty:
         else:
             # log1p(-1/size) < 0; the cut at n keeps the far tail inside int64.
             sizes = np.minimum(1 + np.log1p(-size) // np.log1p(-1 / self.size), n).astype(np.int64)
-        return np.repeat(_from_zero(_gaps(self.every, gap[:-1])), sizes)[:n]
+        return np.repeat(np.concatenate([[0.0], np.cumsum(_gaps(self.every, gap[:-1]))]), sizes)[:n]
 
 
 def _gaps(mean: float, uniform: Floats) -> Floats:
     return -mean * np.log1p(-uniform)
-
-
-def _from_zero(gaps: Floats) -> Floats:
-    return np.concatenate([[0.0], np.cumsum(gaps)])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.errors import WorkloadError
+from simcore.large import blocks, zeros
 from simcore.rng import stream
 from simcore.roles import NO_ROLE, Role, Roles
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
@@ -54,18 +55,26 @@ class Synthetic:
             raise WorkloadError("no requests", key="workload.requests", value=n, remedy="Give 1 or more.")
         demands = _demands(self, resources)
         arrival = self.arrivals.draw(n, stream(seed, "workload", "arrivals"))
-        flavour = pick(tuple(f.weight for f in self.flavours), stream(seed, "workload", "flavours").random(n))
-        uniform = stream(seed, "workload", "lifetimes").random(n)
-        duration = np.empty(n)
-        for number, kind in enumerate(self.flavours):
-            chosen = flavour == number
-            duration[chosen] = _lifetimes(self, number, kind).at(uniform[chosen])
-        _check_times("arrivals", arrival, finite=True)
-        _check_times("lifetimes", duration, finite=False)
-        roles, said = tuple(dict.fromkeys(kind.role for kind in self.flavours)), None
-        if roles != (NO_ROLE,):
-            said = Roles(roles, np.array([roles.index(kind.role) for kind in self.flavours])[flavour])
-        return Workload(resources, arrival, duration, demands[flavour], np.arange(n), roles=said)
+        weights = tuple(kind.weight for kind in self.flavours)
+        lifetimes = [_lifetimes(self, number, kind) for number, kind in enumerate(self.flavours)]
+        roles = tuple(dict.fromkeys(kind.role for kind in self.flavours))
+        plays = np.array([roles.index(kind.role) for kind in self.flavours])
+        duration, demand, name = zeros(n, np.float64), zeros((n, len(resources)), np.int64), zeros(n, np.int64)
+        role = None if roles == (NO_ROLE,) else zeros(n, np.int64)
+        kinds, ends = stream(seed, "workload", "flavours"), stream(seed, "workload", "lifetimes")
+        for rows in blocks(n):
+            count = rows.stop - rows.start
+            flavour, uniform, lasts = pick(weights, kinds.random(count)), ends.random(count), np.empty(count)
+            for number, each in enumerate(lifetimes):
+                chosen = flavour == number
+                lasts[chosen] = each.at(uniform[chosen])
+            _check_times("arrivals", arrival[rows], finite=True)
+            _check_times("lifetimes", lasts, finite=False)
+            duration[rows], demand[rows], name[rows] = lasts, demands[flavour], np.arange(rows.start, rows.stop)
+            if role is not None:
+                role[rows] = plays[flavour]
+        said = None if role is None else Roles(roles, role)
+        return Workload(resources, arrival, duration, demand, name, roles=said)
 
 
 def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:

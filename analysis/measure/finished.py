@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from analysis.measure.moved import OnTheWay, on_the_way, stays
 from fabric.devices import DeviceView
 from fabric.network import NetworkLedger
+from simcore import large
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
@@ -68,7 +69,88 @@ class Places(NamedTuple):
     end: Floats
 
 
-class FinishedRun:
+class Rows:
+    """Some rows of a finished run, from `begins` to before `ends`, and what became of them; none can be written to."""
+
+    def __init__(self, run: FinishedRun, begins: int, ends: int) -> None:
+        self.run, self.begins, self.ends = run, begins, ends
+
+    def forget(self) -> None:
+        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
+        if len(self.run.outcome) >= LARGE:
+            for kind in type(self).__mro__:
+                for name, value in vars(kind).items():
+                    if isinstance(value, _Computed):
+                        self.__dict__.pop(name, None)
+
+    @_fixed
+    def placed(self) -> Ints:
+        """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
+        begins = max(self.begins, self.run.first)
+        return np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
+
+    @_fixed
+    def waits(self) -> Floats:
+        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
+        waits: Floats = self.run.decided[self.placed] - self.run.arrival[self.placed]
+        return waits
+
+    @_fixed
+    def held(self) -> Ints:
+        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
+        return np.flatnonzero(self.run.got_place[self.begins : self.ends]) + self.begins
+
+    @_fixed
+    def amounts(self) -> Ints:
+        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
+        return np.hstack([self.run.demand[self.held], self.run.simulation.ledger.reserved(self.held)])
+
+    def amount(self, column: int) -> Ints:
+        """Return a column of `amounts`, int64 [held], without computing all of them where there are no links."""
+        return self.amounts[:, column] if self.run.tiers else self.run.demand[self.held, column]
+
+    @property
+    def start(self) -> Floats:
+        """When each of `held` was placed, float64 [held]."""
+        return _read_only(self.run.decided[self.held])
+
+    @_fixed
+    def end(self) -> Floats:
+        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
+        end: Floats = self.start + self.run.duration[self.held]
+        return np.fmin(end, self.run.interruption[self.held], out=end)
+
+    @_fixed
+    def seconds(self) -> Floats:
+        """For how long within the measured time each of `held` was held, float64 [held]."""
+        return self.seconds_until(self.run.finish)
+
+    def seconds_until(self, until: float) -> Floats:
+        """Return for how long each of `held` was held from the measured time's begin to some time, float64 [held]."""
+        seconds: Floats = np.minimum(self.end, until)
+        seconds -= np.maximum(self.start, self.run.begin)
+        return np.clip(seconds, 0, None, out=seconds)
+
+    @_fixed
+    def sold(self) -> npt.NDArray[np.bool_]:
+        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
+        source, requests = self.held.copy(), len(self.run.simulation.workload)
+        while (back := source >= requests).any():
+            source[back] = self.run.origin[source[back]]
+        sold: npt.NDArray[np.bool_] = source >= self.run.first
+        return sold
+
+    @_fixed
+    def worth(self) -> Floats:
+        """What a second of each of those that are `sold` earns, float64 [sold]."""
+        prices, resources = self.run.prices, self.run.resources
+        each = np.zeros(len(resources) + len(self.run.tiers))
+        each[[resources.index(name) for name in prices]] = list(prices.values())
+        worth: Floats = self.amounts[self.sold] @ each / QUANTUM / HOUR
+        return worth
+
+
+class FinishedRun(Rows):
     """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
 
     A row is a request of the workload, in order of arrival, or, after those, one that a failure sent back:
@@ -86,8 +168,9 @@ class FinishedRun:
     `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
     int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
     gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
-    time: the arrival of row `first`, the first after the warm start, and the last decision. `prices` are those of a
-    unit for an hour, by resource, and `costs` says what servers draw and cost, if anything does; `thought` is the
+    time: the arrival of row `first`, the first after the warm start, and the last decision. What `Rows` have, all rows
+    have here; `parts` have it of some, so that a sum over many rows takes little memory. `prices` are those of a unit
+    for an hour, by resource, and `costs` says what servers draw and cost, if anything does; `thought` is the
     agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and
     is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
@@ -121,54 +204,20 @@ class FinishedRun:
         self.got_place = _read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
+        super().__init__(self, 0, len(self.outcome))
 
-    def forget(self) -> None:
-        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
-        if len(self.outcome) >= LARGE:
-            for name, value in vars(FinishedRun).items():
-                if isinstance(value, _Computed):
-                    self.__dict__.pop(name, None)
+    def parts(self) -> Iterator[Rows]:
+        """Divide the rows into parts of at most a block, in order; a run that is not larger is its only part."""
+        if len(self.outcome) <= large.BLOCK:
+            yield self
+            return
+        for rows in large.blocks(len(self.outcome)):
+            yield Rows(self, rows.start, rows.stop)
 
     @_fixed
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
         return np.arange(self.first, self.simulation.offered)
-
-    @_fixed
-    def placed(self) -> Ints:
-        """Those of `offered` that got a place, int64 [placed]."""
-        return np.flatnonzero(self.got_place[self.first : self.simulation.offered]) + self.first
-
-    @_fixed
-    def waits(self) -> Floats:
-        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
-        waits: Floats = self.decided[self.placed] - self.arrival[self.placed]
-        return waits
-
-    @_fixed
-    def held(self) -> Ints:
-        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
-        return np.flatnonzero(self.got_place)
-
-    @_fixed
-    def amounts(self) -> Ints:
-        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
-        return np.hstack([self.demand[self.held], self.simulation.ledger.reserved(self.held)])
-
-    def amount(self, column: int) -> Ints:
-        """Return a column of `amounts`, int64 [held], without computing all of them where there are no links."""
-        return self.amounts[:, column] if self.tiers else self.demand[self.held, column]
-
-    @property
-    def start(self) -> Floats:
-        """When each of `held` was placed, float64 [held]."""
-        return _read_only(self.decided[self.held])
-
-    @_fixed
-    def end(self) -> Floats:
-        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
-        end: Floats = self.start + self.duration[self.held]
-        return np.fmin(end, self.interruption[self.held], out=end)
 
     @_Computed
     def places(self) -> Places:
@@ -191,19 +240,28 @@ class FinishedRun:
     @cached_property
     def on_the_way(self) -> OnTheWay:
         """The moves that were begun, the warm start's and those after the measured time included."""
-        ends = np.full(len(self.outcome), np.inf)
-        ends[self.held] = self.end
+        ends = np.full(len(self.outcome) if self.moving else 0, np.inf)
+        if self.moving:
+            ends[self.held] = self.end
         return on_the_way(self.simulation, ends, len(self.simulation.record.sequence))
 
-    def held_twice(self, until: float) -> Floats:
-        """Integrate what is held twice within the measured time and until a time: quanta x seconds, float64 [all].
+    def held_until(self, until: float) -> Floats:
+        """Integrate what is held from the beginning of the measured time until a time: quanta x seconds, float64 [all].
 
-        `all` are resources and tiers, as in `amounts`.
+        `all` are resources and tiers, as in `amounts`. What is on the way is held twice.
         """
         moves, found = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
+        for part in self.parts():
+            held = part.seconds_until(until)
+            found += [held @ part.amount(column) for column in range(len(found))]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
-        found[: len(self.resources)] = seconds @ self.demand[moves.row]
+        found[: len(self.resources)] += seconds @ self.demand[moves.row]
         return found
+
+    @cached_property
+    def held_seconds(self) -> Floats:
+        """What `held_until` gives for the measured time."""
+        return self.held_until(self.finish)
 
     @cached_property
     def bill(self) -> Bill | None:
@@ -226,7 +284,7 @@ class FinishedRun:
     @cached_property
     def last(self) -> float:
         """When the last holding period ends; infinite where one never does."""
-        return float(self.end.max(initial=self.begin))
+        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
 
     @cached_property
     def devices(self) -> DeviceHistory | None:
@@ -236,30 +294,6 @@ class FinishedRun:
         from analysis.measure.devices import history  # compiles more than other runs need
 
         return history(self.simulation, self.held, self.start, self.end)
-
-    @_fixed
-    def seconds(self) -> Floats:
-        """For how long within the measured time each of `held` was held, float64 [held]."""
-        seconds: Floats = np.minimum(self.end, self.finish)
-        seconds -= np.maximum(self.start, self.begin)
-        return np.clip(seconds, 0, None, out=seconds)
-
-    @_fixed
-    def sold(self) -> npt.NDArray[np.bool_]:
-        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
-        source = np.arange(len(self.outcome))
-        for row in range(len(self.simulation.workload), len(source)):
-            source[row] = source[self.origin[row]]
-        sold: npt.NDArray[np.bool_] = source[self.held] >= self.first
-        return sold
-
-    @_fixed
-    def worth(self) -> Floats:
-        """What a second of each of those that are `sold` earns, float64 [sold]."""
-        each = np.zeros(self.amounts.shape[1])
-        each[[self.resources.index(name) for name in self.prices]] = list(self.prices.values())
-        worth: Floats = self.amounts[self.sold] @ each / QUANTUM / HOUR
-        return worth
 
     @cached_property
     def _sizes(self) -> tuple[list[float], Ints]:
@@ -287,9 +321,13 @@ class FinishedRun:
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self._sequence
-        measured: npt.NDArray[np.bool_] = (answered >= self.first) & (self.decided[answered] >= self.begin)
+        measured = np.empty(len(answered), np.bool_)
+        for some in large.blocks(len(answered)):
+            rows = answered[some]
+            measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
         if not measured.any():
-            raise RunError(NOTHING if (self.outcome[self.offered] != IMPOSSIBLE).any() else TOO_LARGE)
+            came = self.outcome[self.first : self.simulation.offered]
+            raise RunError(NOTHING if (came != IMPOSSIBLE).any() else TOO_LARGE)
         return measured
 
     @property
@@ -300,39 +338,38 @@ class FinishedRun:
     @cached_property
     def decisions(self) -> int:
         """How many decisions are measured; one at least, or RunError is raised."""
-        return int(self._measured.sum())
-
-    @_Computed
-    def _lasting(self) -> tuple[Ints, Ints]:
-        """Find what `lasting` has of each of `held`."""
-        answered = self._sequence
-        found = lasting(answered, self.decided[answered], self.held, self.end)
-        self.forget()  # the ends
-        return found
-
-    def share(self, column: int) -> Floats:
-        """Return which share of what is installed is in use after each measured decision, float64 [decisions].
-
-        `column` is one of those of `amounts`.
-        """
-        simulation, measured, moves, all_of_them = self.simulation, self._measured, self.on_the_way, len(self._sequence)
-        placed_at, gone_at = self._lasting
-        used = in_use(placed_at, gone_at, self.amount(column), all_of_them)
-        if len(moves.row) and column < len(self.resources):
-            used += in_use(moves.first, moves.last, self.demand[moves.row, column], all_of_them)
-        size: Ints = self._sizes[1][:, column]
-        grown = [change.decisions for change in simulation.changes if change.what == "expansion"]
-        if grown:
-            size = size[np.searchsorted(grown, np.arange(all_of_them), side="right")]
-        share: Floats = used / size
-        return share if measured.all() else share[measured]
+        return int(np.count_nonzero(self._measured))
 
     @cached_property
     def shares(self) -> tuple[list[float], list[float]]:
-        """Of each column of `amounts`, the mean of its `share` and the last one."""
-        columns = range(len(self.resources) + len(self.tiers))
-        both = [(float(share.mean()), float(share[-1])) for share in map(self.share, columns)]
-        return [mean for mean, _ in both], [last for _, last in both]
+        """Of each column of `amounts`, the share of what is installed that is in use right after decisions.
+
+        First the mean over all that are measured, then after the last one of these.
+        """
+        measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
+        last = len(measured) - 1 - int(measured[::-1].argmax())
+        grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
+        total, there = np.zeros((2, size.shape[1]))
+        weights: list[Floats] = []
+        """Of each column, what all measured decisions before each one and the end add up to, by 1 / size."""
+        if grown or not measured.all():
+            at = size[np.searchsorted(grown, np.arange(len(measured)), side="right")]
+            weights = [np.append(0.0, np.cumsum(measured / column)) for column in at.T]
+
+        def add(first: Ints, after: Ints, column: int, amounts: Ints) -> None:
+            lasts = weights[column][after] - weights[column][first] if weights else (after - first) / size[0, column]
+            total[column] += float(lasts @ amounts)
+            there[column] += amounts[(first <= last) & (last < after)].sum()
+
+        for part in self.parts():
+            first, after = order.lasting(part.held, part.end)
+            for column in range(size.shape[1]):
+                add(first, after, column, part.amount(column))
+        moves = self.on_the_way
+        for column in range(len(self.resources) if len(moves.row) else 0):
+            add(moves.first, moves.last, column, self.demand[moves.row, column])
+        now = size[np.searchsorted(grown, last, side="right")]
+        return (total / self.decisions).tolist(), (there / now).tolist()
 
     @_fixed
     def answered(self) -> Ints:
@@ -353,23 +390,29 @@ def ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def lasting(answered: npt.NDArray[np.integer[Any]], times: Floats, held: Ints, end: Floats) -> tuple[Ints, Ints]:
-    """Find the decision right after which each request is there first, and that after which it is no more, int64 [h].
+class Order:
+    """Knows the order of decisions: `answered` int32 [k] are the rows in it, `decided` float64 [rows] their times."""
 
-    `answered` [k] are the rows in order of decision, `times` float64 [k]; `held` int64 [h] are the rows that got a
-    place, with their `end` [h].
-    """
-    position = np.empty(answered.max(initial=0) + 1, np.int64)
-    position[answered] = np.arange(len(answered))
-    placed_at = position[held]
-    del position
-    gone_at = np.searchsorted(times, end, side="left")
-    return placed_at, np.maximum(gone_at, placed_at + 1, out=gone_at)
+    def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
+        self._answered, count = answered, len(answered)
+        parts = (answered[some.start : some.stop + 1] for some in large.blocks(count))
+        self._ascends = all((part[1:] > part[:-1]).all() for part in parts)
+        self._times = decided
+        if not self._ascends or count < len(decided):
+            self._times = large.zeros(count, np.float64)
+            for some in large.blocks(count):
+                self._times[some] = decided[answered[some]]
+        if not self._ascends:
+            self._place = np.empty(answered.max(initial=0) + 1, np.int64)
+            self._place[answered] = np.arange(count)
 
+    def lasting(self, held: Ints, end: Floats) -> tuple[Ints, Ints]:
+        """Find the decision right after which each request is there first, and that after which it is no more.
 
-def in_use(placed_at: Ints, gone_at: Ints, amounts: Ints, decisions: int) -> Ints:
-    """Add up the amounts, int64 [h], that are there after each of so many decisions, int64 [decisions]."""
-    change = np.zeros(decisions + 1, np.int64)
-    np.add.at(change, placed_at, amounts)
-    np.subtract.at(change, gone_at, amounts)
-    return np.cumsum(change, out=change)[:-1]
+        `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
+        """
+        # Of another type it would be searched in a copy of all of them.
+        row = held.astype(self._answered.dtype)
+        first = np.searchsorted(self._answered, row) if self._ascends else self._place[row]
+        after = np.searchsorted(self._times, end, side="left")
+        return first, np.maximum(after, first + 1, out=after)

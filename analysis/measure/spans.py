@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.finished import in_use, lasting
+from analysis.measure.finished import Order
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.record import INTERRUPTED, PLACED
@@ -36,10 +36,11 @@ def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:
     decided = record.decided[rows]
     held = np.flatnonzero(np.isin(record.outcome[rows], (PLACED, INTERRUPTED)))
     end = np.fmin(decided[held] + asked.duration[held], record.interruption[rows][held])
-    answered = np.array(record.sequence, np.int64)
+    answered = np.frombuffer(record.sequence, np.int32)
     reserved = simulation.ledger.reserved(held)
-    at = lasting(answered, decided[answered], held, end)
-    used = np.zeros((len(answered) + 1, reserved.shape[1]), np.int64)
-    for tier, amounts in enumerate(reserved.T):
-        used[1:, tier] = in_use(*at, amounts, len(answered))
-    return used[decisions]
+    first, after = Order(answered, decided).lasting(held, end)
+    change = np.zeros((len(answered) + 2, reserved.shape[1]), np.int64)
+    np.add.at(change, first + 1, reserved)
+    np.subtract.at(change, after + 1, reserved)
+    used: Ints = change.cumsum(axis=0)[decisions]
+    return used

@@ -35,6 +35,7 @@ from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
+from simcore.large import blocks, zeros
 from simcore.record import PENDING, PLACED
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Compiled, Request, Workload
@@ -69,7 +70,7 @@ class CompiledSimulation(Simulation):
             np.zeros(rows, np.int64),
             np.zeros(COUNTERS, np.int64),
             np.zeros(1),
-            np.zeros(rows, np.int32),
+            zeros(rows, np.int32),
             record.outcome,
             record.decided,
             record.server,
@@ -202,8 +203,14 @@ class CompiledSimulation(Simulation):
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:
     """Turn a workload into what the loop reads; `spread` and `possible` are bool [n]."""
+    rows = zeros(int(np.count_nonzero(possible)), np.int32)
+    filled = 0
+    for some in blocks(len(possible)):
+        found = np.flatnonzero(possible[some])
+        rows[filled : filled + len(found)] = found + some.start
+        filled += len(found)
     return NumaRequests(
-        np.flatnonzero(possible).astype(np.int32),
+        rows,
         np.require(workload.arrival, np.float64, ["C", "W"]),
         np.require(workload.duration, np.float64, ["C", "W"]),
         np.require(workload.demand, np.int64, ["C", "W"]),

@@ -15,6 +15,7 @@ from scenarios.run.execute import Hire, execute
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, aloud, printing, recursion
 from simcore.errors import RunError, UserError
+from simcore.large import in_files
 from simcore.opened import digest_of
 from simcore.raised import place_of
 from simcore.units import TIME
@@ -49,7 +50,8 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
             tell(told._replace(batch=task.batch))
 
     try:
-        with recursion(), printing(task.folder / "details" / f"{task.run.name}.printed.txt"):
+        printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")
+        with recursion(), printed, in_files(task.folder):
             metrics, status, error = execute(task.run, task.folder, task.engine, said, hire), "done", ""
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}

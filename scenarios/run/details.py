@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -13,7 +14,8 @@ import numpy as np
 from analysis.measure.spans import reserved_after, spread_columns
 from fabric.fragmentation import CAUSES
 from simcore.engine import Simulation
-from simcore.files import write_table
+from simcore.files import write_tables
+from simcore.large import blocks
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.units import measure_of
@@ -42,32 +44,37 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     import polars as pl
 
     record, asked = simulation.record, simulation.asked()
-    rows = slice(0, record.rows)
-    outcome, decided = record.outcome[rows], record.decided[rows]
-    held, networks = np.isin(outcome, (PLACED, INTERRUPTED)), asked.networks
-    end = np.fmin(decided + asked.duration, record.interruption[rows])
-    frame = pl.DataFrame(
-        {
-            "row": np.arange(record.rows),
-            "id": asked.id,
-            "arrival": asked.arrival,
-            "duration": asked.duration,
-            **{name: asked.demand[:, r] / QUANTUM for r, name in enumerate(asked.resources)},
-            **({"machines": [len(network) for network in networks]} if networks is not None else {}),
+    spread = {}
+    if simulation.ledger.tiers:
+        spread = spread_columns(simulation, np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED)))
+
+    def block(rows: slice) -> pl.DataFrame:
+        outcome, decided, arrival = record.outcome[rows], record.decided[rows], asked.arrival[rows]
+        held, duration = np.isin(outcome, (PLACED, INTERRUPTED)), asked.duration[rows]
+        end = np.fmin(decided + duration, record.interruption[rows])
+        row, networks = np.arange(rows.start, rows.stop), asked.networks
+        columns = {
+            "row": row,
+            "id": asked.id[rows],
+            "arrival": arrival,
+            "duration": duration,
+            **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
+            **({"machines": [len(network) for network in networks[rows]]} if networks is not None else {}),
             "outcome": _words(outcome, OUTCOMES),
             "decided": decided,
-            "wait": np.where(held, decided - asked.arrival, np.nan),
+            "wait": np.where(held, decided - arrival, np.nan),
             "end": np.where(held, end, np.nan),
             "server": record.server[rows],
             "node": record.node[rows],
-            **(spread_columns(simulation, held) if simulation.ledger.tiers else {}),
+            **{name: column[rows] for name, column in spread.items()},
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
-            **{f"{LABELS}{name}": words for name, words in asked.labels.items()},
-            "warm": np.arange(record.rows) < first,
+            **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
+            "warm": row < first,
         }
-    )
-    _write(path, frame.filter(pl.col("outcome") != "pending"), asked.resources)
+        return pl.DataFrame(columns).filter(pl.col("outcome") != "pending")
+
+    _write(path, map(block, blocks(record.rows)), asked.resources)
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
@@ -89,12 +96,12 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
                 f"used_{name}": used[:, number] / QUANTUM,
                 f"capacity_{name}": np.full(len(used), total / QUANTUM),
             }
-    _write(path, pl.DataFrame(columns), simulation.view.resources)
+    _write(path, [pl.DataFrame(columns)], simulation.view.resources)
 
 
 def write_states(path: Path, states: StateSampler) -> None:
     """Write a row per look at the cluster: requests so far, and the use of every server and link."""
-    _write(path, states.frame())
+    _write(path, [states.frame()])
 
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
@@ -104,7 +111,7 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
-    _write(path, frame.filter(pl.col("row") >= first))
+    _write(path, [frame.filter(pl.col("row") >= first)])
 
 
 def write_moves(path: Path, simulation: Simulation) -> None:
@@ -133,7 +140,7 @@ def write_moves(path: Path, simulation: Simulation) -> None:
         "downtime": column(pl.Float64, lambda moved: rules.downtime if moved.outcome == "done" else 0.0),
         "outcome": column(pl.Enum(get_args(Outcome)), lambda moved: moved.outcome),
     }
-    _write(path, pl.DataFrame(columns), asked.resources)
+    _write(path, [pl.DataFrame(columns)], asked.resources)
 
 
 def write_devices(path: Path, found: DeviceHistory) -> None:
@@ -142,15 +149,20 @@ def write_devices(path: Path, found: DeviceHistory) -> None:
 
     causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
     columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}
-    _write(path, pl.DataFrame({**columns, **causes}))
+    _write(path, [pl.DataFrame({**columns, **causes})])
 
 
-def _write(path: Path, frame: pl.DataFrame, resources: tuple[str, ...] = ()) -> None:
-    """Write details, whose metadata say Binwright's version, and the units of times and of amounts of resources."""
+def _write(path: Path, frames: Iterable[pl.DataFrame], resources: tuple[str, ...] = ()) -> None:
+    """Write details, one block after another.
+
+    Their metadata say Binwright's version, and the units of times and of amounts of resources.
+    """
+    frames = iter(frames)
+    frame = next(frames)
     amounts = {f"{kind}{name}": measure_of(name).base for name in resources for kind in AMOUNTS}
     units = {name: unit for name in frame.columns if (unit := "s" if name in TIMES else amounts.get(name))}
     said = {"version": version("binwright"), "units": units}
-    write_table(path, frame, lasting=LASTING, metadata={"binwright": json.dumps(said)})
+    write_tables(path, chain([frame], frames), lasting=LASTING, metadata={"binwright": json.dumps(said)})
 
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:

@@ -10,6 +10,7 @@ from analysis.measure.samples import Sampler
 from scenarios.build.plan import Run, modules_of
 from scenarios.run.checkpoint import Checkpoint
 from simcore.engine import Simulation
+from simcore.large import let_go
 from simcore.opened import files_of
 from simcore.vocabulary import Agent
 
@@ -77,6 +78,7 @@ class Going:
             self._due = now + took + max(KEPT_EVERY, took / SHARE)
         if kept or now >= self._told + TOLD_EVERY:
             self._told = now
+            let_go(here_and_there=True)
             self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
         if self._keeper is None:
             given, self._left = self._left, 0

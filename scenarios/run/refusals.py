@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simcore.engine import Simulation
+from simcore.large import blocks
 from simcore.record import IMPOSSIBLE, PENDING, REJECTED
 from simcore.units import say
 from simcore.vocabulary import Floats, Ints
@@ -23,8 +25,9 @@ VALUES = 20
 """Values of a label, and sizes, that are counted."""
 SPANS = 10
 """Equal spans of time, from the first request to the last, in which refusals are counted."""
-CHUNK = 1 << 20
-"""Requests whose sizes are sorted at a time, so that it takes little memory."""
+
+Counts: TypeAlias = dict[Any, list[int]]
+"""Of each value, how many requests came and how many of them were refused."""
 
 
 def refusals(simulation: Simulation, first: int) -> dict[str, str]:
@@ -33,20 +36,41 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
     Each is a column of its own, as JSON: `reasons`, the commonest first; `refused_by` if requests have labels;
     `refused_sizes` and `refused_times` if any was refused. Of many values those are named that were refused most.
     """
-    record, asked = simulation.record, simulation.asked()
-    back = np.arange(len(simulation.workload), record.rows)  # sent back by failures
-    rows = np.concatenate([np.arange(first, simulation.offered), back])
-    rows = rows[record.outcome[rows] != PENDING]
-    no = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
+    asked = simulation.asked()
+    words: dict[str, Counts] = {name: {} for name in asked.labels}
+    sizes: Counts = {}
+    begin, end, refused = np.inf, -np.inf, False
+    for rows, no in _answered(simulation, first):
+        for name, counts in words.items():
+            _add(counts, *_by_word(asked.labels[name][rows], no))
+        _add(sizes, *_by_size(asked.demand[rows], no))
+        begin, end = min(begin, asked.arrival[rows].min()), max(end, asked.arrival[rows].max())
+        refused = refused or bool(no.any())
     found: dict[str, object] = {}
     if reasons := _reasons(simulation, first):
         found["reasons"] = reasons
-    if asked.labels:
-        found["refused_by"] = {name: _by_word(words[rows], no) for name, words in asked.labels.items()}
-    if no.any():
-        found["refused_sizes"] = _by_size(asked.demand, asked.resources, rows, no)
-        found["refused_times"] = over_time(asked.arrival[rows], no)[1].tolist()
+    if words:
+        found["refused_by"] = {
+            name: _most((str(word), counts[word]) for word in sorted(counts)) for name, counts in words.items()
+        }
+    if refused:
+        found["refused_sizes"] = _most((say(size, asked.resources), sizes[size]) for size in sorted(sizes))
+        ends, times = _spans(begin, end), np.zeros((SPANS, 2), np.int64)
+        for rows, no in _answered(simulation, first):
+            times += _by_time(ends, asked.arrival[rows], no)
+        found["refused_times"] = times.tolist()
     return {name: json.dumps(counts, ensure_ascii=False) for name, counts in found.items()}
+
+
+def _answered(simulation: Simulation, first: int) -> Iterator[tuple[Ints, Bools]]:
+    """Yield the rows that came and were answered, and which of them were refused, block by block; no empty ones."""
+    record = simulation.record
+    sent_back = blocks(record.rows, len(simulation.workload))
+    for some in chain(blocks(simulation.offered, first), sent_back):
+        rows = np.arange(some.start, some.stop)
+        rows = rows[record.outcome[rows] != PENDING]
+        if len(rows):
+            yield rows, np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
 
 
 def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
@@ -60,32 +84,41 @@ def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def _by_word(words: npt.NDArray[np.object_], no: Bools) -> dict[str, list[int]]:
+def _by_word(words: npt.NDArray[Any], no: Bools) -> tuple[list[Any], Ints, Ints]:
+    """Return the values that occur, and of each how many came and were refused, int64 [k]."""
     values, of = np.unique(words, return_inverse=True)
-    counts = np.stack([np.bincount(of, minlength=len(values)), np.bincount(of[no], minlength=len(values))], 1)
-    return _most(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+    return values.tolist(), np.bincount(of, minlength=len(values)), np.bincount(of[no], minlength=len(values))
 
 
-def _by_size(demand: Ints, resources: tuple[str, ...], rows: Ints, no: Bools) -> dict[str, list[int]]:
-    counts: dict[tuple[int, ...], list[int]] = {}
-    for begin in range(0, len(rows), CHUNK):
-        some, refused = demand[rows[begin : begin + CHUNK]], no[begin : begin + CHUNK]
-        order = np.lexsort(some.T[::-1])
-        some, refused = some[order], refused[order]
-        starts = np.flatnonzero(np.append(True, (some[1:] != some[:-1]).any(axis=1)))
-        came = np.diff(np.append(starts, len(some)))
-        went = np.add.reduceat(refused, starts, dtype=np.int64)
-        for size, more, less in zip(map(tuple, some[starts].tolist()), came.tolist(), went.tolist(), strict=True):
-            before = counts.setdefault(size, [0, 0])
-            before[0], before[1] = before[0] + more, before[1] + less
-    return _most((say(size, resources), counts[size]) for size in sorted(counts))
+def _by_size(demand: Ints, no: Bools) -> tuple[list[Any], Ints, Ints]:
+    """Return the sizes that occur, and of each how many came and were refused, int64 [k]."""
+    order = np.lexsort(demand.T[::-1])
+    demand, no = demand[order], no[order]
+    starts = np.flatnonzero(np.append(True, (demand[1:] != demand[:-1]).any(axis=1)))
+    came = np.diff(np.append(starts, len(demand)))
+    return [*map(tuple, demand[starts].tolist())], came, np.add.reduceat(no, starts, dtype=np.int64)
+
+
+def _add(counts: Counts, values: list[Any], came: Ints, refused: Ints) -> None:
+    """Add numbers, int64 [k] each, to the counts of these values."""
+    for value, more, less in zip(values, came.tolist(), refused.tolist(), strict=True):
+        before = counts.setdefault(value, [0, 0])
+        before[0], before[1] = before[0] + more, before[1] + less
 
 
 def over_time(arrival: Floats, no: Bools) -> tuple[Floats, Ints]:
     """Return the ends of the spans float64 [SPANS + 1], and how many came in each and were refused int64 [SPANS, 2]."""
-    ends = np.linspace(arrival.min(), arrival.max(), SPANS + 1) if len(arrival) else np.zeros(SPANS + 1)
+    ends = _spans(arrival.min(), arrival.max()) if len(arrival) else np.zeros(SPANS + 1)
+    return ends, _by_time(ends, arrival, no)
+
+
+def _spans(begin: float, end: float) -> Floats:
+    return np.linspace(begin, end, SPANS + 1)
+
+
+def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
     span = np.clip(np.searchsorted(ends, arrival, side="right") - 1, 0, SPANS - 1)
-    return ends, np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
+    return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 
 
 def _most(counts: Iterable[tuple[str, list[int]]]) -> dict[str, list[int]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from simcore.errors import ResultsError
-from simcore.files import clear, replacing, write_table, write_text
+from simcore.files import clear, replacing, write_table, write_tables, write_text
 
 
 def test_what_errs_changes_nothing(tmp_path: Path) -> None:
@@ -33,6 +34,28 @@ def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
         with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Move away what is there"):
             write_table(target, pl.DataFrame({"a": [1]}))
+
+
+def test_a_table_is_written_in_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = pl.Enum(["a", "b"])
+    frame = pl.DataFrame({"x": range(7), "kind": pl.Series(["a", None, *"babba"], dtype=kinds)})
+    write_tables(tmp_path / "new" / "t.parquet", (frame[n : n + 3] for n in (0, 3, 6)), metadata={"said": "this"})
+    assert pl.read_parquet(tmp_path / "new" / "t.parquet").equals(frame)
+    assert pl.read_parquet_metadata(tmp_path / "new" / "t.parquet")["said"] == "this"
+    before = (tmp_path / "new" / "t.parquet").read_bytes()
+
+    sink: Any = pl.LazyFrame.sink_parquet
+
+    def full(frame: pl.LazyFrame, to: object, **options: Any) -> Any:
+        if isinstance(to, Path):
+            raise pl.exceptions.ComputeError("No space left on device")
+        return sink(frame, to, **options)
+
+    monkeypatch.setattr(pl.LazyFrame, "sink_parquet", full)
+    with pytest.raises(ResultsError, match=r"t.parquet: cannot be written: No space left on device"):
+        write_tables(tmp_path / "new" / "t.parquet", [frame, frame])
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["t.parquet"]
+    assert (tmp_path / "new" / "t.parquet").read_bytes() == before
 
 
 def test_a_link_stays_one_and_a_pipe_gets_what_is_written(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from analysis.measure.finished import FinishedRun
 @metric(heading="income", better="higher", meaning="prices x amounts x hours held while the run lasted")
 def income(run: FinishedRun) -> float | None:
     """Add up what was earned within the measured time."""
-    return float(run.seconds[run.sold] @ run.worth) if run.prices else None
+    return float(sum(part.seconds[part.sold] @ part.worth for part in run.parts())) if run.prices else None
 
 
 @metric(
@@ -21,5 +21,10 @@ def booked(run: FinishedRun) -> float | None:
     """Add up what was sold: the same placements to their ends, where all of them end."""
     if not run.prices:
         return None
-    whole = run.end[run.sold] - run.start[run.sold]
-    return float(whole @ run.worth) if np.isfinite(whole).all() else None
+    found = 0.0
+    for part in run.parts():
+        whole = part.end[part.sold] - part.start[part.sold]
+        if not np.isfinite(whole).all():
+            return None
+        found += float(whole @ part.worth)
+    return found

@@ -20,5 +20,6 @@ def interrupted(run: FinishedRun) -> int:
 @metric(heading="lost", better="lower", table="differs", meaning="of those, the ones that got no new place")
 def lost(run: FinishedRun) -> int:
     """Count those of them whose request got no new place."""
-    back = run.got_place & (run.origin >= 0) & (run.interruption[run.origin] >= run.begin)
-    return _cut(run) - int(back.sum())
+    back = slice(len(run.simulation.workload), None)  # where those lie that were sent back
+    again = run.got_place[back] & (run.interruption[run.origin[back]] >= run.begin)
+    return _cut(run) - int(again.sum())

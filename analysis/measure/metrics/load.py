@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun, ratio
+from simcore.large import blocks
 from simcore.record import IMPOSSIBLE
 
 
@@ -20,10 +21,12 @@ from simcore.record import IMPOSSIBLE
 )
 def load(run: FinishedRun) -> list[float]:
     """Average over the measured time what would be held; what the warm start skipped does not count."""
-    rows = np.arange(run.simulation.offered)
-    rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
-    wanted, there = run.arrival[rows] + run.duration[rows], run.installed_seconds
-    np.minimum(wanted, run.finish, out=wanted)
-    wanted -= np.maximum(run.arrival[rows], run.begin)
-    np.clip(wanted, 0, None, out=wanted)
-    return [ratio(float(wanted @ run.demand[rows, r]), float(there[r])) for r in range(len(run.resources))]
+    wanted, there = np.zeros(len(run.resources)), run.installed_seconds
+    for some in blocks(run.simulation.offered):
+        rows = np.arange(some.start, some.stop)
+        rows = rows[np.where(rows < run.first, run.got_place[rows], run.outcome[rows] != IMPOSSIBLE)]
+        seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
+        seconds -= np.maximum(run.arrival[rows], run.begin)
+        np.clip(seconds, 0, None, out=seconds)
+        wanted += [seconds @ run.demand[rows, r] for r in range(len(wanted))]
+    return [ratio(float(wanted[r]), float(there[r])) for r in range(len(wanted))]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from analysis.measure.bounds import scheduled_bound
 from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun, ratio
 from simcore.record import IMPOSSIBLE, REJECTED
 
 
+def _came(run: FinishedRun) -> slice:
+    """Return the rows of `offered`."""
+    return slice(run.first, run.simulation.offered)
+
+
 @metric(heading="offered", table="never", meaning="requests that arrived while the run lasted")
 def offered(run: FinishedRun) -> int:
     """Count the requests that arrived after the warm start."""
-    return len(run.offered)
+    return run.simulation.offered - run.first
 
 
 @metric(heading="scheduled", better="higher", meaning="requests that got a place")
 def scheduled(run: FinishedRun) -> int:
     """Count those that got a place: the scheduled length where the run stops at the first that gets none."""
-    return len(run.placed)
+    return int(np.count_nonzero(run.got_place[_came(run)]))
 
 
 @metric(
@@ -34,19 +41,19 @@ def bound(run: FinishedRun) -> int | None:
 @metric(heading="accepted %", unit="%", better="higher", meaning="share of the offered requests that got a place")
 def acceptance(run: FinishedRun) -> float:
     """Divide the placed requests by those offered."""
-    return ratio(len(run.placed), len(run.offered))
+    return ratio(scheduled(run), offered(run))
 
 
 @metric(heading="rejected", better="lower", table="never", meaning="requests that got no place")
 def rejected(run: FinishedRun) -> int:
     """Count the requests that were refused, or declined by the agent."""
-    return int((run.outcome[run.offered] == REJECTED).sum())
+    return int(np.count_nonzero(run.outcome[_came(run)] == REJECTED))
 
 
 @metric(heading="impossible", table="never", meaning="requests larger than any server, which no agent was asked about")
 def impossible(run: FinishedRun) -> int:
     """Count the requests that not even the empty cluster could hold."""
-    return int((run.outcome[run.offered] == IMPOSSIBLE).sum())
+    return int(np.count_nonzero(run.outcome[_came(run)] == IMPOSSIBLE))
 
 
 @metric(heading="stopped", table="never", meaning="1 when a request that fit nowhere ended the run")

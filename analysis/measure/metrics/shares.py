@@ -15,8 +15,8 @@ def columns(run: FinishedRun, *, links: bool) -> range:
 
 def over_time(run: FinishedRun, *, links: bool) -> list[float]:
     """Average the shares over the measured time, weighted by time."""
-    twice, there = run.held_twice(run.finish), run.installed_seconds
-    return [ratio(float(run.seconds @ run.amount(r) + twice[r]), float(there[r])) for r in columns(run, links=links)]
+    held, there = run.held_seconds, run.installed_seconds
+    return [ratio(float(held[r]), float(there[r])) for r in columns(run, links=links)]
 
 
 def over_decisions(run: FinishedRun, *, links: bool) -> list[float]:
@@ -33,7 +33,5 @@ def over_makespan(run: FinishedRun, *, links: bool) -> list[float] | None:
     """Average the shares over the time until the last holding period ends, where all of them do."""
     if run.last == np.inf:
         return None
-    seconds, there = run.end - np.maximum(run.start, run.begin), run.installed(run.last)
-    np.clip(seconds, 0, None, out=seconds)
-    twice = run.held_twice(run.last)
-    return [ratio(float(seconds @ run.amount(r) + twice[r]), float(there[r])) for r in columns(run, links=links)]
+    held, there = run.held_until(run.last), run.installed(run.last)
+    return [ratio(float(held[r]), float(there[r])) for r in columns(run, links=links)]

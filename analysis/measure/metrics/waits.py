@@ -5,19 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished import FinishedRun, ratio
+from analysis.measure.metrics.requests import scheduled
 
 
 @metric(heading="total wait", unit="s", better="lower", table="never", meaning="of all placed requests together")
 def wait_total(run: FinishedRun) -> float:
     """Add the waits up."""
-    return float(run.waits.sum())
+    return float(sum(part.waits.sum() for part in run.parts()))
 
 
 @metric(heading="mean wait", unit="s", better="lower", table="differs", meaning="time from arrival to placement")
 def wait_mean(run: FinishedRun) -> float:
     """Average the waits; 0 where nothing was placed."""
-    return float(run.waits.mean()) if len(run.placed) else 0.0
+    return ratio(wait_total(run), scheduled(run))
 
 
 @metric(
@@ -29,10 +30,12 @@ def wait_mean(run: FinishedRun) -> float:
 )
 def wait_p95(run: FinishedRun) -> float:
     """Find the least wait that 95 % of the placed requests did not exceed; 0 where nothing was placed."""
-    return float(np.quantile(run.waits, 0.95, method="inverted_cdf")) if len(run.placed) else 0.0
+    if not wait_max(run):
+        return 0.0  # without a look at all of them at once
+    return float(np.quantile(run.waits, 0.95, method="inverted_cdf"))
 
 
 @metric(heading="longest wait", unit="s", better="lower", table="never", meaning="of all placed requests")
 def wait_max(run: FinishedRun) -> float:
     """Find the longest wait; 0 where nothing was placed."""
-    return float(run.waits.max(initial=0.0))
+    return max(float(part.waits.max(initial=0.0)) for part in run.parts())

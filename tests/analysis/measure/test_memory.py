@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.measure import finished
 from analysis.measure.finished import FinishedRun
@@ -15,6 +16,7 @@ from analysis.measure.measuring import built_in, measure
 from analysis.measure.samples import Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
+from simcore import large
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.play import play
@@ -22,9 +24,9 @@ from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workloa
 from tests.support.properties import scaled
 from tests.support.runs import Case, Run, cases, run
 
-REQUESTS = 30_000
-BYTES = 56
-"""Of a request, that computing metrics may take at once beside the run: 49 are needed, and 120 if all was kept."""
+REQUESTS = 100_000
+BYTES = 4
+"""Of a request, that computing metrics may take at once beside the run: 3 are needed, and 59 if all are looked at."""
 
 
 def measured(of: Run) -> Any:
@@ -42,6 +44,18 @@ def test_metrics_are_the_same_when_nothing_is_kept(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(finished, "LARGE", 1)
         assert repr(measured(ran)) == repr(kept)
+
+
+@given(cases(), st.integers(1, 5))
+@scaled(3)
+def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
+    ran = run(case)
+    whole = measured(ran)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "BLOCK", rows)
+        patch.setattr(finished, "LARGE", 1)
+        found = measured(ran)
+    assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
 
 
 class Only(Agent):
@@ -63,6 +77,7 @@ def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> N
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
     built_in()  # imported
     monkeypatch.setattr(finished, "LARGE", 1)
+    monkeypatch.setattr(large, "BLOCK", 1000)
     tracemalloc.start()
     try:
         measure(over)

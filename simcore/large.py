@@ -1,0 +1,73 @@
+"""Keeps the large arrays of long runs in files, so that what is not looked at need not stay in memory."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK = 1 << 20
+"""Rows that are worked on at a time where there are many."""
+LARGE = 1 << 24
+"""Bytes from which on an array lies in a file."""
+
+_folder: ContextVar[Path | None] = ContextVar("folder of large arrays", default=None)
+_maps: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+@contextmanager
+def in_files(folder: Path) -> Iterator[None]:
+    """Have the large arrays that are made meanwhile lie in files of a folder, which have no names and leave nothing."""
+    before = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(before)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Make an array of zeros; in a file where it is large, `in_files` was called, and the disk has room."""
+    folder, kind = _folder.get(), np.dtype(dtype)
+    size = prod(np.atleast_1d(shape).tolist()) * kind.itemsize
+    if folder is not None and size >= LARGE:
+        with suppress(OSError):  # the disk is full, or cannot do this: memory may do
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder) as file:
+                # Without this, a disk that is full later would end the process.
+                os.posix_fallocate(file.fileno(), 0, size) if hasattr(os, "posix_fallocate") else file.truncate(size)
+                mapped = mmap.mmap(file.fileno(), size)
+            _maps.add(mapped)
+            return np.frombuffer(mapped, kind).reshape(shape)
+    return np.zeros(shape, kind)
+
+
+def let_go(*, here_and_there: bool = False) -> None:
+    """Take what lies in files out of memory; it is read again where it is looked at.
+
+    Of what is then looked at `here_and_there` nothing else is read along with it.
+    """
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for mapped in [*_maps]:
+            mapped.madvise(mmap.MADV_DONTNEED)
+            mapped.madvise(mmap.MADV_RANDOM if here_and_there else mmap.MADV_NORMAL)
+
+
+def blocks(rows: int, first: int = 0) -> Iterator[slice]:
+    """Divide the rows from `first` to before `rows` into blocks, in order; one that is empty where there is none.
+
+    What lies in files is let go before each block, if there are several.
+    """
+    for begin in range(first, max(rows, first + 1), BLOCK):
+        if rows - first > BLOCK:
+            let_go()
+        yield slice(begin, max(begin, min(begin + BLOCK, rows)))

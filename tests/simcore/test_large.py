@@ -1,0 +1,67 @@
+"""Large arrays lie in files, and are what they would be in memory."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore import large
+from simcore.large import blocks, in_files, let_go, zeros
+
+
+def resident(array: np.ndarray) -> int:
+    """Count the bytes of the array's file that this process has in memory."""
+    address, found = array.__array_interface__["data"][0], 0
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if "-" in (span := line.split()[0]) and not span.endswith(":"):
+            begin, end = (int(number, 16) for number in span.split("-"))
+        elif span == "Rss:" and begin <= address < end:
+            found = int(line.split()[1]) * 1024
+    return found
+
+
+def test_what_is_let_go_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large, "LARGE", 8_000_000)
+    with in_files(tmp_path / "new"):
+        array, small = zeros((1_000_000, 1), np.int64), zeros(9, np.int8)
+    assert isinstance(array.base, np.ndarray)
+    assert small.base is None
+    assert array.shape == (1_000_000, 1)
+    assert not array.any()
+    array[:, 0] = numbers = np.arange(1_000_000)
+    let_go()
+    if Path("/proc/self/smaps").exists() and hasattr(mmap, "MADV_DONTNEED"):
+        assert resident(array) == 0
+    assert (array[:, 0] == numbers).all()
+    assert not [*(tmp_path / "new").iterdir()]
+    assert zeros(1_000_000, np.int64).base is None  # nobody asked for files
+
+
+def test_a_full_disk_leaves_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with in_files(tmp_path):
+        assert zeros(4, np.float64).base is None
+    (tmp_path / "file").touch()
+    with in_files(tmp_path / "file"):
+        assert zeros(4, np.float64).base is None
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4))
+def test_blocks_are_the_rows_in_order(first: int, rows: int, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "BLOCK", size)
+        found = [*blocks(rows, first)]
+    assert [row for some in found for row in range(some.start, some.stop)] == [*range(first, rows)]
+    assert all(some.stop - some.start <= size for some in found)
+    assert found
