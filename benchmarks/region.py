@@ -70,8 +70,9 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
     from scenarios.build.world import build_world
     from scenarios.run.checkpoint import Checkpoint
     from scenarios.run.execute import warmed_up
-    from scenarios.run.going import Keeper
+    from scenarios.run.keepers import StateKeeper
     from scenarios.schema.load import scenario_from
+    from simcore.play import Portions
     from simcore.rng import stream
 
     (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
@@ -96,10 +97,10 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
     began, wall = process_time(), perf_counter()
     before = found["samples"]
     with TemporaryDirectory() as folder:
-        kept = Keeper(Checkpoint(Path(folder)), run)
+        kept = StateKeeper(Checkpoint(Path(folder)), run)
         if not cells:
             kept.take_up(simulation, 0, False)
-            kept.set_out(simulation, agent, sampler)
+            kept.set_out(simulation, agent, sampler, Portions(sampler, simulation))
 
         def watch() -> int:
             if not cells and "kept" not in found and len(simulation.record.sequence) > requests / 2:

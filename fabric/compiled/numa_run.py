@@ -81,8 +81,6 @@ class CompiledSimulation(Simulation):
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
-        self.thought = 0
-        """The nanoseconds of `play_compiled` so far, this time."""
 
     @property
     def waiting(self) -> int:
