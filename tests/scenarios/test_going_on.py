@@ -34,9 +34,14 @@ FABRIC: dict[str, Any] = {
     "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
     "workload": {"demand": "uniform", "requests": 60, "holding": 20},
     "pacing": {"step": 1, "await_room": True},
+    "knowledge": {"lifetimes": "known"},
     "record": ["requests", "samples"],
 }
 LINKS = {**FABRIC["cluster"], "failures": {"links": {"mtbf": 200, "mttr": 5}, "mtbf": 200, "mttr": 5}}
+RULED = {
+    "workload.flavours": [{"cpu": 1, "mem": 2, "group": "web"}, {"cpu": 3, "mem": 5}, {"cpu": 4, "mem": 12}],
+    "placement": [{"at_most": 2, "of": "web", "per": "server"}],
+}
 BOTH = ["requests", "samples"]
 
 
@@ -61,10 +66,12 @@ CASES: dict[str, Scenario] = {
     "expanding": asked(
         {**FAILS, "overflow": {"expand": {"by": 1, "limit": 5, "then": "drop"}}}, {"in-line": {"agent": "internal"}}
     ),
+    "ruled": asked({**TOGETHER, **FAILS, **TOGETHER, **RULED}, "random"),
+    "predicted": asked({**FAILS, "knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}}}, "random"),
     "stopping": asked({**FAILS, "overflow": "stop"}, "worst-fit"),
     "tetris": fabric("tetris", cluster=LINKS, record=[*BOTH, "states"]),
     "nara": fabric({"nara": {"mask": "feasible"}}),
-    "declining": fabric({"best-home": {"reject": 1.5}}, pacing=None, overflow="wait"),
+    "declining": fabric({"best-home": {"reject": 1.5}}),
     "blind": fabric({"feasible": {"agent": "random"}}, cluster=LINKS),
     "nalb": fabric("nalb"),
     "solver in a network": fabric({"solver": {"attempts": 4}}),
@@ -88,7 +95,7 @@ def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, monkeypatch:
     draw, seen, found = random.Random(7), Counter[int](), None
     ends = 0
     while found is None:
-        left = draw.randint(2, 25)
+        left = draw.randint(2, 15)
 
         def tell(told: Told) -> None:
             nonlocal left
@@ -170,9 +177,7 @@ def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(
     Batch(scenario, tmp_path / "whole").run()
     found, expected = contents(tmp_path / "parts"), contents(tmp_path / "whole")
     (times,) = [name for name in found if "times" in name]
-    rows = [
-        pl.read_parquet(tmp_path / folder / "details" / times)["request"].to_list() for folder in ("parts", "whole")
-    ]
+    rows = [pl.read_parquet(tmp_path / folder / "details" / times)["row"].to_list() for folder in ("parts", "whole")]
     assert rows[0] == rows[1]
     del found[times], expected[times]
     assert found == expected
@@ -182,9 +187,10 @@ def test_a_run_that_is_not_what_was_kept_begins_anew(tmp_path: Path, monkeypatch
     """Somebody has put another run's answers there."""
     one, two = asked(FAILS, "random"), asked({**FAILS, "seed": 5}, "random")
     interrupted(two, tmp_path / "two", 60, monkeypatch)
-    (of_one,), (of_two,) = plan(one), plan(two)
-    folder_of(tmp_path / "one", "").mkdir(parents=True)
-    folder_of(tmp_path / "two", of_two.name).rename(folder_of(tmp_path / "one", of_one.name))
+    (of_one,) = plan(one)
+    (tmp_path / "two").rename(tmp_path / "one")
+    (kept,) = (tmp_path / "one" / "checkpoints").iterdir()
+    kept.rename(folder_of(tmp_path / "one", of_one.name))
     seen: list[int] = []
     found = execute(of_one, tmp_path / "one", tell=lambda told: seen.append(told.requests))
     expected = execute(of_one, tmp_path / "whole")
