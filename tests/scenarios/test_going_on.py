@@ -18,9 +18,6 @@ from scenarios.run.execute import execute
 from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from tests.scenarios.test_gpus import MIXED
-from tests.scenarios.test_ruled_networks import RACKS
-from tests.scenarios.test_virtual import HOSE, PAIRS
 from tests.support.long_runs import asked, contents
 from tests.support.properties import first
 
@@ -44,6 +41,35 @@ RULED = {
 }
 BOTH = ["requests", "samples"]
 
+DEVICES: dict[str, Any] = {
+    "cluster": {
+        "groups": [
+            {"count": 2, "node": {"cpu": 8, "mem": "32 GB"}, "devices": {"model": "V100", "count": 4}},
+            {"count": 1, "node": {"cpu": 4, "mem": "8 GB"}},
+        ]
+    },
+    "workload": {
+        "requests": 60,
+        "arrivals": {"fixed": {"every": "1 s"}},
+        "flavours": [{"cpu": 1, "gpu": 0.6, "weight": 3}, {"cpu": 2, "gpu": 2}, {"cpu": 1, "mem": "2 GB"}],
+        "lifetimes": {"fixed": "12 s"},
+    },
+}
+SIZES = {"machines": {"uniform": [2, 9]}, "machine": {"slots": 1, "mem": "256 MB"}}
+RACKS: dict[str, Any] = {
+    **FABRIC,
+    "workload": {**FABRIC["workload"], "roles": [{"group": "web", "weight": 3}, {"group": "db"}]},
+    "placement": [{"at_most": 1, "of": "web", "per": "rack"}, {"spread": "*", "over": "pod", "skew": 2}],
+}
+
+
+def tenants(form: str, topology: dict[str, Any], bandwidth: Any, agent: str) -> Scenario:
+    """Make a scenario of virtual networks."""
+    node = {"slots": 4, "mem": "8 GB"}
+    networks = {form: {**SIZES, "bandwidth": bandwidth}}
+    workload = {"networks": networks, "requests": 60, "lifetimes": {"exponential": {"mean": "10 s"}}}
+    return other({"cluster": {"network": {"topology": topology}, "node": node}, "workload": workload}, agent)
+
 
 def fabric(agent: Any, **changed: Any) -> Scenario:
     """Make a scenario in a network."""
@@ -51,16 +77,16 @@ def fabric(agent: Any, **changed: Any) -> Scenario:
 
 
 def other(data: dict[str, Any], agent: Any) -> Scenario:
-    """Make another test's scenario, with one agent."""
-    return scenario_from({"name": "other", **data, "agents": [agent], "record": BOTH})
+    """Make a scenario with one agent."""
+    return scenario_from({**data, "name": "other", "agents": [agent], "record": BOTH})
 
 
 CASES: dict[str, Scenario] = {
     "failures": asked({**FAILS, **WARM}, {"random-top": {"k": 3}}),
     "together": asked(TOGETHER | STATES, {"in-line": {"agent": "random", "order": "random", "passing": True}}),
     "learned": fabric("fabric-rl"),
-    "devices": other(MIXED, "gpu-random"),
-    "pairs": other(PAIRS, "vm-random"),
+    "devices": other(DEVICES, "gpu-random"),
+    "pairs": tenants("pairs", {"fat-tree": {"k": 4}}, "2 Gbps", "vm-random"),
     "solver": asked(TOGETHER | FAILS | TOGETHER, {"solver": {"attempts": 4, "fallback": "random"}}),
     "random": asked({**FAILS, **STATES}, "random"),
     "expanding": asked(
@@ -68,6 +94,7 @@ CASES: dict[str, Scenario] = {
     ),
     "ruled": asked({**TOGETHER, **FAILS, **TOGETHER, **RULED}, "random"),
     "predicted": asked({**FAILS, "knowledge": {"lifetimes": {"predicted": {"noise": {"sigma": 1}}}}}, "random"),
+    "nilas": asked({**FAILS, "knowledge": {"lifetimes": "known"}}, "nilas"),
     "stopping": asked({**FAILS, "overflow": "stop"}, "worst-fit"),
     "tetris": fabric("tetris", cluster=LINKS, record=[*BOTH, "states"]),
     "nara": fabric({"nara": {"mask": "feasible"}}),
@@ -76,11 +103,11 @@ CASES: dict[str, Scenario] = {
     "nalb": fabric("nalb"),
     "solver in a network": fabric({"solver": {"attempts": 4}}),
     "ruled network": other(RACKS, "nulb"),
-    "lookahead": other(MIXED, "gpu-lookahead"),
-    "fgd": other(MIXED, "fgd"),
-    "any agent on devices": other(MIXED, "best-fit"),
-    "secondnet": other(PAIRS, "secondnet"),
-    "oktopus": other(HOSE, "oktopus"),
+    "lookahead": other(DEVICES, "gpu-lookahead"),
+    "fgd": other(DEVICES, "fgd"),
+    "any agent on devices": other(DEVICES, "best-fit"),
+    "secondnet": tenants("pairs", {"fat-tree": {"k": 4}}, "2 Gbps", "secondnet"),
+    "oktopus": tenants("hose", {"tree": {"fanouts": [4, 3, 2], "capacities": [1, 1, 1]}}, "50 Mbps", "oktopus"),
 }
 
 
@@ -214,5 +241,5 @@ def test_what_a_compiled_run_kept_is_no_use_on_simpys_clock(tmp_path: Path, monk
     for engine in ("compiled", "simpy", "compiled"):
         seen: list[int] = []
         with pytest.raises(KeyboardInterrupt):
-            execute(run, tmp_path, engine, tell=tell)  # type: ignore[arg-type]
+            execute(run, tmp_path, engine, tell=tell)
         assert engine == "compiled" or seen[0] < 5
