@@ -85,7 +85,7 @@ class Started:
 
     def kept(self) -> tuple[bytes, str]:
         arrays, words = memory(self.agent)
-        said = {"arrays": {name: array.tolist() for name, array in arrays.items()}, "memory": words}
+        said: dict[str, Any] = {"arrays": {name: array.tolist() for name, array in arrays.items()}, "memory": words}
         said |= {"luck": self.luck.states(), "reasons": self.simulation.record.reasons}
         self.before += self.answers.portion().tobytes()
         return self.before, json.dumps(said)
@@ -151,10 +151,27 @@ def test_what_is_no_portion_is_refused(portions: bytes) -> None:
         Given(np.frombuffer(portions, np.uint8))
 
 
+def test_what_is_remembered_may_become_something_else() -> None:
+    one, other = Moody(), Moody()
+    (one.asked, one.sums), (other.asked, other.sums) = (3, (np.zeros(2),)), (0, (np.ones(2),))
+    one.remembers = other.remembers = "asked", "sums", "table", "last"  # type: ignore[assignment]
+    one.table, other.table = np.arange(4.0), None  # type: ignore[attr-defined]
+    one.last, other.last = np.int64(7), "nobody"  # type: ignore[attr-defined]
+    held = other.sums[0]
+    recall(other, *memory(one))
+    assert held.tolist() == [0, 0]
+    assert repr(vars(one)) == repr(vars(other))
+    one.table[0] = 9  # type: ignore[attr-defined]
+    assert other.table.tolist() == [0, 1, 2, 3]  # type: ignore[attr-defined]
+
+
 def test_what_cannot_be_kept_is_refused() -> None:
     agent = Moody()
     agent.asked, agent.sums = {}, ()  # type: ignore[assignment]
     with pytest.raises(Exception, match=r"Moody remembers asked, which is \{\}: no number"):
+        memory(agent)
+    del agent.asked
+    with pytest.raises(Exception, match="Moody remembers asked, which it does not have once it has started"):
         memory(agent)
 
 

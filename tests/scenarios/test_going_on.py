@@ -7,10 +7,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 from scenarios.batch.batch import Batch
+from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
 from scenarios.run import going
 from scenarios.run.checkpoint import folder_of
@@ -206,6 +208,9 @@ def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(
     (times,) = [name for name in found if "times" in name]
     rows = [pl.read_parquet(tmp_path / folder / "details" / times)["row"].to_list() for folder in ("parts", "whole")]
     assert rows[0] == rows[1]
+    (row,) = (row for row in rows_of(tmp_path / "parts" / "journal.jsonl")[0] if row["status"] == "done")
+    took = pl.read_parquet(tmp_path / "parts" / "details" / times)["seconds"]
+    assert row["decision_us"] == pytest.approx(1e6 * np.mean(took.to_numpy()))  # of both starts
     del found[times], expected[times]
     assert found == expected
 
