@@ -80,9 +80,10 @@ def played(
     from scenarios.build.world import build_world
     from scenarios.run.checkpoint import Checkpoint
     from scenarios.run.execute import warmed_up
-    from scenarios.run.going import Keeper
+    from scenarios.run.keepers import StateKeeper
     from scenarios.schema.load import scenario_from
     from simcore.large import in_files, let_go
+    from simcore.play import Portions
     from simcore.rng import stream
 
     with TemporaryDirectory() as folder, in_files(Path(folder)), ExitStack() as stack:
@@ -111,10 +112,10 @@ def played(
             task = Task(0, run, Path(folder), version("binwright"), ours())
             cast(Any, simulation).hire = Actors(cluster, task).hire
         began, before, starts = process_time(), found["samples"], list[float]()
-        kept = Keeper(Checkpoint(Path(folder) / "kept"), run)
+        kept = StateKeeper(Checkpoint(Path(folder) / "kept"), run)
         if not cells:
             kept.take_up(simulation, 0, False)
-            kept.set_out(simulation, agent, sampler)
+            kept.set_out(simulation, agent, sampler, Portions(sampler, simulation))
 
         def watch() -> int:
             if not starts:

@@ -15,6 +15,7 @@ import numpy as np
 from agents import AGENTS
 from agents.world import World
 from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
+from fabric.answers import Answers, Given, answer_again
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import WRITTEN, Ledger
 from scenarios.build.world import build_world, fitted
@@ -23,10 +24,11 @@ from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, RunError, UserError
+from simcore.memory import memory, named, recall
 from simcore.opened import is_ours
-from simcore.play import play
+from simcore.play import Portions, play
 from simcore.record import Record
-from simcore.rng import stream
+from simcore.rng import Watched, stream
 from simcore.vocabulary import Agent
 
 PATIENCE = 60.0
@@ -35,6 +37,9 @@ _ANSWERS = "Return request.on(server, node), request.across(server, nodes), a Pl
 _ROOM = "Compare with what is free now: (view.free[server, node] >= request.demand).all(), for each share its amounts."
 _NEW_ARRAYS = "Read view.free and view.capacity at every decision: they are new arrays after the cluster has grown."
 _KERNEL = "Let the kernel that `compiled` names follow the same rule as decide, or return None there."
+_MEMORY = (
+    "Name in `remembers` all attributes that hold what decide has noted, or leave it out: the run then begins anew."
+)
 _BOUND = (
     "Let the first of three costs be no more than that of any place of the server, and change no numbers in a cost."
 )
@@ -77,7 +82,8 @@ def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
     view shows is not written to; that the same seed gives the same answers, to a new agent and to one that is started
     again; that all chance comes from the generator that `start` is given; that the agent goes on when servers fail and
     the cluster grows (unless `any_size` is false), and with any number of servers, nodes and resources; that its
-    kernel, if it has one, decides as `decide` does, also where it looks only at servers that changed.
+    kernel, if it has one, decides as `decide` does, also where it looks only at servers that changed; that it goes on
+    with the same answers when it is interrupted, if it says what it remembers.
 
     An agent that is not made for some worlds raises a `UserError` in `start` there, and these are listed as declined.
     """
@@ -156,6 +162,7 @@ class _Check:
                 "started again with the same seed, it gives other answers",
                 "Let start(view, rng) set everything that decide changes back to how a run begins.",
             )
+            self._goes_on(point, world, first)
             if self._compiled(agent, point, world, first):
                 compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
@@ -237,6 +244,36 @@ class _Check:
                 differ = np.flatnonzero(~np.isclose(before[:both], after[:both], rtol=0, atol=0, equal_nan=True))
                 row = int(differ[0]) if len(differ) else both
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
+
+    def _goes_on(self, point: World, world: str, played: _Played) -> None:
+        """Interrupt the agent in the middle, if it says what it remembers, and compare with what a new one comes to."""
+        half, luck, others = len(played.record.sequence) // 2, *(Watched(stream(SEED, "agent")) for _ in range(2))
+        agent, other = (fitted(point, self._made()) for _ in range(2))
+        part, rest = (point.simulation(SEED) for _ in range(2))
+        agent.start(part.view, luck)
+        other.start(rest.view, others)
+        if named(agent) is None:
+            return
+        answers, interrupted = Answers(part), False
+        Answers(rest)
+
+        def watch() -> int:
+            nonlocal interrupted
+            interrupted = len(part.record.sequence) >= half
+            return not interrupted
+
+        try:
+            play(part, agent, watch)
+            if not interrupted:
+                return
+            answer_again(rest, Given(answers.portion()), part.record.reasons, Portions(lambda: 1, rest))
+            recall(other, *memory(agent))
+            others.go_on(luck.states())
+            play(rest, other)
+        except RunError as error:
+            self._wrong(f"interrupted in the middle, {error}", world, _MEMORY, error)
+        problem = "interrupted in the middle, it goes on with other answers"
+        self._same(played.record, rest.record, world, problem, _MEMORY)
 
     def _compiled(self, agent: Agent, point: World, world: str, played: _Played, follows: bool = False) -> bool:
         """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""

@@ -85,7 +85,14 @@ def check_embedding(
     used, total = _summed(links, np.repeat(network.rates, np.diff(first)))
     if reserved != dict(zip(used.tolist(), total.tolist(), strict=True)):
         raise InfeasiblePlacement("what it reserves is not the sum over its paths: use fabric.virtual.routed")
-    return Embedding(shares, tuple(reserved), hosts=hosts, amounts=tuple(reserved.values()))
+    return Embedding(
+        shares,
+        tuple(reserved),
+        hosts=hosts,
+        amounts=tuple(reserved.values()),
+        route_first=first,
+        route_links=links.astype(np.int32),
+    )
 
 
 def _plain(shares: Iterable[Share]) -> tuple[Share, ...]:

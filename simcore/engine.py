@@ -6,6 +6,7 @@ environments and a debugger all drive it this way.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -80,6 +81,11 @@ class Simulation:
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
         """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
+        self.passes: array[int] | None = None
+        """How many answers the record had whenever there was one that left its request waiting, or several requests
+        were offered together: an empty array where that is to be noted."""
+        self.thought = 0
+        """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
         self.moving: Moves | None = None
         """What moves requests that run, where something does."""
         self._pacing = pacing
@@ -260,6 +266,7 @@ class Simulation:
         while len(line) > seen:
             before, self.offer = len(line), list(islice(line, together))
             seen = len(self.offer) - before
+            self._pass()
             while self.offer:
                 yield self.offer[0]
             seen += len(line)
@@ -334,16 +341,22 @@ class Simulation:
         if mode == "expand":
             room = self.overflow.limit - len(self.view.capacity)
             if room > 0:
+                self._pass()
                 self._grow(min(self.overflow.by, room))
                 return
             mode = self.overflow.then
         if mode == "wait":
+            self._pass()
             self._blocked = True
         else:
             self._refuse(self._line.popleft(), refusal)
         if mode == "stop":
             self.stopped = True
             self._decisions.close()
+
+    def _pass(self) -> None:
+        if self.passes is not None:
+            self.passes.append(len(self.record.sequence))
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger = self.ledger

@@ -10,6 +10,35 @@ from simcore.engine import Simulation
 from simcore.vocabulary import Agent
 
 
+class Portions:
+    """Calls a watch of `play` after as many decisions as it says, while another one is called more often.
+
+    `left` is how many decisions there are until then: without end if negative.
+    """
+
+    def __init__(self, watch: Callable[[], int], simulation: Simulation) -> None:
+        self._watch, self._simulation = watch, simulation
+        self._together = simulation.overflow.together > 0
+        self._given = self._before = self.left = 0
+
+    def settle(self) -> None:
+        """Count what was decided since `hand`, and let the watch look if it is its turn."""
+        if self._given and self.left > 0:
+            # As `play` counts where several are offered together; in cells windows are whole, and so there may be more.
+            least = 1 if self._together else self._given
+            self.left = max(0, self.left - max(least, len(self._simulation.record.sequence) - self._before))
+        self._given = 0
+        if not self.left:
+            self.left = self._watch()
+
+    def hand(self, most: int) -> int:
+        """Return after how many decisions to settle: at most so many, and one offer where there are several in each."""
+        given = min(most, self.left) if self.left >= 0 else most
+        self._given = min(1, given) if self._together else given
+        self._before = len(self._simulation.record.sequence)
+        return self._given
+
+
 def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
     """Let an agent answer until the run is over; returns the nanoseconds it thought.
 
@@ -20,7 +49,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
     """
     view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
     times = simulation.times
-    thought = 0
+    simulation.thought = thought = 0
     with rare_collection():
         left = watch()
         while left and (request := advance()) is not None:
@@ -41,6 +70,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 answer(placement)
                 left -= 1
             if not left:
+                simulation.thought = thought
                 left = watch()
     simulation.ledger.confirm()
     return thought

@@ -353,6 +353,9 @@ class Agent:
     """Does it go on when the cluster grows?"""
     needs_lifetimes: bool = False
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
+    remembers: Sequence[str] | None = None
+    """The attributes that hold what it remembers of a run, see `simcore.memory`; None: it does not say. Counts after
+    `start`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""

@@ -10,6 +10,7 @@ from agents.heuristics.networks.common import NetworkAgent
 from agents.heuristics.random_fit import RandomFit
 from agents.inner import inner
 from simcore.errors import UserError
+from simcore.memory import named
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
 
@@ -33,6 +34,7 @@ class Feasible(Agent):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent."""
         self.agent.start(view, rng)
+        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from agents.inner import inner
 from simcore.errors import UserError, suggest
+from simcore.memory import named
 from simcore.vocabulary import Agent, Placement, Refusal, Request, View
 
 Order = Literal["arrival", "longest", "random"]
@@ -40,6 +41,7 @@ class InLine(Agent):
         """Start the agent, with a random stream of its own."""
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
+        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""

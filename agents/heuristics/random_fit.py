@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -43,8 +44,11 @@ class RandomFit(Agent):
     """
 
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
+    remembers = ("drawn",)
     masked = False
     """In a network: pass over servers that can't be reached, see `Feasible`."""
+    drawn: tuple[Any, ...] = ()
+    """Random numbers that are drawn ahead, in a network, and how many of them are used."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Take the run's random stream: one number for every request, or in a network one for every server."""
@@ -52,6 +56,7 @@ class RandomFit(Agent):
             servers = RandomServers()
             servers.masked = self.masked
             servers.start(view, rng)
+            self.drawn = servers.drawn
             self._decide: Callable[[View, Request], Placement | Refusal | None] = servers.decide
             return
         rule = prepared(random_fit, view.free, (1,) * len(view.resources), False, 0.0)
@@ -59,6 +64,7 @@ class RandomFit(Agent):
         def scan(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
             return rule(free, demand, spread, rng.random())
 
+        self.drawn = ()
         places = ScanAgent()
         places.scan = scan
         self._decide = places.decide

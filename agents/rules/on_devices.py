@@ -16,6 +16,7 @@ import numpy as np
 from fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, prepared
+from simcore.memory import named
 from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
@@ -139,6 +140,7 @@ class WithDevices(Agent):
             fitting, view.free, devices.devices, (1,) * len(view.resources), devices.resource, 0, view.free
         )
         self.agent.start(view.showing(view.free), rng)
+        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent, and choose the devices of its server."""

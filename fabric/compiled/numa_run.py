@@ -82,10 +82,6 @@ class CompiledSimulation(Simulation):
         self._known: tuple[Compiled, Standings] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
-        self.made = 0
-        """How many decisions `play_compiled` has made, this time."""
-        self.thought = 0
-        """The nanoseconds of `play_compiled` so far, this time."""
 
     @property
     def waiting(self) -> int:
@@ -231,7 +227,6 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         before = perf_counter_ns()
         made = simulation.go(rule, left)
         simulation.thought += perf_counter_ns() - before
-        simulation.made += made
         if made != left:
             simulation.let_go()
             break

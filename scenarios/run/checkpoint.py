@@ -53,18 +53,19 @@ class Checkpoint:
     def load(self, dtype: np.dtype[Any]) -> Kept | None:
         """Read what is kept; `None` if there is nothing that can be believed: then the run begins anew.
 
-        That is what is not damaged, and of which no file in the words' `files`, those that were read, has changed.
+        That is what is not damaged, has answers of this type, and of which no file in the words' `files`, those that
+        were read, has changed.
         """
         try:
             with self._state.open("rb") as file, np.load(file) as state:
                 arrays = {name: state[name] for name in state.files}
             words = json.loads(arrays.pop("words").tobytes())
-            size, check = words.pop("answers")
+            size, check, kind = words.pop("answers")
             files = words["files"]
             answers = np.fromfile(self._answers, dtype, size // dtype.itemsize)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
-        if answers.nbytes != size or zlib.crc32(_bytes(answers)) != check or not unchanged(files):
+        if kind != str(dtype) or answers.nbytes != size or zlib.crc32(_bytes(answers)) != check or not unchanged(files):
             return None
         self._size, self._check = size, check
         return Kept(arrays, words, answers)
@@ -80,7 +81,7 @@ class Checkpoint:
                 os.fsync(file.fileno())
         self._size += more.nbytes
         self._check = zlib.crc32(_bytes(more), self._check)
-        text = json.dumps({**words, "answers": (self._size, self._check)}).encode()
+        text = json.dumps({**words, "answers": (self._size, self._check, str(more.dtype))}).encode()
         with replacing(self._state) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **{"words": np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]  # for mypy, one may be its flag
 

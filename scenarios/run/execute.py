@@ -22,15 +22,17 @@ from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
-from scenarios.run.checkpoint import Checkpoint, folder_of
+from scenarios.run.checkpoint import Checkpoint, folder_of, forget
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
-from scenarios.run.going import Going, Keeper, Tell
+from scenarios.run.going import Going, Tell
 from scenarios.run.guard import STARTING, limited
+from scenarios.run.keepers import AnswerKeeper, Keeper, StateKeeper, Unlike
 from scenarios.run.refusals import refusals
 from simcore.engine import Simulation
 from simcore.errors import RunError
+from simcore.memory import named
 from simcore.opened import files_of
-from simcore.play import play
+from simcore.play import Portions, play
 from simcore.rng import Watched, stream
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent
@@ -64,20 +66,21 @@ def execute(
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    lost = not_kept(run, world, agent, warm_agent, compiled)
-    keeper = None if lost else Keeper(Checkpoint(folder_of(folder, run.name)), run)
-    again = keeper is not None and keeper.found
+    checkpoint = Checkpoint(folder_of(folder, run.name))
+    state_keeper = StateKeeper(checkpoint, run) if compiled and not not_kept(run, world, agent, compiled) else None
+    again = state_keeper is not None and state_keeper.found
     simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
     if hire:
         cast("CellSimulation", simulation).hire = hire
     moving_luck = Watched(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = simulation.offered, warm_luck.drawn
-    if keeper:
-        first, chance = keeper.take_up(simulation, first, chance)
+    if state_keeper:
+        first, chance = state_keeper.take_up(simulation, first, chance)
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
+    lost = not_kept(run, world, agent, compiled)  # what an agent remembers it may know only now
     sampler = Sampler(simulation, ledger)
     watch: Callable[[], int] = sampler
     states: StateSampler | None = None
@@ -85,12 +88,21 @@ def execute(
         from analysis.measure.states import StateSampler
 
         watch = states = StateSampler(sampler, simulation, first)
-    if keeper:
-        keeper.set_out(simulation, agent, sampler)
     if world.timed:
         simulation.times = []
+    portions = Portions(watch, simulation)
+    keeper: Keeper | None = state_keeper
+    if state_keeper:
+        state_keeper.set_out(simulation, agent, sampler, portions)
+    elif not lost:
+        keeper = answer_keeper = AnswerKeeper(checkpoint, run)
+        try:
+            answer_keeper.set_out(simulation, agent, luck, portions)
+        except Unlike:
+            forget(folder, run.name)
+            return execute(run, folder, engine, tell)
     with limited(limit, partial(_state, simulation)):
-        thought = play_on(simulation, agent, Going(watch, simulation, run, tell, keeper, lost))
+        thought = play_on(simulation, agent, Going(portions, simulation, run, tell, keeper, lost))
         thought += keeper.thought if keeper else 0
     sampler()  # how it ended
     samples = sampler.columns()
@@ -129,11 +141,12 @@ def execute(
     }
 
 
-def not_kept(run: Run, world: World, agent: Agent, warm: Agent | None, compiled: bool) -> str:
+def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
     """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
     if not compiled:
-        part = world.not_compiled(agent, warm)
-        return part[1] if part else "it runs on SimPy's clock"
+        if world.moves:
+            return "requests that run are moved"
+        return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
     if world.ruled:
         return "rules say where requests may lie"
     return "the use of every server is recorded over time" if "states" in run.scenario.record else ""

@@ -24,11 +24,12 @@ from scenarios.batch.batch import Batch
 from scenarios.batch.journal import Row, rows_of
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
-from scenarios.run import going
+from scenarios.run import going, keepers
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
 from scenarios.run.going import Going, Told
 from simcore import opened
+from simcore.play import Portions
 from tests.support.long_runs import asked, contents
 from tests.support.properties import forms, scaled
 
@@ -76,7 +77,7 @@ def test_an_interrupted_run_comes_to_the_same_bytes(
         expected = execute(run, whole)
         patch.setattr(going, "KEPT_EVERY", 0.0)
         patch.setattr(going, "SHARE", float("inf"))
-        patch.setattr(going, "PORTION", portion)
+        patch.setattr(keepers, "PORTION", portion)
         patch.setattr(going, "SHORT", -1.0)
         seen: list[int] = []
         for stay in stays:
@@ -110,13 +111,12 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     monkeypatch.setattr(going, "monotonic", lambda: clock[0])
     (run,) = plan(asked({}))
     simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
-    keeper: Any = SimpleNamespace(left=0, made=0)
-    watch = Going(lambda: left.pop(0), simulation, run, lambda told: None, keeper, "")
+    keeper: Any = SimpleNamespace(portion=1024, many=False)
+    watch = Going(Portions(lambda: left.pop(0), simulation), simulation, run, lambda told: None, keeper, "")
     watch._due = math.inf
     portions = []
     for _ in range(260):
         portions.append(watch())
-        keeper.made += portions[-1]
         clock[0] += portions[-1] * 0.001
     assert portions[:200] == [1] * 200
     assert all(100 <= portion <= 1024 for portion in portions[200:])
@@ -155,7 +155,7 @@ def test_a_run_goes_on_only_if_the_files_that_were_read_hold_what_they_did(
     """Files that an agent opens by itself; what was read before a run went on is in its row, too."""
     monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
     monkeypatch.setattr(going, "SHARE", float("inf"))
-    monkeypatch.setattr(going, "PORTION", 20)
+    monkeypatch.setattr(keepers, "PORTION", 20)
     monkeypatch.setattr(going, "SHORT", -1.0)
     (tmp_path / "mine.py").write_text(READING)
     policy, mine = tmp_path / "policy", f"{tmp_path / 'mine.py'}:{role.title()}"
@@ -235,7 +235,10 @@ def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
 
 @pytest.mark.parametrize(
     ("form", "lost"),
-    [({"cluster.failures": {"mtbf": 500, "mttr": 50}}, "servers fail"), ({"record": ["states"]}, "recorded over time")],
+    [
+        ({"record": ["states"]}, "recorded over time"),
+        ({"rescheduling": {"every": 100, "moves": 5}}, "requests that run are moved"),
+    ],
 )
 def test_a_run_that_cannot_be_kept_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: dict[str, Any], lost: str
@@ -251,7 +254,7 @@ def test_a_run_that_cannot_be_kept_says_why(
 KILLED = """
 import sys
 from scenarios.build.world import build_world
-from scenarios.run import going
+from scenarios.run import going, keepers
 going.KEPT_EVERY, going.SHARE = 0.05, 1e9
 from pathlib import Path
 from time import sleep, time

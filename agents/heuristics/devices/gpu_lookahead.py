@@ -209,6 +209,7 @@ class GPULookahead(DeviceAgent):
     """
 
     reference = "ours: a rollout (Bertsekas and Castanon 1999, Journal of Heuristics) on one server at a time"
+    remembers = ()
     rule = staticmethod(gpu_lookahead)
 
     def __init__(self, futures: int = 16, length: int = 40) -> None:

@@ -56,6 +56,7 @@ class GPURandom(DeviceAgent):
     """Any server on which the request fits, and any device there that has enough, all equally likely."""
 
     reference = "the baseline of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
+    remembers = ("_numbers",)
     rule = staticmethod(gpu_random)
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:

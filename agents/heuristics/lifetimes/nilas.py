@@ -13,6 +13,7 @@ from agents.heuristics.lifetimes.exits import Exits
 from agents.inner import inner
 from fabric.network import NetworkView
 from simcore.errors import UserError
+from simcore.memory import named
 from simcore.units import TIME
 from simcore.vocabulary import Agent, Ints, Placement, Refusal, Request, View, part
 
@@ -49,6 +50,8 @@ class Nilas(Agent):
             )
         self._exits = Exits()
         self.agent.start(self._showing(view, view.free), rng)
+        # What was predicted depends on when it was asked for; the truth does not.
+        self.remembers = named(self.agent, "agent") if view.asking is None else None
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent with only the best servers free, then with the next best ones, until it finds a place."""

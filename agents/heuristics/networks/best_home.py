@@ -213,6 +213,7 @@ class BestHome(NetworkAgent):
     """
 
     reference = "ours: docs/guides/agents.md has the rule and the measurements"
+    remembers = "_taken", "_asked", "_last"
     rule = staticmethod(best_home)
 
     def __init__(

@@ -81,6 +81,7 @@ class NALB(NetworkAgent):
     """
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
+    remembers = ()
 
     def __init__(
         self,

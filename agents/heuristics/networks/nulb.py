@@ -116,6 +116,7 @@ class NULB(NetworkAgent):
     """
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
+    remembers = ()
     rule = staticmethod(breadth_first)
 
     def __init__(self, score: Score = "dot-product", routes: Paths | None = None) -> None:

@@ -64,18 +64,20 @@ class RandomServers(NetworkAgent):
     """Any servers of a network that have anything free, all equally likely."""
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
+    remembers = ("drawn",)
     rule = staticmethod(random_servers)
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
         """Draw numbers from the run's random stream."""
         servers = len(view.free)
         draws = rng.random(DRAWS + servers)
-        self._draws, self._used, self._rng, self._enough = draws, np.zeros(1, np.int64), rng, len(draws) - servers
-        return Drawing(shared, draws, self._used, np.zeros(servers, np.int32))
+        self.drawn, self._rng, self._enough = (draws, np.zeros(1, np.int64)), rng, len(draws) - servers
+        return Drawing(shared, *self.drawn, np.zeros(servers, np.int32))
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        if self._used[0] > self._enough:
-            self._rng.random(out=self._draws)
-            self._used[0] = 0
+        draws, used = self.drawn
+        if used[0] > self._enough:
+            self._rng.random(out=draws)
+            used[0] = 0
         return super().decide(view, request)

@@ -46,6 +46,7 @@ class VMRandom(Agent):
     """Each machine on any server with room, and first paths: a control that looks at no bandwidth."""
 
     reference = "uniformly at random; no published system"
+    remembers = ()
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
 
     def start(self, view: View, rng: np.random.Generator) -> None:

@@ -36,6 +36,7 @@ class FabricRL(Agent):
     """
 
     reference = "ours: docs/guides/learned.md has the method and the measurements"
+    remembers = "_sight.known", "_sight.ends"
     needs_lifetimes = True
 
     def __init__(

@@ -29,6 +29,7 @@ class Nara(Choosing):
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
+    remembers = ()
     needs_lifetimes = True
 
     def __init__(

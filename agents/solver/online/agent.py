@@ -15,6 +15,7 @@ from agents.solver.online.setup import Setup
 from agents.solver.online.virtual import Virtual
 from fabric.network import NetworkView
 from simcore.errors import UserError
+from simcore.memory import named
 from simcore.units import TIME
 from simcore.vocabulary import Agent, Form, Placement, Refusal, Request, View
 
@@ -83,6 +84,7 @@ class Solver(Agent):
                 problem = f"{name} does not place virtual networks of this form ({view.virtual})"
                 raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
             self._fallback.start(view, rng)
+        self.remembers = self._remembered()
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Return the cheapest answer that is found, or what the fallback says."""
@@ -106,6 +108,17 @@ class Solver(Agent):
         if self._fallback is not None:
             for request in left:
                 yield request, self._fallback.decide(view, request)
+
+    def _remembered(self) -> tuple[str, ...] | None:
+        """Name what is to be kept of a run.
+
+        Plans, and how searches for virtual networks came to know their groups, are not arrays; and a template of
+        somebody's own may look at what tables hold of earlier requests.
+        """
+        if self._setup.path is not None or isinstance(self._model, Jobs | Virtual):
+            return None
+        of_fallback = () if self._fallback is None else named(self._fallback, "_fallback")
+        return None if of_fallback is None else ("_setup.seed", *of_fallback)
 
     def _for(self, view: View) -> Model:
         """Choose how requests become a problem on this cluster."""
