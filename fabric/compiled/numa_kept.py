@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from fabric.compiled.numa_loop import ENDS
 from fabric.compiled.numa_run import CompiledSimulation
 from simcore.engine import Change
+from simcore.large import blocks
 from simcore.record import Record
 from simcore.vocabulary import Compiled, Floats
 
@@ -23,9 +24,10 @@ ANSWER = np.dtype(
 Kept = Mapping[str, npt.NDArray[Any]]
 
 
-def answers_since(record: Record, first: int) -> npt.NDArray[Any]:
-    """Return the answers from number `first` on, in their order, `ANSWER` [any]."""
-    return answers_of(record, np.array(record.sequence[first:], np.int32))
+def answers_since(record: Record, first: int) -> Iterator[npt.NDArray[Any]]:
+    """Yield the answers from number `first` on, in their order and in blocks, at least one: `ANSWER` [any] each."""
+    for some in blocks(len(record.sequence), first):
+        yield answers_of(record, np.array(record.sequence[some], np.int32))
 
 
 def answers_of(record: Record, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
@@ -39,8 +41,10 @@ def answers_of(record: Record, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
 
 def write(record: Record, answers: npt.NDArray[Any]) -> None:
     """Write answers, `ANSWER` [any], into a record, but not into its `sequence`."""
-    for name in COLUMNS:
-        getattr(record, name)[answers["row"]] = answers[name]
+    for some in blocks(len(answers)):
+        block = answers[some]
+        for name in COLUMNS:
+            getattr(record, name)[block["row"]] = block[name]
 
 
 def numbers(simulation: CompiledSimulation, rule: Compiled) -> tuple[Floats, ...]:

@@ -7,20 +7,24 @@ import os
 import shutil
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simcore.files import make_folder, replacing, writing
+from simcore.large import blocks
 from simcore.opened import unchanged
+
+Blocks: TypeAlias = Iterable[npt.NDArray[Any]]
+"""Answers of one dtype, in their order."""
 
 
 class Kept(NamedTuple):
-    """Holds what was kept: `arrays` and `words` by name, and the answers as they were given, of any dtype."""
+    """Holds what was kept: `arrays` and `words` by name, and in a file the answers as they were given, of any dtype."""
 
     arrays: Mapping[str, npt.NDArray[Any]]
     words: Mapping[str, Any]
@@ -62,26 +66,35 @@ class Checkpoint:
             words = json.loads(arrays.pop("words").tobytes())
             size, check, kind = words.pop("answers")
             files = words["files"]
-            answers = np.fromfile(self._answers, dtype, size // dtype.itemsize)
+            count = size // dtype.itemsize
+            answers: Any = np.memmap(self._answers, dtype, "r", shape=count) if count else np.zeros(0, dtype)
         except (OSError, ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
             return None
-        if kind != str(dtype) or answers.nbytes != size or zlib.crc32(_bytes(answers)) != check or not unchanged(files):
+        if kind != str(dtype) or answers.nbytes != size or not unchanged(files):
+            return None
+        found = 0
+        for some in blocks(count):
+            found = zlib.crc32(_bytes(answers[some]), found)
+        if found != check:
             return None
         self._size, self._check = size, check
         return Kept(arrays, words, answers)
 
-    def keep(self, arrays: Mapping[str, npt.NDArray[Any]], words: Mapping[str, Any], more: npt.NDArray[Any]) -> None:
-        """Add `more` answers to those kept before, and replace the rest."""
+    def keep(self, arrays: Mapping[str, npt.NDArray[Any]], words: Mapping[str, Any], more: Blocks) -> None:
+        """Add `more` answers, in at least one block, to those kept before, and replace the rest."""
+        size, check, kind = self._size, self._check, ""
         with writing(self._answers):
             make_folder(self._answers.parent)
             with self._answers.open("ab") as file:
                 file.truncate(self._size)
-                file.write(_bytes(more))
+                for block in more:
+                    file.write(_bytes(block))
+                    size, check = size + block.nbytes, zlib.crc32(_bytes(block), check)
+                    kind = str(block.dtype)
                 file.flush()
                 os.fsync(file.fileno())
-        self._size += more.nbytes
-        self._check = zlib.crc32(_bytes(more), self._check)
-        text = json.dumps({**words, "answers": (self._size, self._check, str(more.dtype))}).encode()
+        self._size, self._check = size, check
+        text = json.dumps({**words, "answers": (size, check, kind)}).encode()
         with replacing(self._state) as unfinished, unfinished.open("wb") as file:
             np.savez(file, **{"words": np.frombuffer(text, np.uint8), **arrays})  # type: ignore[arg-type]  # for mypy, one may be its flag
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.measure.samples import Sampler
 from scenarios.build.plan import Run, modules_of
-from scenarios.run.checkpoint import Checkpoint, Kept
+from scenarios.run.checkpoint import Blocks, Checkpoint, Kept
 from simcore.engine import Simulation
 from simcore.memory import memory, recall
 from simcore.opened import files_of
@@ -50,9 +50,7 @@ class Keeper:
         """Keep it; the sampler is to look after `left` decisions."""
         raise NotImplementedError
 
-    def _write(
-        self, simulation: Simulation, arrays: Mapping[str, Any], words: Mapping[str, Any], more: npt.NDArray[Any]
-    ) -> None:
+    def _write(self, simulation: Simulation, arrays: Mapping[str, Any], words: Mapping[str, Any], more: Blocks) -> None:
         always = {"thought": self.thought + simulation.thought, "files": self.files()}
         self._checkpoint.keep(arrays, {**words, **always}, more)
 
@@ -104,12 +102,13 @@ class StateKeeper(Keeper):
         """Keep it; the sampler is to look after `left` decisions."""
         from fabric.compiled.numa_kept import answers_since
 
+        answers = len(self._simulation.record.sequence)
         more = answers_since(self._simulation.record, self._answers)
         numbers = {f"number{place}": array for place, array in enumerate(self._numbers)}
         arrays = self._how.where(self._simulation) | numbers
         words = {"first": self._first, "left": left, "chance": self._chance, "samples": self._sampler.so_far()}
         self._write(self._simulation, arrays, words, more)
-        self._answers += len(more)
+        self._answers = answers
 
 
 class AnswerKeeper(Keeper):
@@ -153,7 +152,7 @@ class AnswerKeeper(Keeper):
         arrays, remembered = memory(self._agent)
         reasons = self._simulation.record.reasons
         words = {"memory": remembered, "luck": self._luck.states(), "reasons": reasons}
-        self._write(self._simulation, arrays, words, self._answers.portion())
+        self._write(self._simulation, arrays, words, [self._answers.portion()])
 
 
 class Unlike(Exception):

@@ -28,7 +28,7 @@ from scenarios.run import going, keepers
 from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.execute import execute
 from scenarios.run.going import Going, Told
-from simcore import opened
+from simcore import large, opened
 from simcore.play import Portions
 from tests.support.long_runs import asked, contents
 from tests.support.properties import forms, scaled
@@ -73,6 +73,7 @@ def test_an_interrupted_run_comes_to_the_same_bytes(
     (run,) = plan(asked(form, agent))
     whole, parts = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("parts")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large, "BLOCK", 50)
         patch.setattr(samples, "KEPT", 16)  # the sampler soon looks after several decisions only
         expected = execute(run, whole)
         patch.setattr(going, "KEPT_EVERY", 0.0)
@@ -198,7 +199,7 @@ def flipped(content: bytes) -> bytes:
 def test_what_is_damaged_is_not_believed(tmp_path: Path, file: str, harm: Any) -> None:
     path = tmp_path / "kept"
     answers = np.zeros(3, ANSWER)
-    Checkpoint(path).keep({"left": np.arange(5)}, {"first": 2, "files": {}}, answers)
+    Checkpoint(path).keep({"left": np.arange(5)}, {"first": 2, "files": {}}, [answers])
     kept = Checkpoint(path).load(ANSWER)
     assert kept
     assert kept.words == {"first": 2, "files": {}}

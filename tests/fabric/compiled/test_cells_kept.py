@@ -45,14 +45,14 @@ def assert_goes_on(
     play_cells(whole, agent, expected)
     seen: list[Any] = []
     part, agent, mine = begun()
-    answers = [answers_since(part.record, 0)]
+    answers = [*answers_since(part.record, 0)]
     for stay in stays:
         looker = Looker(part, [1], last=stay)
         play_cells(part, agent, looker)
         if len(looker.seen) < stay:
             break  # the run is over
         seen += looker.seen[:-1]
-        answers.append(answers_since(part.record, sum(map(len, answers))))
+        answers += answers_since(part.record, sum(map(len, answers)))
         kept = {name: column.copy() for name, column in where(part).items()}
         before = mine
         part, agent, mine = begun()

@@ -26,14 +26,14 @@ def test_a_run_goes_on_from_anywhere(case: Case, stays: list[int]) -> None:
     expected = Looker(whole, [1])
     play_compiled(whole, agent_of(case.rules[1]), expected)
     seen: list[Any] = []
-    part, answers = simulated(case), [answers_since(whole.record, len(whole.record.sequence))]
+    part, answers = simulated(case), [*answers_since(whole.record, len(whole.record.sequence))]
     for stay in stays:  # how often each of the simulations that are given up looks
         looker = Looker(part, [1], last=stay)
         play_compiled(part, agent_of(case.rules[1]), looker)
         if len(looker.seen) < stay:
             break  # the run is over
         seen += looker.seen[:-1]
-        answers.append(answers_since(part.record, sum(map(len, answers))))
+        answers += answers_since(part.record, sum(map(len, answers)))
         kept = {name: column.copy() for name, column in where(part).items()}
         part = simulated(case)
         go_on(part, kept, np.concatenate(answers))
