@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def fitted(
     columns = fitting(headings, lines, width, first=first, foremost=foremost)
     hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
-        whole = max(200, sum(_widths(headings, lines)))
+        # A round number, which does not depend on how many digits a time has.
+        whole = max(200, 20 * ceil(sum(_widths(headings, lines)) / 20))
         caption += f" Wider terminals show: {', '.join(hidden)}. To see all, set COLUMNS={whole}"
         caption += f"{otherwise and f', or {otherwise}'}."
     table = Table(
