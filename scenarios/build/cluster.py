@@ -80,7 +80,8 @@ def build_cluster(scenario: Scenario, seed: int = 0) -> Cluster:
 
 def build_labels(scenario: Scenario, seed: int = 0) -> ServerLabels:
     """Make the labels of the servers at the start of a run, numbered as with this seed."""
-    return _build(scenario, seed)[1]
+    network = scenario.cluster.network
+    return network.server_labels if network else _build(scenario, seed)[1]
 
 
 def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:

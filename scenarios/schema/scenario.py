@@ -390,9 +390,6 @@ class Scenario(Model):
         network, failures = self.cluster.network, self.cluster.failures
         if network and expand_of(self.overflow):
             raise wrong("a network does not grow", "Write drop, wait or stop.", ("overflow",))
-        if network and failures.domains:
-            remedy = "Have its switches fail: `failures: {switches: {mtbf: 90 d, mttr: 1 h}}`."
-            raise wrong("does not go with a network", remedy, ("cluster", "failures", "domains"))
         for kind, parts in (("links", failures.links), ("switches", failures.switches)):
             if parts is None:
                 continue

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import binwright as bw
+from agents.heuristics.networks.tetris import Tetris
 from scenarios.build.world import build_world
 from simcore.errors import UserError
+from simcore.record import INTERRUPTED
 
 DATA: dict[str, Any] = {
     "name": "racks",
@@ -102,12 +106,54 @@ def test_mistakes(domains: dict[str, Any], message: str, tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
-def test_a_network_has_switches_instead() -> None:
-    network = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
-    cluster = {**network, "failures": {"domains": {"rack": {"mtbf": 5, "mttr": 1}}}}
-    workload = {"demand": "uniform", "requests": 12, "holding": 4}
-    with pytest.raises(UserError, match="domains: does not go with a network"):
-        bw.scenario({**DATA, "cluster": cluster, "workload": workload})
+def in_network(domains: dict[str, Any], **more: Any) -> bw.Scenario:
+    marked = [{"servers": {"rack": ["rack-0", "rack-2"]}, "labels": {"feed": "a"}}]
+    cluster = {"network": {"topology": "alpha", "marked": marked}, "node": {"cpu": 10, "mem": 10}}
+    cluster["failures"] = {"domains": domains, "on_failure": "requeue", **more}
+    workload = {"demand": "uniform", "requests": 128, "holding": 31}
+    return bw.scenario({**DATA, "cluster": cluster, "workload": workload, "agents": ["tetris"]})
+
+
+def test_racks_pods_and_what_servers_are_marked_with_fail_in_a_network() -> None:
+    at_random = {"rack": {"mtbf": 60, "mttr": 6}, "feed": {"mtbf": 40, "mttr": 4}, "pod": {"mtbf": 60, "mttr": 3}}
+    scenario = in_network(at_random, mtbf=300, mttr=9, switches={"mtbf": 90, "mttr": 5})
+    simulation, agent = build_world(scenario).simulation(2), Tetris()
+    agent.start(simulation.view, np.random.default_rng(0))
+    alone, together = set(), set[int]()
+    while (request := simulation.advance()) is not None:
+        down = Counter[int]()
+        for change in simulation.changes:
+            if change.kind == "server":
+                down[change.subject] += 1 if change.what == "failure" else -1
+        for server, more in down.items():
+            assert more in (0, 1)
+            assert not more or not simulation.view.free[server].any()
+        simulation.answer(agent.decide(simulation.view, request))
+    for change in simulation.changes:
+        if change.kind == "server" and change.what == "failure":
+            kind = change.time, change.what, change.kind
+            same = {other.subject for other in simulation.changes if (other.time, other.what, other.kind) == kind}
+            (together.add(len(same)) if len(same) > 1 else alone.add(change.subject))
+    assert alone
+    assert 10 in together  # a rack
+    assert max(together) > 10  # two of them: a pod, or a feed
+    assert (simulation.record.outcome == INTERRUPTED).sum() > 9
+    ledger: Any = simulation.ledger
+    ledger.check()
+
+
+def test_a_rack_of_a_network_fails_at_a_set_time() -> None:
+    scheduled = [{"at": 3.5, "domain": "rack-1", "repair_after": 4}]
+    simulation = build_world(in_network({"rack": {"scheduled": scheduled}})).simulation(0)
+    while simulation.advance() is not None:
+        simulation.answer(None)
+    rack = range(10, 20)
+    expected = [(3.5, "failure", one) for one in rack] + [(7.5, "repair", one) for one in rack]
+    assert [(change.time, change.what, change.subject) for change in simulation.changes] == expected
+    with pytest.raises(UserError, match=r"domains\.rack\.scheduled\.0\.domain: there is no such domain.*rack-1"):
+        build_world(in_network({"rack": {"scheduled": [{"at": 1, "domain": "rack-11"}]}}))
+    with pytest.raises(UserError, match=r"domains\.row: no server has this label"):
+        build_world(in_network({"row": {"mtbf": 5, "mttr": 1}}))
 
 
 def test_the_compiled_engine_refuses_and_says_why(tmp_path: Path) -> None:

@@ -119,7 +119,6 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
         (("cluster", "network", "marked", 0, "labels"), {"server": "x"}, "is what each server is by itself"),
         (("cluster", "network", "topology"), {"tree": {"fanouts": [8], "capacities": [1]}}, "no such label.*pod"),
         (("cluster", "domains"), {"rack": 2}, "does not go with a network"),
-        (("cluster", "failures"), {"domains": {"rack": {"mtbf": 9, "mttr": 1}}}, "does not go with a network"),
     ],
 )
 def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
