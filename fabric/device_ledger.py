@@ -260,9 +260,9 @@ class DeviceLedger(Ledger):
         """What the codes of `why_not` mean."""
         return (*super().reasons, "no devices have enough free", "no server with these models has enough")
 
-    def stranded(self, flavours: Ints) -> Ints:
-        """Add up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""
-        return stranded(self._free, self._own, flavours, self._spec.resource)
+    def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
+        in_use, free, used, _ = super().look(flavours)
+        return in_use, free, used, stranded(self._free, self._own, flavours, self._spec.resource)
 
     def check(self) -> None:
         """Count again from every placement held; raises `LedgerError` when a quantum is missing."""

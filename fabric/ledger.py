@@ -367,34 +367,22 @@ class Ledger:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
         return dict.fromkeys(sorted(self._down), "has failed")
 
-    def stranded(self, flavours: Ints) -> Ints:
-        """Add up the free quanta, int64 [resources], that no demand of `flavours` [k, resources] can use."""
-        from fabric.servers import stranded
-
-        return stranded(self._free, flavours, self.spreads(flavours).astype(np.int64))
-
     def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
         """Return how many servers hold something, and the quanta free, used and stranded, each int64 [resources].
 
-        `flavours` are as in `stranded`, and the same at every call: where there are many servers, those that have not
-        changed are not looked at again.
+        Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
+        where there are many servers, those that have not changed are not looked at again.
         """
-        if type(self) is not Ledger or self._log is None:
-            return self._look(flavours)
         from fabric.survey import Survey
 
-        if self._survey is None or self._survey.log is not self._log or self._surveyed != self._servers:
-            self._survey = Survey(self._servers, flavours, self.spreads(flavours), self._log)
+        log = self._log if type(self) is Ledger else None
+        if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:
+            self._survey = Survey(self._servers, flavours, self.spreads(flavours), log)
             self._surveyed = self._servers
             self._installed = self._capacity.sum(axis=(0, 1))
         in_use, free, stranded = self._survey(self._free, self._capacity)
         down = self._capacity[list(self._down)].sum(axis=(0, 1))
         return in_use - self.down, free, self._installed - free - down, stranded
-
-    def _look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
-        free = self.view.everything_free
-        in_use = int((free != self.view.capacity).any(axis=(1, 2)).sum()) - self.down
-        return in_use, free.sum(axis=(0, 1)), self.used(), self.stranded(flavours)
 
     @property
     def tiers(self) -> dict[str, int]:

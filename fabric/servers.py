@@ -86,24 +86,13 @@ def with_room(free: Ints, demand: Amounts, spread: bool) -> npt.NDArray[np.bool_
     return found
 
 
-@kernel
-def stranded(free: Ints, flavours: Ints, spread: Ints) -> Ints:
-    """Add up the free quanta of each resource that no flavour can use, int64 [resources].
-
-    `flavours` int64 [k, resources], `spread` [k] 0 or 1. A node's free capacity is usable when some whole flavour
-    fits on the node, or some spread flavour on its server.
-    """
-    servers, nodes, resources = free.shape
-    lost = np.zeros(resources, np.int64)
-    usable = np.zeros(nodes, np.bool_)
-    for s in range(servers):
-        strand(free, s, flavours, spread, usable, lost)
-    return lost
-
-
 @inlined
 def strand(free: Ints, s: int, flavours: Ints, spread: Ints, usable: npt.NDArray[np.bool_], lost: Ints) -> None:
-    """Add to `lost` int64 [resources] what no flavour can use of a server; `usable` bool [nodes] is scratch."""
+    """Add to `lost` int64 [resources] the free quanta of a server that no flavour can use.
+
+    `flavours` int64 [k, resources], `spread` [k] 0 or 1, `usable` bool [nodes] is scratch. What a node has free is
+    usable when some whole flavour fits on the node, or some spread flavour on its server.
+    """
     nodes, resources = free.shape[1], free.shape[2]
     usable[:] = False
     for f in range(len(flavours)):

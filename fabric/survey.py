@@ -14,12 +14,13 @@ class Survey:
     """Counts over all servers of one size of cluster.
 
     `flavours` int64 [k, resources] are the demands that say what is stranded, `spread` bool [k] which of them are
-    spread, and `log` int64 [any] says which servers changed, as `fabric.changes` has it.
+    spread, and `log` int64 [any] says which servers changed, as `fabric.changes` has it; without it all may have.
     """
 
-    def __init__(self, servers: int, flavours: Ints, spread: npt.NDArray[np.bool_], log: Ints) -> None:
+    def __init__(self, servers: int, flavours: Ints, spread: npt.NDArray[np.bool_], log: Ints | None) -> None:
         resources = flavours.shape[1]
         self.log = log
+        self._changes = np.zeros(1, np.int64) if log is None else log
         self._asked = np.ascontiguousarray(flavours), spread.astype(np.int64)
         self._parts = np.zeros((servers, 1 + 2 * resources), np.int64)
         self._total = np.zeros(1 + 2 * resources, np.int64)
@@ -27,8 +28,10 @@ class Survey:
 
     def __call__(self, free: Ints, capacity: Ints) -> tuple[int, Ints, Ints]:
         """Return how many servers have not everything free, and what is free and stranded, int64 [resources] quanta."""
-        first, self._seen = self._seen, int(self.log[0])
-        look(free, capacity, *self._asked, self.log, first, self._parts, self._total)
+        first = self._seen
+        if self.log is not None:
+            self._seen = int(self.log[0])
+        look(free, capacity, *self._asked, self._changes, first, self._parts, self._total)
         resources = free.shape[2]
         return int(self._total[0]), self._total[1 : 1 + resources].copy(), self._total[1 + resources :].copy()
 

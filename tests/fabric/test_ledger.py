@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from fabric.servers import stranded, why_not
+from fabric.servers import why_not
+from fabric.survey import Survey
 from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.vocabulary import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
+from tests.reference.looks import stranded
 from tests.support.properties import forms, scaled
 
 
@@ -331,7 +333,9 @@ def test_stranded(cluster: Cluster, found: list[tuple[tuple[int, int], bool]]) -
     resources = free.shape[2]
     flavours = [(demand[:resources], spread) for demand, spread in found]
     array = np.array([demand for demand, _ in flavours], np.int64).reshape(len(flavours), resources)
-    spread = np.array([spread for _, spread in flavours], np.int64)
+    spread = np.array([spread for _, spread in flavours], np.bool_)
     before = free.copy()
-    assert stranded(free, array, spread).tolist() == unusable(free.tolist(), flavours)
+    in_use, whole, lost = Survey(len(free), array, spread, None)(free, free)
+    assert lost.tolist() == stranded(free, array, spread.tolist()).tolist() == unusable(free.tolist(), flavours)
+    assert (in_use, whole.tolist()) == (0, free.sum(axis=(0, 1)).tolist())
     assert np.array_equal(free, before)

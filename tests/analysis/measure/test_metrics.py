@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
-from hypothesis import strategies as st
 
 from analysis.measure.samples import KEPT
 from fabric.cluster import NEVER
-from fabric.servers import stranded
 from simcore.engine import Change
 from simcore.errors import RunError
 from simcore.rules import Overflow
@@ -407,21 +405,6 @@ def stranded_by_rule(free: list[list[list[int]]], flavours: list[tuple[int, ...]
             if not (evenly or whole):
                 lost = [a + b for a, b in zip(lost, node, strict=True)]
     return lost
-
-
-@given(st.data())
-def test_stranded_is_what_no_flavour_can_use(data: st.DataObject) -> None:
-    nodes, servers, resources = (data.draw(st.integers(1, top)) for top in (3, 3, 3))
-    amounts = st.lists(st.integers(0, 4), min_size=resources, max_size=resources)
-    free = data.draw(st.lists(st.lists(amounts, min_size=nodes, max_size=nodes), min_size=servers, max_size=servers))
-    flavours = data.draw(st.lists(amounts.map(tuple), max_size=3))
-    spread = data.draw(st.lists(st.booleans(), min_size=len(flavours), max_size=len(flavours)))
-    found = stranded(
-        np.array(free, np.int64),
-        np.array(flavours, np.int64).reshape(-1, resources),
-        np.array(spread, np.int64),
-    )
-    assert found.tolist() == stranded_by_rule(free, flavours, spread)
 
 
 @given(cases())

@@ -24,6 +24,7 @@ from simcore.rules import Cells
 from simcore.vocabulary import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
+from tests.reference.looks import looked
 from tests.support.cells import ROUTERS, apart, drawn
 from tests.support.compiled import agent_of, busy
 from tests.support.properties import scaled
@@ -112,7 +113,7 @@ def test_many_servers_are_looked_at_as_few_are() -> None:
 
     def look() -> int:
         flavours = workload.flavours[0][:4]
-        seen.append((ledger.look(flavours), ledger._look(flavours)))
+        seen.append((ledger.look(flavours), looked(ledger, flavours)))
         return 7
 
     agent: ScanAgent = agent_of(best_fit)
