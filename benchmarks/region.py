@@ -170,18 +170,19 @@ def lengths(servers: int) -> str:
         for requests, each in runs.items():
             rows.append([f"`{agent}`", f"{requests:,} measured", *_cells(each)])
         for requests in (CHECK, MONTH):
-            names = (*PARTS, "memory MB")
-            guess = {name: at(requests, runs[SHORT][name], runs[LONG][name]) for name in names}
-            guess["allocated"] = np.nan  # what is held grows slower and slower
+            guess = {name: at(requests, runs[SHORT][name], runs[LONG][name]) for name in PARTS}
+            # What is held grows slower and slower, and the columns of short runs lie in memory.
+            guess["allocated"] = guess["memory MB"] = np.nan
             rows.append([f"`{agent}`", f"{requests:,} predicted", *_cells(guess)])
         kept = runs[LONG]
         longest = max(runs)
         grown = (runs[longest]["memory MB"] - runs[SHORT]["memory MB"]) * 1e6 / (longest - SHORT)
         note = (
             f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
-            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB.\n"
-            f"Its memory grows by {grown:.1f} bytes a request up to {longest:,}."
+            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB."
         )
+        if longest == MONTH:
+            note += f"\nUp to {MONTH:,} requests, its memory grows by {grown:.1f} bytes with each."
         rows.append([note])
     notes = [row[0] for row in rows if len(row) == 1]
     return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n\n".join(notes)
@@ -189,8 +190,8 @@ def lengths(servers: int) -> str:
 
 def _cells(each: dict[str, float]) -> list[str]:
     total = sum(each[part] for part in PARTS)
-    held = "" if np.isnan(each["allocated"]) else f"{each['allocated']:.1%}"
-    return [*(f"{each[part]:,.1f}" for part in PARTS), f"{total:,.0f}", f"{each['memory MB'] / 1000:.2f}", held]
+    last = f"{each['memory MB'] / 1000:.2f}", f"{each['allocated']:.1%}"
+    return [*(f"{each[part]:,.1f}" for part in PARTS), f"{total:,.0f}", *(last if each["allocated"] >= 0 else ("", ""))]
 
 
 def in_cells(servers: int, turns: int) -> str:

@@ -35,6 +35,7 @@ from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
+from simcore.jit import prepared
 from simcore.large import blocks, zeros
 from simcore.record import PENDING, PLACED
 from simcore.rules import Overflow
@@ -80,6 +81,7 @@ class CompiledSimulation(Simulation):
         )
         self.rules = ledger.ruling(self._roles)
         self._known: tuple[Compiled, Standings] | None = None
+        self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
 
@@ -91,10 +93,10 @@ class CompiledSimulation(Simulation):
 
     def prepare(self, rule: Compiled) -> None:
         """Compile the loop and a rule, or load them, so that no decision takes the time for it."""
-        go(*self._form(rule), self.requests, self.state, self.rules, 0, inf, 0, False)
+        self._loop(rule)
 
-    def _form(self, rule: Compiled) -> tuple[Any, tuple[Any, ...]]:
-        """Return a rule and its arguments: in the form that looks only at what changed where that pays."""
+    def _loop(self, rule: Compiled) -> tuple[Callable[..., tuple[int, int, int]], Any, tuple[Any, ...]]:
+        """Return the loop, a rule and its arguments: in the form that looks only at what changed where that pays."""
         scan: Any = rule.scan
         weights: tuple[Any, ...] = rule.weights
         servers, _, resources = self.state.free.shape
@@ -102,7 +104,11 @@ class CompiledSimulation(Simulation):
             if self._known is None or self._known[0] is not rule:
                 self._known = rule, standings(servers, resources)
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
-        return as_argument(scan, resources, weights), weights
+        decide = as_argument(scan, resources, weights)
+        if self._ready is None or self._ready[0] is not decide:
+            loop = prepared(go, decide, weights, self.requests, self.state, self.rules, 0, inf, 0, False)
+            self._ready = decide, loop
+        return self._ready[1], decide, weights
 
     def go(self, rule: Compiled, answers: int = -1) -> int:
         """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
@@ -113,9 +119,8 @@ class CompiledSimulation(Simulation):
         while made != answers and not self.state.at[STOPPED]:
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
-            more, status, code = go(
-                *self._form(rule), self.requests, self.state, self.rules, mode, change, answers - made, False
-            )
+            loop, *form = self._loop(rule)
+            more, status, code = loop(*form, self.requests, self.state, self.rules, mode, change, answers - made, False)
             made += more
             self.follow()
             if status == GROW:
