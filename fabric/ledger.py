@@ -381,8 +381,10 @@ class Ledger:
             self._surveyed = self._servers
             self._installed = self._capacity.sum(axis=(0, 1))
         in_use, free, stranded = self._survey(self._free, self._capacity)
-        down = self._capacity[list(self._down)].sum(axis=(0, 1))
-        return in_use - self.down, free, self._installed - free - down, stranded
+        used: Ints = self._installed - free
+        if self._down:
+            used -= self._capacity[list(self._down)].sum(axis=(0, 1))
+        return in_use - self.down, free, used, stranded
 
     @property
     def tiers(self) -> dict[str, int]:

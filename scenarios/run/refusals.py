@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -50,11 +50,9 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
     if reasons := _reasons(simulation, first):
         found["reasons"] = reasons
     if words:
-        found["refused_by"] = {
-            name: _most((str(word), counts[word]) for word in sorted(counts)) for name, counts in words.items()
-        }
+        found["refused_by"] = {name: _most(counts, str) for name, counts in words.items()}
     if refused:
-        found["refused_sizes"] = _most((say(size, asked.resources), sizes[size]) for size in sorted(sizes))
+        found["refused_sizes"] = _most(sizes, lambda size: say(size, asked.resources))
         ends, times = _spans(begin, end), np.zeros((SPANS, 2), np.int64)
         for rows, no in _answered(simulation, first):
             times += _by_time(ends, asked.arrival[rows], no)
@@ -121,6 +119,7 @@ def _by_time(ends: Floats, arrival: Floats, no: Bools) -> Ints:
     return np.stack([np.bincount(span, minlength=SPANS), np.bincount(span[no], minlength=SPANS)], 1)
 
 
-def _most(counts: Iterable[tuple[str, list[int]]]) -> dict[str, list[int]]:
-    """Keep those that were refused most, of equals the first."""
-    return dict(sorted(counts, key=lambda one: -one[1][1])[:VALUES])
+def _most(counts: Counts, name: Callable[[Any], str]) -> dict[str, list[int]]:
+    """Keep those that were refused most, of equals the first, by their names."""
+    values = sorted(sorted(counts), key=lambda value: -counts[value][1])[:VALUES]
+    return {name(value): counts[value] for value in values}
