@@ -52,7 +52,8 @@ class AgentCheck:
 
     `decisions` and `placed` count requests by world; `microseconds` is the mean time of a decision there; `declined`
     has the worlds that the agent refuses to start in, and what it says. `compiled` has the worlds in which its kernel
-    was seen to decide as `decide` does.
+    was seen to decide as `decide` does, and `gone_on` those in which it was interrupted and went on as if it had not
+    been.
     """
 
     agent: str
@@ -61,12 +62,17 @@ class AgentCheck:
     microseconds: Mapping[str, float]
     declined: Mapping[str, str]
     compiled: tuple[str, ...]
+    gone_on: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = [f"{self.agent} keeps the contract of an agent."]
         for world, count in self.decisions.items():
             times = f"{self.microseconds[world]:.1f} us a decision" + ", compiled the same" * (world in self.compiled)
             lines.append(f"  {world}: {self.placed[world]} of {count} placed, {times}")
+        if self.gone_on:
+            lines.append("  Interrupted in the middle, it goes on with the same answers.")
+        else:
+            lines.append("  Its long runs begin anew when they are interrupted: it does not say what it `remembers`.")
         for why in dict.fromkeys(self.declined.values()):
             worlds = [world for world, said in self.declined.items() if said == why]
             lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
@@ -130,6 +136,7 @@ class _Check:
         microseconds: dict[str, float] = {}
         declined: dict[str, str] = {}
         compiled: list[str] = []
+        gone_on: list[str] = []
         for world in WORLDS:
             if not _is_meant_for(self.kind, world):
                 continue
@@ -162,7 +169,8 @@ class _Check:
                 "started again with the same seed, it gives other answers",
                 "Let start(view, rng) set everything that decide changes back to how a run begins.",
             )
-            self._goes_on(point, world, first)
+            if self._goes_on(point, world, first):
+                gone_on.append(world)
             if self._compiled(agent, point, world, first):
                 compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
@@ -176,7 +184,7 @@ class _Check:
             self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
         if not any(placed.values()):
             self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
-        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled))
+        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled), tuple(gone_on))
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
@@ -245,15 +253,18 @@ class _Check:
                 row = int(differ[0]) if len(differ) else both
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
 
-    def _goes_on(self, point: World, world: str, played: _Played) -> None:
-        """Interrupt the agent in the middle, if it says what it remembers, and compare with what a new one comes to."""
+    def _goes_on(self, point: World, world: str, played: _Played) -> bool:
+        """Interrupt the agent in the middle, if it says what it remembers, and compare with what a new one comes to.
+
+        Tells whether it was interrupted.
+        """
         half, luck, others = len(played.record.sequence) // 2, *(Watched(stream(SEED, "agent")) for _ in range(2))
         agent, other = (fitted(point, self._made()) for _ in range(2))
         part, rest = (point.simulation(SEED) for _ in range(2))
         agent.start(part.view, luck)
         other.start(rest.view, others)
         if named(agent) is None:
-            return
+            return False
         answers, interrupted = Answers(part), False
         Answers(rest)
 
@@ -265,15 +276,16 @@ class _Check:
         try:
             play(part, agent, watch)
             if not interrupted:
-                return
+                return False
             answer_again(rest, Given(answers.portion()), part.record.reasons, Portions(lambda: 1, rest))
             recall(other, *memory(agent))
             others.go_on(luck.states())
             play(rest, other)
-        except RunError as error:
+        except (RunError, ValueError, TypeError, LookupError, AttributeError) as error:
             self._wrong(f"interrupted in the middle, {error}", world, _MEMORY, error)
         problem = "interrupted in the middle, it goes on with other answers"
         self._same(played.record, rest.record, world, problem, _MEMORY)
+        return True
 
     def _compiled(self, agent: Agent, point: World, world: str, played: _Played, follows: bool = False) -> bool:
         """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""

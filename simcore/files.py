@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -139,9 +140,10 @@ def write_tables(
                 _write(parts[-1], block, None)
         with replacing(file, lasting=lasting) as unfinished:
             try:
-                pl.scan_parquet(parts).sink_parquet(unfinished, metadata=metadata)
+                pl.scan_parquet(parts, glob=False, hive_partitioning=False).sink_parquet(unfinished, metadata=metadata)
             except pl.exceptions.PolarsError as error:
-                raise OSError(str(error)) from error
+                full = re.search(r"os error (\d+)", str(error))
+                raise OSError(*([int(full[1]), ""] if full else [str(error)])) from error
     finally:
         for part in parts:
             part.unlink(missing_ok=True)

@@ -1,13 +1,14 @@
 """What an agent remembers of a run: taken from it, and given to another one of its kind that has started the same run.
 
 What an agent remembers are values of attributes that it names (`Agent.remembers`): numbers, text, booleans, `None`,
-arrays, and tuples of arrays. What it can make of the view again, such as a tree over the servers, need not be named.
+arrays of numbers or text, and tuples of these. What it can make of the view again, such as a tree over the servers,
+need not be named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
+from operator import attrgetter, is_
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ from simcore.errors import AgentError
 from simcore.vocabulary import Agent
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
+NUMBERS = "compiled.weights"
+"""Where the numbers of a kernel are."""
 
 
 def named(agent: Agent, of: str = "") -> tuple[str, ...] | None:
@@ -26,64 +29,74 @@ def named(agent: Agent, of: str = "") -> tuple[str, ...] | None:
     """
     names = agent.remembers
     if names is None and agent.compiled is not None:
-        names = ("compiled.weights",)
+        names = (NUMBERS,)
+    if isinstance(names, str):
+        names = (names,)  # a comma is forgotten easily
     return None if names is None else tuple(f"{of}.{name}" if of else name for name in names)
 
 
 def memory(agent: Agent) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays that an agent remembers, not copied, and all else, as JSON has it.
-
-    Arrays that cannot be written to stay what they are, and are left out.
-    """
+    """Return the arrays that an agent remembers, not copied, and what it remembers of each name, as JSON has it."""
     arrays: Arrays = {}
     words: dict[str, Any] = {}
-    kind = type(agent).__name__
     for name in named(agent) or ():
         try:
             value = attrgetter(name)(agent)
         except AttributeError:
+            kind = type(agent).__name__
             raise AgentError(f"{kind} remembers {name}, which it does not have once it has started") from None
-        parts = list(_parts(value))
-        if isinstance(value, np.generic):
-            arrays[f"{name}.0"] = np.array(value)
-        elif all(isinstance(part, np.ndarray) for part in parts):
-            arrays |= {f"{name}.{number}": part for number, part in enumerate(parts) if part.flags.writeable}
-        elif value is None or isinstance(value, bool | int | float | str):
-            words[name] = value
-        else:
-            said = f"{value!r:.100}: no number, text, array or tuple of arrays"
-            raise AgentError(f"{kind} remembers {name}, which is {said}")
+        words[name] = _noted(agent, name, value, arrays)
     return arrays, words
 
 
 def recall(agent: Agent, arrays: Mapping[str, npt.NDArray[Any]], words: Mapping[str, Any]) -> None:
     """Have an agent remember what another one did.
 
-    Arrays are written to, since others may hold them, but for those that have become larger or smaller, which are
-    exchanged; so is all else.
+    Arrays of the same size are written to, since others may hold them; all else is exchanged.
     """
     for name in named(agent) or ():
         before = attrgetter(name)(agent)
-        first = arrays.get(f"{name}.0")
-        of, _, last = name.rpartition(".")
-        owner = attrgetter(of)(agent) if of else agent
-        if isinstance(before, tuple):
-            for number, part in enumerate(_parts(before)):
-                if part.flags.writeable:
-                    np.copyto(part, arrays[f"{name}.{number}"].reshape(part.shape))
-        elif first is None:
-            if name in words:
-                setattr(owner, last, words[name])
-        elif isinstance(before, np.ndarray) and (before.shape, before.dtype) == (first.shape, first.dtype):
-            np.copyto(before, first)
-        else:
-            setattr(owner, last, first.copy() if first.ndim else first[()])
+        value = _made(words[name], before, arrays)
+        if value is not before:
+            of, _, last = name.rpartition(".")
+            setattr(attrgetter(of)(agent) if of else agent, last, value)
 
 
-def _parts(value: Any) -> Iterator[Any]:
-    """Yield a value, or what a tuple holds, one after another."""
+def _noted(agent: Agent, name: str, value: Any, arrays: Arrays) -> Any:
+    """Return how a value is made again, and add what it needs to `arrays`."""
     if isinstance(value, tuple):
-        for part in value:
-            yield from _parts(part)
-    else:
-        yield value
+        return {"tuple": [_noted(agent, name, part, arrays) for part in value]}
+    if isinstance(value, np.generic | np.ndarray) and not value.dtype.hasobject:
+        if name.endswith(NUMBERS) and not np.asarray(value).flags.writeable:
+            return {"same": True}  # what nobody can write to there is what was learned, and is large
+        key = f"memory{len(arrays)}"
+        arrays[key] = np.asarray(value)
+        return {"array": key, "number": isinstance(value, np.generic)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    said = f"{value!r:.100}: no number, text, array of these or tuple"
+    raise AgentError(f"{type(agent).__name__} remembers {name}, which is {said}")
+
+
+def _made(noted: Mapping[str, Any], before: Any, arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    """Return a value that was noted: `before` itself, where that can be made equal to it."""
+    if "same" in noted:
+        return before
+    if "value" in noted:
+        return noted["value"]
+    if "tuple" in noted:
+        parts = noted["tuple"]
+        known = before if isinstance(before, tuple) and len(before) == len(parts) else (None,) * len(parts)
+        made = tuple(_made(part, own, arrays) for part, own in zip(parts, known, strict=True))
+        return before if known is before and all(map(is_, made, before)) else made
+    array = arrays[noted["array"]]
+    if noted["number"]:
+        return array[()]
+    if isinstance(before, np.ndarray) and before.flags.writeable and _form(before) == _form(array):
+        np.copyto(before, array)
+        return before
+    return array.copy()
+
+
+def _form(array: npt.NDArray[Any]) -> tuple[object, ...]:
+    return array.shape, array.dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import site
+import stat
 import sys
 import sysconfig
 import threading
@@ -62,8 +63,9 @@ def unchanged(files: dict[str, str]) -> bool:
 def digest_of(file: Path) -> str:
     """Digest what is in a file; empty when it cannot be read."""
     try:
-        stat = file.stat()
-        return _digest_of(file, stat.st_mtime_ns, stat.st_size)
+        found = file.stat()
+        # A pipe or a device might never end.
+        return _digest_of(file, found.st_mtime_ns, found.st_size) if stat.S_ISREG(found.st_mode) else ""
     except (OSError, ValueError):  # the latter of what cannot be a path
         return ""
 

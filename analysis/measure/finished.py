@@ -70,7 +70,10 @@ class Places(NamedTuple):
 
 
 class Rows:
-    """Some rows of a finished run, from `begins` to before `ends`, and what became of them; none can be written to."""
+    """Some rows of a finished run, from `begins` to before `ends`, and what became of them; none can be written to.
+
+    Rows are numbered as in the `run`, which has the columns: `part.run.duration[part.held]`.
+    """
 
     def __init__(self, run: FinishedRun, begins: int, ends: int) -> None:
         self.run, self.begins, self.ends = run, begins, ends
@@ -205,11 +208,16 @@ class FinishedRun(Rows):
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
+        self._whole = Rows(self, 0, len(self.outcome))
+
+    def forget(self) -> None:
+        super().forget()
+        self._whole.forget()
 
     def parts(self) -> Iterator[Rows]:
-        """Divide the rows into parts of at most a block, in order; a run that is not larger is its only part."""
+        """Divide the rows into parts of at most a block, in order."""
         if len(self.outcome) <= large.BLOCK:
-            yield self
+            yield self._whole  # which keeps what it has computed
             return
         for rows in large.blocks(len(self.outcome)):
             yield Rows(self, rows.start, rows.stop)

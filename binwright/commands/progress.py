@@ -67,8 +67,10 @@ class Live:
         self._say_now_and_then()
 
     def told(self, told: Told) -> None:
-        """Note how far a run is, and say once of every agent whose long runs begin anew why they do."""
+        """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
         self._silence.cancel()
+        if told.again and told.run not in self._going:
+            say(f"a run of {told.agent} goes on from {told.begun / max(1, told.of):.1%}")
         self._going[told.run] = told
         if told.lost and told.seconds > LONG and told.agent not in self._lost:
             self._lost.add(told.agent)

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.cells_run import CellSimulation, Where
-from fabric.compiled.numa_kept import Kept, write
-from fabric.compiled.numa_loop import COUNTERS, ENDS
+from fabric.compiled.numa_kept import Kept, check_answers, check_left, must, write
+from fabric.compiled.numa_loop import COUNTERS, ENDS, FIRST
 from simcore.vocabulary import Compiled, Floats
 
 
@@ -27,12 +27,19 @@ def where(simulation: CellSimulation) -> dict[str, npt.NDArray[Any]]:
 
 
 def go_on(simulation: CellSimulation, kept: Kept, answers: npt.NDArray[Any]) -> None:
-    """Bring a simulation that has answered nothing to where another one of the same run was."""
+    """Bring a simulation that has answered nothing to where another one of the same run was.
+
+    What cannot be of this run raises an error, as in `fabric.compiled.numa_kept`.
+    """
+    check_answers(simulation, simulation.requests.rows, len(simulation.view.capacity), answers)
     write(simulation.record, answers)
     at = kept["at"].reshape(-1, COUNTERS)
     ends = np.cumsum(at[:, ENDS])[:-1]
     heaps = np.split(kept["due"], ends), np.split(kept["holder"], ends)
     left = np.split(kept["left"], [cell.first for cell in simulation.cells[1:]])
     for cell, *each in zip(simulation.cells, at, kept["now"], *heaps, left, strict=True):
-        cell.go_on(Where(*each))
+        where = Where(*each)
+        must(where.at[FIRST] == cell.first and len(where.due) == len(where.holder) == where.at[ENDS])
+        check_left(simulation, cell.first, cell.state.capacity, where.holder, where.left)
+        cell.go_on(where)
     simulation.follow(len(answers))

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from math import floor, inf
+from operator import is_
 from time import perf_counter_ns
 from typing import Any, NamedTuple, Protocol
 
@@ -256,7 +257,8 @@ class CellSimulation(Simulation):
 
     def take(self, rule: Compiled) -> None:
         """Give all cells the rule that they are to play, unless they have it."""
-        if self._taken is None or self._taken.scan is not rule.scan:
+        mine = self._taken
+        if mine is None or mine.scan is not rule.scan or not all(map(is_, mine.weights, rule.weights)):
             self._taken = rule
             for cell in self.cells:
                 cell.take(rule)

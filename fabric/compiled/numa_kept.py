@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.numa_loop import ENDS
+from fabric.compiled.heap import Rows
+from fabric.compiled.numa_loop import ANSWERED, COUNTERS, ENDS, FIRST, HEAD, TAIL
 from fabric.compiled.numa_run import CompiledSimulation
-from simcore.engine import Change
+from simcore.engine import Change, Simulation
 from simcore.large import blocks
-from simcore.record import Record
-from simcore.vocabulary import Compiled, Floats
+from simcore.record import PLACED, REJECTED, SPREAD, Record
+from simcore.vocabulary import Compiled, Floats, Ints
 
 COLUMNS = ("outcome", "decided", "server", "node", "reason")
 """What an answer writes into the record."""
@@ -37,6 +39,57 @@ def answers_of(record: Record, rows: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
     for name in COLUMNS:
         found[name] = getattr(record, name)[rows]
     return found
+
+
+def check_answers(simulation: Simulation, rows: Rows, servers: int, answers: npt.NDArray[Any]) -> None:
+    """Refuse with a `ValueError` what cannot be the first answers of a run, whose `rows` are answered in order."""
+    reasons, nodes = len(simulation.record.reasons), simulation.view.capacity.shape[1]
+    right = len(answers) <= len(rows)
+    for some in blocks(len(answers)):
+        block = answers[some]
+        placed, server, node, reason = block["outcome"] == PLACED, block["server"], block["node"], block["reason"]
+        right = right and bool(
+            (block["row"] == rows[some]).all()
+            and (placed | (block["outcome"] == REJECTED)).all()
+            and np.where(placed, (server >= 0) & (server < servers), server == -1).all()
+            and ((node >= SPREAD) & (node < nodes) & (reason >= -1) & (reason < reasons)).all()
+        )
+    must(right)
+
+
+def check_left(
+    simulation: Simulation, first: int, capacity: Ints, holder: npt.NDArray[np.integer[Any]], left: npt.NDArray[Any]
+) -> None:
+    """Refuse with a `ValueError` another amount `left` on servers from `first` on than who holds something leaves.
+
+    `capacity` and `left` int64 [servers, nodes, resources], `holder` int [any] the rows on them that will end. The
+    record has to have their answers.
+    """
+    record, duration, demand = simulation.record, simulation.workload.duration, simulation.workload.demand
+    must(holder.dtype.kind == "i" and holder.ndim == 1 and ((holder >= 0) & (holder < len(duration))).all())
+    for_ever = [np.flatnonzero((record.outcome[r] == PLACED) & (duration[r] == inf)) + r.start for r in _all(duration)]
+    rows = np.concatenate([holder, *for_ever])
+    server, node = record.server[rows] - first, record.node[rows]
+    mine = (server >= 0) & (server < len(capacity))
+    must(mine[: len(holder)].all() and (record.outcome[holder] == PLACED).all() and len(np.unique(rows)) == len(rows))
+    rows, server, node = rows[mine], server[mine], node[mine]
+    found, nodes = capacity.copy(), capacity.shape[1]
+    whole = node != SPREAD
+    np.subtract.at(found, (server[whole], node[whole]), demand[rows[whole]])
+    for n in range(nodes):
+        wanted = demand[rows[~whole]]
+        np.subtract.at(found, (server[~whole], n), wanted // nodes + (n < wanted % nodes))
+    must(np.array_equal(found, left))
+
+
+def _all(array: npt.NDArray[Any]) -> Iterator[slice]:
+    return blocks(len(array))
+
+
+def must(right: Any) -> None:
+    """Raise a `ValueError` unless this is so."""
+    if not right:
+        raise ValueError("what was kept cannot be of this run")
 
 
 def write(record: Record, answers: npt.NDArray[Any]) -> None:
@@ -69,16 +122,27 @@ def where(simulation: CompiledSimulation) -> dict[str, npt.NDArray[Any]]:
 
 
 def go_on(simulation: CompiledSimulation, kept: Kept, answers: npt.NDArray[Any]) -> None:
-    """Bring a simulation that has answered nothing to where another one of the same run was."""
+    """Bring a simulation that has answered nothing to where another one of the same run was.
+
+    What cannot be of this run raises an error, a `ValueError` where nothing else does; the simulation is then lost.
+    """
+    at, due, holder, left, grown = (kept[name] for name in ("at", "due", "holder", "left", "grown"))
+    capacity, rows, planned = simulation.view.capacity, simulation.requests.rows, int(kept["planned"])
+    must(at.shape == (COUNTERS,) and at.dtype == np.int64 and due.shape == holder.shape == (at[ENDS],))
+    must(at[HEAD] == at[ANSWERED] == len(answers) and at[HEAD] <= at[TAIL] <= len(rows) and at[FIRST] == 0)
+    must((grown[:, 1] > 0).all() and left.shape == (len(capacity) + grown[:, 1].sum(), *capacity.shape[1:]))
+    must(0 <= planned <= simulation.planned)
+    check_answers(simulation, rows, len(left), answers)
     write(simulation.record, answers)
-    for time, (decisions, by) in zip(kept["times"].tolist(), kept["grown"].tolist(), strict=True):
+    for time, (decisions, by) in zip(kept["times"].tolist(), grown.tolist(), strict=True):
         simulation.ledger.grow(by)
         simulation.changes.append(Change(time, decisions, "expansion", by))
-    simulation.lay_out(int(kept["planned"]))
+    simulation.lay_out(planned)
     state = simulation.state
+    check_left(simulation, 0, state.capacity, holder, left)
     state.sequence[: len(answers)] = answers["row"]
-    state.at[:], state.now[:] = kept["at"], kept["now"]
-    state.free[:] = state.left[:] = kept["left"]
-    for heap, values in ((state.due, kept["due"]), (state.holder, kept["holder"])):
+    state.at[:], state.now[:] = at, kept["now"]
+    state.free[:] = state.left[:] = left
+    for heap, values in ((state.due, due), (state.holder, holder)):
         heap[: len(values)] = values
     simulation.follow()

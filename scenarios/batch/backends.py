@@ -11,7 +11,7 @@ from typing import TypeAlias
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
 from scenarios.build.plan import Run
-from scenarios.run.going import Tell
+from scenarios.run.going import Tell, Told
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
 
@@ -21,6 +21,8 @@ Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
 
 WORTH = 1.5
 """Seconds of work that are expected at least where workers are started: that takes .8 s."""
+PATIENCE = 3.0
+"""Seconds after which a run that has others behind it is left to workers, who begin it anew."""
 RUN, REQUEST = 0.005, 20e-6
 """Seconds of a run and of each request, before anything is known: agents may take much longer."""
 
@@ -86,15 +88,29 @@ def expected(runs: Sequence[Run]) -> float:
     return sum(RUN + REQUEST * (getattr(run.scenario.workload, "requests", None) or 100_000) for run in runs)
 
 
+class _Longer(KeyboardInterrupt):
+    """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
+
+
 def _here(tasks: Sequence[Task], hands: int, tell: Tell) -> Rows:
     """In this process; workers are called in when it turns out that there is work for them."""
     began = perf_counter()
+
+    def impatient(told: Told) -> None:
+        tell(told)
+        if told.seconds >= PATIENCE:
+            raise _Longer
+
     for number, task in enumerate(tasks):
         left = min(hands, len(tasks) - number)
-        if left > 1 and (perf_counter() - began) / max(1, number) * (len(tasks) - number) >= WORTH * 2:
+        try:
+            if left > 1 and (perf_counter() - began) / max(1, number) * (len(tasks) - number) >= WORTH * 2:
+                raise _Longer
+            row = attempt(task, impatient if left > 1 else tell)
+        except _Longer:
             from scenarios.batch.pool import Pool
 
             with Pool(left, tell) as pool:
                 yield from pool.rows(tasks[number:])
             return
-        yield task, attempt(task, tell)
+        yield task, row

@@ -38,6 +38,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
+from simcore.large import in_files
 from simcore.opened import digest_of, unchanged
 
 LOG = logging.getLogger("binwright")
@@ -146,9 +147,9 @@ class Batch:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
         first = self.runs[0]
         world = build_world(first.scenario, cache_of(self.folder))
-        workload = draw(self.scenario, first, world)
         agents = {run.agent.label: run.agent for run in missing if run.point == first.point}.values()
-        with recursion():
+        with recursion(), in_files(self.folder):  # runs in this process take the requests that are drawn here
+            workload = draw(self.scenario, first, world)
             with postponed():
                 start_agents(self.scenario, first, agents, world, workload)
                 if agents:

@@ -14,13 +14,14 @@ from scenarios.batch.journal import Row
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
+from scenarios.run.going import Told
 
 PATIENCE = 5.0
 """Seconds that all the trying may take."""
 
 
 class Estimate(NamedTuple):
-    """Seconds of work, and how many runs they were estimated from; `more` when some took longer than was waited."""
+    """Seconds of work, and how many runs they were estimated from; `more` when nobody knows how far some came."""
 
     seconds: float
     probes: int
@@ -33,8 +34,9 @@ def estimate(
     """Estimate what is left to do of batches, of each after its `done`, by one process. Nothing is written.
 
     Each agent's mean over a batch's runs that are done counts. Of agents that have none the first seed is tried, at the
-    first and the last point of a sweep, all together for PATIENCE seconds. Runs that were not finished by then count as
-    PATIENCE, those that were not begun as the mean of what was tried.
+    first and the last point of a sweep, all together for PATIENCE seconds. Runs that were not finished by then count by
+    how far they came, or as PATIENCE where they did not say, and those that were not begun as the mean of what was
+    tried.
     """
     left, known, probes = [], [], []
     for batch, rows in zip(batches, done, strict=True):
@@ -69,13 +71,24 @@ def _probes(runs: Iterable[Run]) -> list[Run]:
 
 
 def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> dict[str, float]:
-    """Time the probes in worker processes that can be stopped; returns the seconds of those that finished in time."""
+    """Time the probes in worker processes that can be stopped; returns their seconds.
+
+    Those are of the ones that finished in time, and what the others will take if they go on as they began.
+    """
     from scenarios.batch.pool import Pool
 
     took: dict[str, float] = {}
-    with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes))) as pool:
+    going: dict[str, Told] = {}
+
+    def tell(told: Told) -> None:
+        going[told.run] = told
+
+    with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), tell) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.
         tasks = [Task(0, run, Path(scratch) / "results", version, ours(), engine) for run in (*probes, *probes)]
         for task, row in pool.rows(tasks, PATIENCE):
             took[task.run.name] = min(row["seconds"], took.get(task.run.name, PATIENCE))
+    for name, told in going.items():
+        if name not in took and told.requests > told.begun:
+            took[name] = told.seconds * (told.of - told.begun) / (told.requests - told.begun)
     return took

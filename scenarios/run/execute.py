@@ -22,7 +22,7 @@ from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
-from scenarios.run.checkpoint import Checkpoint, folder_of, forget
+from scenarios.run.checkpoint import Checkpoint, folder_of
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
 from scenarios.run.going import Going, Tell
 from scenarios.run.guard import STARTING, limited
@@ -62,13 +62,24 @@ def execute(
     A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
     is told how far it is, and `hire` finds who plays its cells, if not threads.
     """
+    checkpoint = Checkpoint(folder_of(folder, run.name))
+    try:
+        return _execute(run, folder, engine, tell, hire, checkpoint)
+    except Unlike:
+        checkpoint.believed = False
+        return _execute(run, folder, engine, tell, hire, checkpoint)
+
+
+def _execute(
+    run: Run, folder: Path, engine: Engine, tell: Tell, hire: Hire | None, checkpoint: Checkpoint
+) -> dict[str, Any]:
+    """Do so, and go on from what is kept, if it is believed; raises `Unlike` where it should not have been."""
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    checkpoint = Checkpoint(folder_of(folder, run.name))
     state_keeper = StateKeeper(checkpoint, run) if compiled and not not_kept(run, world, agent, compiled) else None
-    again = state_keeper is not None and state_keeper.found
+    again = state_keeper is not None and state_keeper.again
     simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
     if hire:
         cast("CellSimulation", simulation).hire = hire
@@ -96,11 +107,7 @@ def execute(
         state_keeper.set_out(simulation, agent, sampler, portions)
     elif not lost:
         keeper = answer_keeper = AnswerKeeper(checkpoint, run)
-        try:
-            answer_keeper.set_out(simulation, agent, luck, portions)
-        except Unlike:
-            forget(folder, run.name)
-            return execute(run, folder, engine, tell)
+        answer_keeper.set_out(simulation, agent, luck, portions)
     with limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, Going(portions, simulation, run, tell, keeper, lost))
         thought += keeper.thought if keeper else 0

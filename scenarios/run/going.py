@@ -25,7 +25,8 @@ SHORT, LONG = 0.25, 1.0
 class Told(NamedTuple):
     """Says how far a run is: `requests` of `of` arrived, `seconds` after it began or went on with `begun` of them.
 
-    `kept` says that it was kept just now; `lost` what keeps it from being kept, empty if nothing does.
+    `kept` says that it was kept just now; `lost` what keeps it from being kept, empty if nothing does; `again` whether
+    it went on from where it was kept.
     """
 
     run: str
@@ -37,6 +38,7 @@ class Told(NamedTuple):
     begun: int = 0
     kept: bool = False
     lost: str = ""
+    again: bool = False
     batch: int = 0
 
 
@@ -57,7 +59,8 @@ class Going:
         self._due = self._began + KEPT_EVERY
         self._portion, self._given = keeper.portion if keeper else 0, 0
         spec = run.agent.label, run.seed
-        self._so_far = Told(run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, lost=lost)
+        again = keeper is not None and keeper.again
+        self._so_far = Told(run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, False, lost, again)
 
     def __call__(self) -> int:
         self._portions.settle()

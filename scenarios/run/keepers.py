@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,10 @@ PORTION = 1024
 
 
 class Keeper:
-    """Keeps a run on disk.
+    """Keeps a run on disk. What does not go on as it was kept raises an `Unlike`.
 
-    `thought` are the nanoseconds that the agent thought before, and `portion` are the decisions after which it is to be
-    asked first whether it is time.
+    `again` says whether the run goes on, `thought` are the nanoseconds that the agent thought before, and `portion` are
+    the decisions after which it is to be asked first whether it is time.
     """
 
     portion = 1
@@ -34,8 +36,13 @@ class Keeper:
     def __init__(self, checkpoint: Checkpoint, run: Run, answers: npt.DTypeLike) -> None:
         self._checkpoint, self._run = checkpoint, run
         self._kept: Kept | None = checkpoint.load(np.dtype(answers))
-        self._files: dict[str, str] = self._kept.words["files"] if self._kept else {}
-        self.thought: int = self._kept.words["thought"] if self._kept else 0
+        self.again = self._kept is not None
+        self._files: dict[str, str] = {}
+        self.thought = 0
+        if self._kept:
+            with believing():
+                self._files = dict(self._kept.words["files"])
+                self.thought = index(self._kept.words["thought"])
 
     def files(self) -> dict[str, str]:
         """List the files that the run's agents have read, also before it went on, each with a digest."""
@@ -70,18 +77,14 @@ class StateKeeper(Keeper):
         self._answers = self._first = 0
         self._chance = False
 
-    @property
-    def found(self) -> bool:
-        """Whether there is something to go on from."""
-        return self._kept is not None
-
     def take_up(self, simulation: Any, first: int, chance: bool) -> tuple[int, bool]:
         """Bring a new simulation to where the run was, if it was kept; returns its `first` and `chance`."""
         self._first, self._chance = first, chance
         if self._kept:
-            self._how.go_on(simulation, self._kept.arrays, self._kept.answers)
-            self._answers, words = len(self._kept.answers), self._kept.words
-            self._first, self._chance = words["first"], words["chance"]
+            with believing():
+                self._how.go_on(simulation, self._kept.arrays, self._kept.answers)
+                self._answers, words = len(self._kept.answers), self._kept.words
+                self._first, self._chance = range(len(simulation.workload))[words["first"]], bool(words["chance"])
         return self._first, self._chance
 
     def set_out(self, simulation: Any, agent: Agent, sampler: Sampler, portions: Portions) -> None:
@@ -91,11 +94,12 @@ class StateKeeper(Keeper):
         assert rule
         self._numbers = self._how.numbers(simulation, rule)
         if self._kept:
-            for number, array in enumerate(self._numbers):
-                if array.flags.writeable:
-                    array[...] = self._kept.arrays[f"number{number}"]
-            sampler.go_on(self._kept.words["samples"])
-            portions.left = self._kept.words["left"]
+            with believing():
+                for number, array in enumerate(self._numbers):
+                    if array.flags.writeable:
+                        array[...] = self._kept.arrays[f"number{number}"]
+                sampler.go_on(self._kept.words["samples"])
+                portions.left = index(self._kept.words["left"])
         self._kept = None
 
     def keep(self, left: int) -> None:
@@ -127,10 +131,7 @@ class AnswerKeeper(Keeper):
         return self._answers.many
 
     def set_out(self, simulation: Simulation, agent: Agent, luck: Watched, portions: Portions) -> None:
-        """Go on with this agent, which is started with `luck`; they all come to where they were.
-
-        An `Unlike` where that is not to be had with what was kept.
-        """
+        """Go on with this agent, which is started with `luck`; they all come to where they were."""
         from fabric.answers import Answers, Given, answer_again  # numba
 
         self._simulation, self._agent, self._luck = simulation, agent, luck
@@ -138,12 +139,10 @@ class AnswerKeeper(Keeper):
         memory(agent)  # raises early what could not be kept later
         if self._kept:
             arrays, words = self._kept.arrays, self._kept.words
-            try:
+            with believing():
                 answer_again(simulation, Given(self._kept.answers), words["reasons"], portions)
                 recall(agent, arrays, words["memory"])
                 luck.go_on(words["luck"])
-            except Exception as error:  # whatever somebody has written there
-                raise Unlike from error
             self._answers.skip()
         self._kept = None
 
@@ -156,4 +155,15 @@ class AnswerKeeper(Keeper):
 
 
 class Unlike(Exception):
-    """What was kept is not of this run."""
+    """What was kept is not of this run: it has to begin anew, with everything as before it went on."""
+
+
+@contextmanager
+def believing() -> Iterator[None]:
+    """Make an `Unlike` of all that may be wrong with what somebody has written; what the machine lacks is no such."""
+    try:
+        yield
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        raise Unlike from error

@@ -231,6 +231,18 @@ class Hoards(Forgets):
         self.seen: dict[int, int] = {}
 
 
+class Spawns(Right):
+    """It spawns generators as it goes, which nothing can spawn again."""
+
+    remembers = ()
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def decide(self, view: View, request: Request) -> Any:
+        return super().decide(view, request) if self.rng.spawn(1)[0].random() < 0.9 else None
+
+
 WRONG = [
     (NoDecision, "NoDecision: decide is missing", "Write a method decide"),
     (BadConstructor, "BadConstructor: its constructor raised KeyError('weights')", "raise a UserError that names"),
@@ -255,6 +267,7 @@ WRONG = [
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
     (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),
     (Forgets, "interrupted in the middle, it goes on with other answers: ", "Name in `remembers` all attributes"),
+    (Spawns, "interrupted in the middle, ", "Name in `remembers` all attributes"),
     (Hoards, "Hoards remembers seen, which is {}: no number, text, array", "or leave it out"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),

@@ -18,7 +18,7 @@ from simcore.memory import memory, recall
 from simcore.play import Portions, play
 from simcore.record import Record
 from simcore.rng import Watched, stream
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from simcore.vocabulary import Agent, Placement, Refusal, Request, View, fixed
 from tests.reference.engine import Case, feasible
 from tests.support.compiled import Looker
 from tests.support.properties import scaled
@@ -165,8 +165,32 @@ def test_what_is_remembered_may_become_something_else() -> None:
     assert other.table.tolist() == [0, 1, 2, 3]  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((np.arange(2), np.ones(3)), ()),
+        ((np.arange(2), (1, "x", None)), None),
+        ((np.arange(9.0), True), (np.arange(2.0), False)),
+        ((np.float32(0.5), np.array("text")), 3),
+        ((), (np.zeros(2),)),
+        (fixed([1, 2], np.int64), fixed([1], np.int64)),
+        (fixed([1, 2], np.int64), fixed([3, 4], np.int64)),
+    ],
+)
+def test_whatever_is_remembered_is_recalled_in_place_of_anything(one: Any, other: Any) -> None:
+    remembering, recalling = Moody(), Moody()
+    remembering.remembers = recalling.remembers = "what"  # type: ignore[assignment]  # a comma is forgotten easily
+    remembering.what, recalling.what = one, other  # type: ignore[attr-defined]
+    arrays, words = memory(remembering)
+    recall(recalling, arrays, json.loads(json.dumps(words)))
+    assert repr(recalling.what) == repr(one)  # type: ignore[attr-defined]
+
+
 def test_what_cannot_be_kept_is_refused() -> None:
     agent = Moody()
+    agent.asked, agent.sums = np.array([{}, None]), ()  # type: ignore[assignment]
+    with pytest.raises(Exception, match=r"Moody remembers asked, which is array.*: no number"):
+        memory(agent)
     agent.asked, agent.sums = {}, ()  # type: ignore[assignment]
     with pytest.raises(Exception, match=r"Moody remembers asked, which is \{\}: no number"):
         memory(agent)

@@ -19,11 +19,9 @@ from analysis.front import Results
 from analysis.measure.measuring import KEPT_APART
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
-from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
 from scenarios.run.check import check_scenario
 from scenarios.run.execute import execute
-from scenarios.run.going import Tell
 from scenarios.schema.load import load_scenario, shipped
 from simcore.errors import ResultsError, UserError, WorkloadError
 from simcore.record import OUTCOMES
@@ -39,9 +37,9 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the runs that are really computed."""
     names: list[str] = []
 
-    def counted(run: Run, folder: Path, engine: Engine, tell: Tell) -> dict[str, Any]:
+    def counted(run: Run, *more: Any) -> dict[str, Any]:
         names.append(run.name)
-        return execute(run, folder, engine, tell)
+        return execute(run, *more)
 
     monkeypatch.setattr(scenarios.batch.attempt, "execute", counted)
     return names
@@ -92,11 +90,11 @@ def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], mo
     whole = Batch(scenario(), tmp_path / "whole").run()
     executed.clear()
 
-    def third_is_interrupted(run: Run, folder: Path, engine: Engine, tell: Tell) -> dict[str, Any]:
+    def third_is_interrupted(run: Run, *more: Any) -> dict[str, Any]:
         if len(executed) == 2:
             raise KeyboardInterrupt
         executed.append(run.name)
-        return execute(run, folder, engine, tell)
+        return execute(run, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(scenarios.batch.attempt, "execute", third_is_interrupted)

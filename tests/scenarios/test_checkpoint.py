@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import subprocess
 import sys
+import zlib
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from time import sleep, time
@@ -22,6 +24,7 @@ from fabric.compiled.numa_kept import ANSWER
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import Row, rows_of
+from scenarios.build.engines import Engine
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
 from scenarios.run import going, keepers
@@ -112,7 +115,7 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     monkeypatch.setattr(going, "monotonic", lambda: clock[0])
     (run,) = plan(asked({}))
     simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
-    keeper: Any = SimpleNamespace(portion=1024, many=False)
+    keeper: Any = SimpleNamespace(portion=1024, many=False, again=False)
     watch = Going(Portions(lambda: left.pop(0), simulation), simulation, run, lambda told: None, keeper, "")
     watch._due = math.inf
     portions = []
@@ -207,6 +210,106 @@ def test_what_is_damaged_is_not_believed(tmp_path: Path, file: str, harm: Any) -
     assert kept.answers.tobytes() == answers.tobytes()
     (path / file).write_bytes(harm((path / file).read_bytes()))
     assert Checkpoint(path).load(ANSWER) is None
+
+
+FORGED: dict[str, Any] = {
+    **{
+        f"no {key}": {key: None} for key in ("thought", "files", "run", "answers", "left", "samples", "first", "memory")
+    },
+    "a text for a number": {"thought": "x"},
+    "a list of files": {"files": ["a"]},
+    "another run": {"run": "123"},
+    "no end of answers": {"answers": [10**30, 0, "|u1"]},
+    "nobody's samples": {"samples": [1, [[0, 1, 2]]]},
+    "far ends": {"due": np.arange(3.0), "holder": np.full(3, 10**9), "at": np.array([50, 50, 3, 50, *[0] * 7])},
+    "more ends than there are": {"at": np.array([50, 50, 10**10, 50, *[0] * 7])},
+    "a head that is behind": {"at": lambda at: np.where(np.arange(len(at)) == 0, 0, at)},
+    "all is free": {"left": lambda left: left * 0 + 10**9},
+    "other servers": {"left": np.zeros((9, 9, 9), np.int64)},
+    "servers that nobody added": {"times": np.zeros(1), "grown": np.array([[1, 10**12]])},
+    "no counters": {"at": np.zeros(0, np.int64)},
+    "server 70,000": "server",
+    "row 70,000": "row",
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+@pytest.mark.parametrize("form", ["servers", "cells", "simpy"])
+def test_whatever_a_checkpoint_says_a_run_that_can_be_done_is_done(
+    form: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Results may come from anybody: what is not of this run is left alone, and nothing crashes."""
+    cells = {"cluster.cells": {"count": 2, "router": "least-loaded", "window": "30 s"}}
+    (run,) = plan(asked(cells if form == "cells" else {}, "random" if form == "simpy" else "best-fit"))
+    engine: Engine = "simpy" if form == "simpy" else "auto"
+    expected = execute(run, tmp_path / "whole", engine)
+    monkeypatch.setattr(keepers, "PORTION", 20)
+    monkeypatch.setattr(going, "SHARE", float("inf"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(going, "KEPT_EVERY", 0.0)
+        patch.setattr(going, "SHORT", -1.0)
+        patch.setattr(samples, "KEPT", 16)
+        heard: list[Told] = []
+
+        def stop(told: Told) -> None:
+            heard.append(told)
+            if len(heard) == 4:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            execute(run, tmp_path, engine, stop)
+    folder = folder_of(tmp_path, run.name)
+    with np.load(folder / "state.npz") as state:
+        arrays: dict[str, Any] = dict(state)
+    words = json.loads(arrays.pop("words").tobytes())
+    forge(folder / "answers", words, arrays, FORGED[how])
+    with (folder / "state.npz").open("wb") as file:
+        np.savez(file, allow_pickle=False, words=np.frombuffer(json.dumps(words).encode(), np.uint8), **arrays)
+    found = execute(run, tmp_path, engine)
+    for name in TIMED:
+        found.pop(name, None), expected.pop(name, None)
+    assert found == expected
+
+
+def forge(answers: Path, words: dict[str, Any], arrays: dict[str, Any], how: Any) -> None:
+    """Write something else into a checkpoint, with the checksum that belongs to it."""
+    if isinstance(how, str):
+        content = bytearray(answers.read_bytes())
+        if words["answers"][2] == str(ANSWER):
+            np.frombuffer(content, ANSWER)[how][0] = 70_000
+        else:
+            content[:4] = (70_000).to_bytes(4, "little")
+        answers.write_bytes(content)
+        words["answers"][1] = zlib.crc32(content)
+        return
+    for key, value in how.items():
+        if value is None:
+            words.pop(key, None), arrays.pop(key, None)
+        elif key in arrays:
+            arrays[key] = value(arrays[key]) if callable(value) else value
+        elif isinstance(value, str | list):
+            words[key] = value
+
+
+def test_what_fails_for_want_of_memory_stays_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
+    monkeypatch.setattr(going, "SHARE", float("inf"))
+    (run,) = plan(asked({}, "random"))
+
+    def stop(told: Told) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(run, tmp_path, "simpy", stop)
+    before = {file.name: file.read_bytes() for file in folder_of(tmp_path, run.name).iterdir()}
+
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(keepers, "recall", full)
+    with pytest.raises(MemoryError):
+        execute(run, tmp_path, "simpy")
+    assert {file.name: file.read_bytes() for file in folder_of(tmp_path, run.name).iterdir()} == before
 
 
 def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
