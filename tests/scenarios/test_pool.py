@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from scenarios.batch.batch import Batch, run_batches
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.pool import Pool, _Worker, ending
+from scenarios.run import going
 from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
@@ -366,6 +368,30 @@ def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(estimate, "PATIENCE", 0.5)
     asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(9)")]), tmp_path / "out")
     assert estimate.estimate([asked], [{}], 2) == (1.5, 0, True)
+
+
+@pytest.mark.long
+def test_an_estimate_goes_by_how_far_long_runs_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate, "PATIENCE", 4.0)
+    asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(.2)")], replications=1), tmp_path / "out")
+    seconds, probes, more = estimate.estimate([asked], [{}], 1)
+    assert (probes, more) == (1, False)
+    assert 0.15 * 60 < seconds < 0.35 * 60
+
+
+@pytest.mark.long
+def test_workers_are_called_in_while_the_first_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "PATIENCE", 0.5)
+    monkeypatch.setattr(going, "TOLD_EVERY", 0.2)
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    noting = f"time.sleep(.03); Path({str(notes)!r}, f'{{time.time_ns()}}.{{os.getpid()}}').touch()"
+    asked = plain(agents=[agent(tmp_path, noting)], replications=2)
+    found = Batch(asked, tmp_path / "out").run(jobs=2)
+    assert found.runs["status"].to_list() == ["done"] * 2
+    pids = Counter(file.suffix[1:] for file in sorted(notes.iterdir()))
+    assert pids.pop(str(os.getpid())) < 60
+    assert list(pids.values()) == [60, 60]
 
 
 def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
