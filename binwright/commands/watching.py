@@ -40,14 +40,15 @@ def watch(asked: Namespace) -> int:
 def _say(found: Progress) -> None:
     failed = f", {found.failed} failed" if found.failed else ""
     text = f"{found.name}: {found.done} of {many_of(found.total, 'run')} done{failed}. "
+    if found.under_way:
+        shares = (row["requests"] / max(1, row["of"]) for row in found.under_way.values())
+        kept = "Under way, as of when they were kept" if found.running else "Kept of runs that were under way"
+        text += f"{kept}: {', '.join(f'{share:.1%}' for share in shares)}. "
     if found.running:
-        if found.under_way:
-            shares = (row["requests"] / max(1, row["of"]) for row in found.under_way.values())
-            text += f"Under way, as of when they were kept: {', '.join(f'{share:.1%}' for share in shares)}. "
         text += "It goes on"
         text += f"; what is left is {duration(found.seconds)} of work for one process." if found.seconds else "."
     elif found.done < found.total:
-        text += "Nobody goes on with it: the command that began it does."
+        text += "It stands still: the same command goes on with it."
     else:
         text += "It is over."
     if found.others and not found.rows:

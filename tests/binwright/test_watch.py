@@ -50,7 +50,7 @@ def test_what_is_over_is_said_to_be(batch: Batch, said: Said) -> None:
 def test_what_was_left_and_what_failed_is_said(batch: Batch, said: Said) -> None:
     leave(batch, 4, status="failed", error="broke")
     assert main(["watch", str(batch.folder)]) == 1
-    assert said() == "small: 3 of 6 runs done, 1 failed. Nobody goes on with it: the command that began it does."
+    assert said() == "small: 3 of 6 runs done, 1 failed. It stands still: the same command goes on with it."
 
 
 def test_a_run_that_was_kept_is_under_way_and_has_not_failed(
@@ -58,7 +58,8 @@ def test_a_run_that_was_kept_is_under_way_and_has_not_failed(
 ) -> None:
     leave(batch, 3, status="under way", requests=50, of=200)
     assert main(["watch", str(batch.folder)]) == 1
-    assert said() == "small: 2 of 6 runs done. Nobody goes on with it: the command that began it does."
+    kept = "Kept of runs that were under way: 25.0%."
+    assert said() == f"small: 2 of 6 runs done. {kept} It stands still: the same command goes on with it."
     monkeypatch.setattr("scenarios.batch.watching.is_taken", lambda journal: True)
     assert main(["watch", str(batch.folder), "--once"]) == 0
     assert "2 of 6 runs done. Under way, as of when they were kept: 25.0%. It goes on" in said()
