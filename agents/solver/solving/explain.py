@@ -76,23 +76,27 @@ class Explained:
         for one in members:
             alloc[one] = NULL
         used = utilisation(problem, alloc)[0]
+        # What it gave back where it is may be needed there.
+        without = dict.fromkeys(np.flatnonzero(np.array(used) > problem.capacity).tolist(), 0)
         for place in range(problem.bins) if bins is None else bins:
-            yield place, list(self._in(place, members, alloc.copy(), used))
+            yield place, list(self._in(place, members, alloc.copy(), used, without))
 
     def summary(self, ball: int) -> dict[str, int]:
         """Count the bins that each rule keeps a ball out of, the most frequent rule first."""
         found = Counter(rule for _, them in self.obstacles(ball) for rule in {one.rule for one in them})
         return dict(found.most_common())
 
-    def _in(self, place: int, members: list[int], alloc: list[int], used: list[int]) -> Iterator[Obstacle]:
-        """Find what is wrong with some more balls in a bin; writes `alloc`."""
+    def _in(
+        self, place: int, members: list[int], alloc: list[int], used: list[int], without: dict[int, int]
+    ) -> Iterator[Obstacle]:
+        """Find what is wrong with some more balls in a bin, without which `without` is too full; writes `alloc`."""
         problem = self._problem
         if problem.drained[place]:
             yield Obstacle("DRAIN", "it is to be empty")
         pinned = {int(pin) for pin in problem.pins[members]} - {NULL, place}
         for pin in sorted(pinned):
             yield Obstacle("PIN", f"it is pinned to {problem.bin(pin)}")
-        added: dict[int, int] = {}
+        added = without.copy()
         for ball in members:
             some = call(problem.base, ball, place, alloc)
             alloc[ball] = place
