@@ -364,7 +364,7 @@ from pathlib import Path
 from time import sleep, time
 from scenarios.batch.batch import Batch
 from tests.support.long_runs import asked
-Batch(asked({"workload.requests": 1_500_000}), Path(sys.argv[1])).run()
+Batch(asked({"workload.requests": 1_000_000}), Path(sys.argv[1])).run()
 """
 
 
@@ -390,5 +390,5 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     assert kills == 3
     assert process.returncode == 0
     whole = tmp_path / "whole"
-    Batch(asked({"workload.requests": 1_500_000}), whole).run()
+    Batch(asked({"workload.requests": 1_000_000}), whole).run()
     assert contents(out) == contents(whole)

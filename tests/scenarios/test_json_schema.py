@@ -175,7 +175,7 @@ agents: [first-fit]
 """
 
 
-@pytest.mark.parametrize("most", [12, pytest.param(3_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("most", [12, pytest.param(1_000, marks=pytest.mark.long)])
 def test_it_agrees_with_validate_on_a_table_of_ones_own(most: int, tmp_path: Path) -> None:
     data = yaml.safe_load(MAPPED)
     assert outcome(data, tmp_path, tmp_path / "s.yaml") == (validator().is_valid(data), "")

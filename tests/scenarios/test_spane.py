@@ -25,7 +25,7 @@ SHARED = ROOT.parent / "shared" / "traces"
 STARTS = LIBRARY / "spane" / "starts.csv"
 SOME = [0, 2, 900]
 """Seeds with few requests and with many, with and without waits."""
-EVERY = 10
+EVERY = 25
 """The slow program plays so many a start again; the means have all of them."""
 
 

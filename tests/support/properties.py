@@ -25,7 +25,7 @@ settings.register_profile(
     max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=45, print_blob=True)
+settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=30, print_blob=True)
 
 
 def forms(usual: int, *others: int) -> st.SearchStrategy[int]:
