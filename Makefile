@@ -2,7 +2,7 @@
 # make test      sets up .venv with every extra, then ruff, mypy and the tests, in 4 minutes on 2 cores, 2 when repeated
 # make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
 # make test-all  the same as make test, then what is long by nature, in 13 minutes more
-# make versions  the core with every Python from 3.11 to 3.13 that is on the PATH, and with the lowest declared versions
+# make versions  the core alone: with every other Python from 3.11 to 3.13 on the PATH, and with the lowest versions
 # make setup     the set-up alone, every extra
 # make site      builds the documentation into build/site, to be read without a network; warnings are errors
 # make bench     the benchmarks; they print ratios and never fail on time
@@ -60,9 +60,11 @@ CORE := tests/simcore tests/fabric tests/agents/heuristics/test_servers.py
 core: .venv/full
 	$(PYTEST) -m "not long" tests/test_layers.py $(CORE)
 
-# Each in an environment of its own below build/versions. A Python that is not there is said, and left out.
+# Each in an environment of its own below build/versions. A Python that is not there is said, and left out; so is that of
+# the set-up, with which make test has tested everything.
 versions:
 	@for version in 3.11 3.12 3.13; do \
+		if [ $$version = "$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')" ]; then continue; fi; \
 		if python$$version -c "" 2> /dev/null; then \
 			$(MAKE) --no-print-directory build/versions/$$version PYTHON=python$$version WITH=constraints.txt || exit 1; \
 		else echo "Python $$version is not on the PATH: not tested."; fi; \

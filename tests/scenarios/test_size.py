@@ -217,7 +217,7 @@ def test_it_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
             "lifetimes": {"exponential": {"mean": offered}},
         },
         "agents": ["first-fit"],
-        "replications": 60,
+        "replications": 120,
         "sweep": {"product": {"cluster.servers": list(range(11, 19))}},
     }
     runs = bw.run(bw.scenario(data), out=tmp_path / "all", jobs=1).done
