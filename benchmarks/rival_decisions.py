@@ -22,7 +22,7 @@ class VMAgent:
     """Asks github.com/mail-ecnu/VMAgent, whose rules are methods of its cluster."""
 
     def __init__(self, servers: int, cpu: float, mem: float) -> None:
-        from schedgym.sched_env import Cluster  # type: ignore[import-not-found]
+        from schedgym.sched_env import Cluster  # type: ignore[import-not-found]  # from a folder that the user gives
 
         self.cluster: Any = Cluster(servers, cpu, mem)
 
@@ -41,7 +41,7 @@ class SPANE:
     """Asks github.com/ChanTinPing/SPANE, whose rules are functions of a state."""
 
     def __init__(self, servers: int, cpu: float, mem: float) -> None:
-        from baseline_agent import get_fit_func  # type: ignore[import-not-found]
+        from baseline_agent import get_fit_func  # type: ignore[import-not-found]  # from a folder that the user gives
         from schedgym.sched_env import Cluster
 
         self.cluster: Any = Cluster(servers, cpu, mem)
@@ -49,7 +49,7 @@ class SPANE:
             name: get_fit_func(place, cpu, mem) for place, name in enumerate(("first-fit", "best-fit", "balance-fit"))
         }
         # It looks for the parts of a spread request in feat, which has been (cpu, mem, is it spread) for long.
-        sys.modules["baseline_agent.best_fit"].request_split = lambda feat: bool(feat[2])  # type: ignore[attr-defined]
+        sys.modules["baseline_agent.best_fit"].request_split = lambda feat: bool(feat[2])  # type: ignore[attr-defined]  # modules have no types here
 
     def put(self, server: int, free: Any) -> None:
         """Set what a server has free."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from analysis.measure import computed
+from analysis.measure.computed import Computed, fixed, read_only
 from analysis.measure.moved import OnTheWay, on_the_way, stays
+from analysis.measure.order import Order
 from fabric.devices import DeviceView
 from fabric.network import NetworkLedger
 from simcore import large
@@ -23,36 +26,11 @@ NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
 
 HOUR = 3600.0
-LARGE = 1 << 18
-"""From so many rows on, what was computed for one metric is not kept for the next one."""
 
 if TYPE_CHECKING:
     from analysis.measure.bill import Bill
     from analysis.measure.costs import Costs
     from analysis.measure.devices import DeviceHistory
-
-Array = TypeVar("Array", bound=npt.NDArray[Any])
-
-
-def _read_only(array: Array) -> Array:
-    """Return a view of the array that cannot be written to."""
-    found = array.view()
-    found.flags.writeable = False
-    return found
-
-
-class _Computed(cached_property[Any]):
-    """Makes a property that is computed once, and again when it was forgotten meanwhile."""
-
-
-def _fixed(function: Callable[[Any], Array]) -> cached_property[Array]:
-    """Make a property that is computed once, and whose array nobody can write to."""
-
-    @wraps(function)
-    def read_only(run: Any) -> Array:
-        return _read_only(function(run))
-
-    return _Computed(read_only)
 
 
 class Places(NamedTuple):
@@ -80,30 +58,30 @@ class Rows:
 
     def forget(self) -> None:
         """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
-        if len(self.run.outcome) >= LARGE:
+        if len(self.run.outcome) >= computed.LARGE:
             for kind in type(self).__mro__:
                 for name, value in vars(kind).items():
-                    if isinstance(value, _Computed):
+                    if isinstance(value, Computed):
                         self.__dict__.pop(name, None)
 
-    @_fixed
+    @fixed
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         begins = max(self.begins, self.run.first)
         return np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
 
-    @_fixed
+    @fixed
     def waits(self) -> Floats:
         """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
         waits: Floats = self.run.decided[self.placed] - self.run.arrival[self.placed]
         return waits
 
-    @_fixed
+    @fixed
     def held(self) -> Ints:
         """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
         return np.flatnonzero(self.run.got_place[self.begins : self.ends]) + self.begins
 
-    @_fixed
+    @fixed
     def amounts(self) -> Ints:
         """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
         return np.hstack([self.run.demand[self.held], self.run.simulation.ledger.reserved(self.held)])
@@ -115,15 +93,15 @@ class Rows:
     @property
     def start(self) -> Floats:
         """When each of `held` was placed, float64 [held]."""
-        return _read_only(self.run.decided[self.held])
+        return read_only(self.run.decided[self.held])
 
-    @_fixed
+    @fixed
     def end(self) -> Floats:
         """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
         end: Floats = self.start + self.run.duration[self.held]
         return np.fmin(end, self.run.interruption[self.held], out=end)
 
-    @_fixed
+    @fixed
     def seconds(self) -> Floats:
         """For how long within the measured time each of `held` was held, float64 [held]."""
         return self.seconds_until(self.run.finish)
@@ -134,7 +112,7 @@ class Rows:
         seconds -= np.maximum(self.start, self.run.begin)
         return np.clip(seconds, 0, None, out=seconds)
 
-    @_fixed
+    @fixed
     def sold(self) -> npt.NDArray[np.bool_]:
         """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
         source, requests = self.held.copy(), len(self.run.simulation.workload)
@@ -143,7 +121,7 @@ class Rows:
         sold: npt.NDArray[np.bool_] = source >= self.run.first
         return sold
 
-    @_fixed
+    @fixed
     def worth(self) -> Floats:
         """What a second of each of those that are `sold` earns, float64 [sold]."""
         prices, resources = self.run.prices, self.run.resources
@@ -193,18 +171,18 @@ class FinishedRun(Rows):
             raise RunError(NOTHING)
         self.simulation, self.first, self.thought, self.bounded = simulation, first, thought, bounded
         self.moving = simulation.moving
-        self.samples = {name: _read_only(column) for name, column in samples.items()}
+        self.samples = {name: read_only(column) for name, column in samples.items()}
         self.prices, self.costs = dict(prices), costs
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
-        self.arrival, self.duration = _read_only(asked.arrival), _read_only(asked.duration)
-        self.demand, self.capacity = _read_only(asked.demand), _read_only(simulation.view.capacity)
+        self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
+        self.demand, self.capacity = read_only(asked.demand), read_only(simulation.view.capacity)
         record, rows = simulation.record, slice(0, simulation.record.rows)
-        self.outcome, self.reason = _read_only(record.outcome[rows]), _read_only(record.reason[rows])
-        self.decided, self.interruption = _read_only(record.decided[rows]), _read_only(record.interruption[rows])
-        self.server, self.node = _read_only(record.server[rows]), _read_only(record.node[rows])
-        self.origin = _read_only(record.origin[rows])
-        self.got_place = _read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
+        self.outcome, self.reason = read_only(record.outcome[rows]), read_only(record.reason[rows])
+        self.decided, self.interruption = read_only(record.decided[rows]), read_only(record.interruption[rows])
+        self.server, self.node = read_only(record.server[rows]), read_only(record.node[rows])
+        self.origin = read_only(record.origin[rows])
+        self.got_place = read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
         self.begin = float(asked.arrival[first])
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
@@ -222,12 +200,12 @@ class FinishedRun(Rows):
         for rows in large.blocks(len(self.outcome)):
             yield Rows(self, rows.start, rows.stop)
 
-    @_fixed
+    @fixed
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
         return np.arange(self.first, self.simulation.offered)
 
-    @_Computed
+    @Computed
     def places(self) -> Places:
         """On which servers those in `held` lay, and when.
 
@@ -239,7 +217,7 @@ class FinishedRun(Rows):
         lay = stays(self.simulation, self.held, self.start, self.end)
         return Places(lay.who, lay.server, self.demand[self.held[lay.who]], lay.start, lay.end)
 
-    @_fixed
+    @fixed
     def arrived(self) -> Ints:
         """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
         log = self.moving.log if self.moving else []
@@ -320,12 +298,12 @@ class FinishedRun(Rows):
         found: Floats = np.diff(np.clip([*times, until], self.begin, until)) @ total
         return found
 
-    @_fixed
+    @fixed
     def installed_seconds(self) -> Floats:
         """What `installed` gives for the measured time."""
         return self.installed(self.finish)
 
-    @_fixed
+    @fixed
     def _measured(self) -> npt.NDArray[np.bool_]:
         """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
         answered = self._sequence
@@ -379,7 +357,7 @@ class FinishedRun(Rows):
         now = size[np.searchsorted(grown, last, side="right")]
         return (total / self.decisions).tolist(), (there / now).tolist()
 
-    @_fixed
+    @fixed
     def answered(self) -> Ints:
         """The rows after the warm start that were answered, or were impossible, int64 [n]; those sent back too."""
         rows = np.arange(self.first, len(self.outcome))
@@ -396,31 +374,3 @@ class FinishedRun(Rows):
 def ratio(part: float, whole: float) -> float:
     """Divide; 0 where there is nothing to divide by."""
     return part / whole if whole else 0.0
-
-
-class Order:
-    """Knows the order of decisions: `answered` int32 [k] are the rows in it, `decided` float64 [rows] their times."""
-
-    def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
-        self._answered, count = answered, len(answered)
-        parts = (answered[some.start : some.stop + 1] for some in large.blocks(count))
-        self._ascends = all((part[1:] > part[:-1]).all() for part in parts)
-        self._times = decided
-        if not self._ascends or count < len(decided):
-            self._times = large.zeros(count, np.float64)
-            for some in large.blocks(count):
-                self._times[some] = decided[answered[some]]
-        if not self._ascends:
-            self._place = np.empty(answered.max(initial=0) + 1, np.int64)
-            self._place[answered] = np.arange(count)
-
-    def lasting(self, held: Ints, end: Floats) -> tuple[Ints, Ints]:
-        """Find the decision right after which each request is there first, and that after which it is no more.
-
-        `held` int64 [h] are rows that got a place, with their `end` float64 [h]; what is returned is int64 [h].
-        """
-        # Of another type it would be searched in a copy of all of them.
-        row = held.astype(self._answered.dtype)
-        first = np.searchsorted(self._answered, row) if self._ascends else self._place[row]
-        after = np.searchsorted(self._times, end, side="left")
-        return first, np.maximum(after, first + 1, out=after)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.finished import Order
+from analysis.measure.order import Order
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.record import INTERRUPTED, PLACED

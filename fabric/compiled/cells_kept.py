@@ -33,6 +33,7 @@ def go_on(simulation: CellSimulation, kept: Kept, answers: npt.NDArray[Any]) -> 
     """
     check_answers(simulation, simulation.requests.rows, len(simulation.view.capacity), answers)
     write(simulation.record, answers)
+    check_left(simulation, kept["holder"], kept["left"])
     at = kept["at"].reshape(-1, COUNTERS)
     ends = np.cumsum(at[:, ENDS])[:-1]
     heaps = np.split(kept["due"], ends), np.split(kept["holder"], ends)
@@ -40,6 +41,7 @@ def go_on(simulation: CellSimulation, kept: Kept, answers: npt.NDArray[Any]) -> 
     for cell, *each in zip(simulation.cells, at, kept["now"], *heaps, left, strict=True):
         where = Where(*each)
         must(where.at[FIRST] == cell.first and len(where.due) == len(where.holder) == where.at[ENDS])
-        check_left(simulation, cell.first, cell.state.capacity, where.holder, where.left)
+        server = simulation.record.server[where.holder] - cell.first
+        must(((server >= 0) & (server < len(cell.state.capacity))).all())
         cell.go_on(where)
     simulation.follow(len(answers))

@@ -15,7 +15,7 @@ from fabric.compiled.numa_run import CompiledSimulation
 from simcore.engine import Change, Simulation
 from simcore.large import blocks
 from simcore.record import PLACED, REJECTED, SPREAD, Record
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.vocabulary import Compiled, Floats
 
 COLUMNS = ("outcome", "decided", "server", "node", "reason")
 """What an answer writes into the record."""
@@ -57,33 +57,25 @@ def check_answers(simulation: Simulation, rows: Rows, servers: int, answers: npt
     must(right)
 
 
-def check_left(
-    simulation: Simulation, first: int, capacity: Ints, holder: npt.NDArray[np.integer[Any]], left: npt.NDArray[Any]
-) -> None:
-    """Refuse with a `ValueError` another amount `left` on servers from `first` on than who holds something leaves.
+def check_left(simulation: Simulation, holder: npt.NDArray[np.integer[Any]], left: npt.NDArray[Any]) -> None:
+    """Refuse with a `ValueError` another amount `left` on the servers than those who hold something leave.
 
-    `capacity` and `left` int64 [servers, nodes, resources], `holder` int [any] the rows on them that will end. The
-    record has to have their answers.
+    `left` int64 [servers, nodes, resources], `holder` int [any] the rows that will end. The record has to have their
+    answers, and the ledger all servers.
     """
     record, duration, demand = simulation.record, simulation.workload.duration, simulation.workload.demand
     must(holder.dtype.kind == "i" and holder.ndim == 1 and ((holder >= 0) & (holder < len(duration))).all())
-    for_ever = [np.flatnonzero((record.outcome[r] == PLACED) & (duration[r] == inf)) + r.start for r in _all(duration)]
+    parts = blocks(len(duration))
+    for_ever = [np.flatnonzero((record.outcome[r] == PLACED) & (duration[r] == inf)) + r.start for r in parts]
     rows = np.concatenate([holder, *for_ever])
-    server, node = record.server[rows] - first, record.node[rows]
-    mine = (server >= 0) & (server < len(capacity))
-    must(mine[: len(holder)].all() and (record.outcome[holder] == PLACED).all() and len(np.unique(rows)) == len(rows))
-    rows, server, node = rows[mine], server[mine], node[mine]
-    found, nodes = capacity.copy(), capacity.shape[1]
-    whole = node != SPREAD
+    must((record.outcome[holder] == PLACED).all() and len(np.unique(rows)) == len(rows))
+    server, node, found = record.server[rows], record.node[rows], simulation.view.capacity.copy()
+    nodes, whole = found.shape[1], node != SPREAD
     np.subtract.at(found, (server[whole], node[whole]), demand[rows[whole]])
     for n in range(nodes):
         wanted = demand[rows[~whole]]
         np.subtract.at(found, (server[~whole], n), wanted // nodes + (n < wanted % nodes))
     must(np.array_equal(found, left))
-
-
-def _all(array: npt.NDArray[Any]) -> Iterator[slice]:
-    return blocks(len(array))
 
 
 def must(right: Any) -> None:
@@ -139,7 +131,7 @@ def go_on(simulation: CompiledSimulation, kept: Kept, answers: npt.NDArray[Any])
         simulation.changes.append(Change(time, decisions, "expansion", by))
     simulation.lay_out(planned)
     state = simulation.state
-    check_left(simulation, 0, state.capacity, holder, left)
+    check_left(simulation, holder, left)
     state.sequence[: len(answers)] = answers["row"]
     state.at[:], state.now[:] = at, kept["now"]
     state.free[:] = state.left[:] = left

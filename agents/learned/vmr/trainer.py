@@ -128,7 +128,9 @@ class VmrTrainer(Trainer):
         torch, library, policy = self._torch, self._library, self._policy
         returns = torch.from_numpy(self._returns(steps)).float().to(self._device)
         values = torch.cat([step.values for step in steps])
-        nodes, requests, present, place, movable = (torch.cat(parts) for parts in zip(*(s.seen for s in steps)))  # noqa: B905
+        nodes, requests, present, place, movable = (
+            torch.cat(parts) for parts in zip(*(s.seen for s in steps), strict=True)
+        )
         places, fitting = (torch.cat(parts) for parts in zip(*(step.there for step in steps), strict=True))
         which, where = torch.cat([step.which for step in steps]), torch.cat([step.where for step in steps])
         count, wide = len(which), max(requests.shape[1], nodes.shape[1])

@@ -76,7 +76,7 @@ class Explained:
         for one in members:
             alloc[one] = NULL
         used = utilisation(problem, alloc)[0]
-        # What it gave back where it is may be needed there.
+        # What it gives back where it is may be needed there: without it these are above their capacity.
         without = dict.fromkeys(np.flatnonzero(np.array(used) > problem.capacity).tolist(), 0)
         for place in range(problem.bins) if bins is None else bins:
             yield place, list(self._in(place, members, alloc.copy(), used, without))
@@ -89,7 +89,10 @@ class Explained:
     def _in(
         self, place: int, members: list[int], alloc: list[int], used: list[int], without: dict[int, int]
     ) -> Iterator[Obstacle]:
-        """Find what is wrong with some more balls in a bin, without which `without` is too full; writes `alloc`."""
+        """Find what is wrong with some more balls in a bin; writes `alloc`.
+
+        `without` has a 0 for every dimension that is above its capacity without these balls.
+        """
         problem = self._problem
         if problem.drained[place]:
             yield Obstacle("DRAIN", "it is to be empty")

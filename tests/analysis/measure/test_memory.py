@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure import finished
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import built_in, measure
 from analysis.measure.samples import Sampler
@@ -42,7 +41,7 @@ def test_metrics_are_the_same_when_nothing_is_kept(case: Case) -> None:
     ran = run(case)
     kept = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(finished, "LARGE", 1)
+        patch.setattr("analysis.measure.computed.LARGE", 1)
         assert repr(measured(ran)) == repr(kept)
 
 
@@ -53,7 +52,7 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
     whole = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(large, "BLOCK", rows)
-        patch.setattr(finished, "LARGE", 1)
+        patch.setattr("analysis.measure.computed.LARGE", 1)
         found = measured(ran)
     assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
 
@@ -76,7 +75,7 @@ def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> N
     play(simulation, Only(), sampler)
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
     built_in()  # imported
-    monkeypatch.setattr(finished, "LARGE", 1)
+    monkeypatch.setattr("analysis.measure.computed.LARGE", 1)
     monkeypatch.setattr(large, "BLOCK", 1000)
     tracemalloc.start()
     try:
