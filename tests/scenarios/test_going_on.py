@@ -21,6 +21,7 @@ from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from tests.support.long_runs import asked, contents
+from tests.support.mixed import MIXED
 from tests.support.properties import first
 
 TIMED = ("seconds", "decision_us")
@@ -43,20 +44,6 @@ RULED = {
 }
 BOTH = ["requests", "samples"]
 
-DEVICES: dict[str, Any] = {
-    "cluster": {
-        "groups": [
-            {"count": 2, "node": {"cpu": 8, "mem": "32 GB"}, "devices": {"model": "V100", "count": 4}},
-            {"count": 1, "node": {"cpu": 4, "mem": "8 GB"}},
-        ]
-    },
-    "workload": {
-        "requests": 60,
-        "arrivals": {"fixed": {"every": "1 s"}},
-        "flavours": [{"cpu": 1, "gpu": 0.6, "weight": 3}, {"cpu": 2, "gpu": 2}, {"cpu": 1, "mem": "2 GB"}],
-        "lifetimes": {"fixed": "12 s"},
-    },
-}
 SIZES = {"machines": {"uniform": [2, 9]}, "machine": {"slots": 1, "mem": "256 MB"}}
 RACKS: dict[str, Any] = {
     **FABRIC,
@@ -87,7 +74,7 @@ CASES: dict[str, Scenario] = {
     "failures": asked({**FAILS, **WARM}, {"random-top": {"k": 3}}),
     "together": asked(TOGETHER | STATES, {"in-line": {"agent": "random", "order": "random", "passing": True}}),
     "learned": fabric("fabric-rl"),
-    "devices": other(DEVICES, "gpu-random"),
+    "devices": other(MIXED, "gpu-random"),
     "pairs": tenants("pairs", {"fat-tree": {"k": 4}}, "2 Gbps", "vm-random"),
     "solver": asked(TOGETHER | FAILS | TOGETHER, {"solver": {"attempts": 4, "fallback": "random"}}),
     "random": asked({**FAILS, **STATES}, "random"),
@@ -105,9 +92,9 @@ CASES: dict[str, Scenario] = {
     "nalb": fabric("nalb"),
     "solver in a network": fabric({"solver": {"attempts": 4}}),
     "ruled network": other(RACKS, "nulb"),
-    "lookahead": other(DEVICES, "gpu-lookahead"),
-    "fgd": other(DEVICES, "fgd"),
-    "any agent on devices": other(DEVICES, "best-fit"),
+    "lookahead": other(MIXED, "gpu-lookahead"),
+    "fgd": other(MIXED, "fgd"),
+    "any agent on devices": other(MIXED, "best-fit"),
     "secondnet": tenants("pairs", {"fat-tree": {"k": 4}}, "2 Gbps", "secondnet"),
     "oktopus": tenants("hose", {"tree": {"fanouts": [4, 3, 2], "capacities": [1, 1, 1]}}, "50 Mbps", "oktopus"),
 }

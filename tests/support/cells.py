@@ -9,6 +9,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.cells_apart import Apart, Team, part_of
@@ -16,6 +17,15 @@ from fabric.compiled.cells_run import CellSimulation, Crew
 from simcore.vocabulary import Workload
 
 ROUTERS = ["least-loaded", "two-choices", "affinity"]
+CASES: dict[str, Any] = {
+    "seed": st.integers(0, 2**32),
+    "n": st.integers(1, 60),
+    "servers": st.integers(1, 8),
+    "count": st.integers(1, 4),
+    "router": st.sampled_from(ROUTERS),
+    "window": st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
+}
+"""What is drawn of a run in cells, see `drawn`."""
 
 
 def drawn(seed: int, n: int, servers: int, count: int) -> tuple[Workload, Cluster, Any]:

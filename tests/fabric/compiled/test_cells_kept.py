@@ -19,7 +19,7 @@ from fabric.compiled.numa_kept import answers_since
 from fabric.ledger import Ledger
 from simcore.rules import Cells
 from simcore.vocabulary import Workload
-from tests.support.cells import ROUTERS, apart, drawn
+from tests.support.cells import CASES, apart, drawn
 from tests.support.compiled import Looker, agent_of, assert_same, busy
 from tests.support.properties import scaled
 
@@ -70,12 +70,7 @@ def assert_goes_on(
 
 
 @given(
-    seed=st.integers(0, 2**32),
-    n=st.integers(1, 60),
-    servers=st.integers(1, 8),
-    count=st.integers(1, 4),
-    router=st.sampled_from(ROUTERS),
-    window=st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
+    **CASES,
     chance=st.booleans(),
     stays=st.lists(st.integers(1, 6), max_size=3),
     hands=st.integers(0, 3),

@@ -25,18 +25,13 @@ from simcore.vocabulary import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
 from tests.reference.looks import looked
-from tests.support.cells import ROUTERS, apart, drawn
+from tests.support.cells import CASES, apart, drawn
 from tests.support.compiled import agent_of, busy
 from tests.support.properties import scaled
 
 
 @given(
-    seed=st.integers(0, 2**32),
-    n=st.integers(1, 60),
-    servers=st.integers(1, 8),
-    count=st.integers(1, 4),
-    router=st.sampled_from(ROUTERS),
-    window=st.sampled_from([0.0, 0.5, 2.0, 3.0, 100.0]),
+    **CASES,
     threads=st.integers(1, 3),
 )
 @scaled(3)
