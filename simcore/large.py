@@ -64,7 +64,7 @@ def zeros(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[Any
 def let_go(*, here_and_there: bool = False) -> None:
     """Take what lies in files out of memory; it is read again where it is looked at.
 
-    Of what is then looked at `here_and_there` nothing else is read along with it.
+    With `here_and_there` the system then reads only the pages that are looked at, and none along with them.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         with _lock:

@@ -160,7 +160,7 @@ class Unlike(Exception):
 
 @contextmanager
 def believing() -> Iterator[None]:
-    """Make an `Unlike` of all that may be wrong with what somebody has written; what the machine lacks is no such."""
+    """Turn what goes wrong with what somebody has written into an `Unlike`, but not a lack of memory or of disk."""
     try:
         yield
     except (MemoryError, OSError):
