@@ -341,7 +341,7 @@ def nearest(case: Case, home: int, weights: Weights, costs: list[Fraction]) -> P
         given, wire = gives(server, needed), case.wire(server)
         alone = not chosen and given == needed
         before = shares(case.there(server))
-        after = shares([free - taken for free, taken in zip(case.there(server), given, strict=True)])
+        after = [there - taken for there, taken in zip(before, shares(given), strict=True)]
         strands = max(after) - min(after) - (max(before) - min(before))
         cuts = cut_off(sum(after), wire if alone else wire - case.bandwidth) - cut_off(sum(before), wire)
         return (

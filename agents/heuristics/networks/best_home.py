@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
+from agents.heuristics.networks.bounds import bound_homes, can_better, to_come
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
 from agents.heuristics.networks.homes import (
     MOST,
@@ -16,8 +18,10 @@ from agents.heuristics.networks.homes import (
     holds,
     homes_of,
     is_able,
+    level_of,
     see,
     share,
+    want,
     worth,
 )
 from fabric.filling import COMPLETE, GOES_ON, begin
@@ -29,6 +33,73 @@ from simcore.vocabulary import Amounts, Ints, Refusal, Request, View
 DECLINED = Refusal("declined")
 
 
+class Found(NamedTuple):
+    """Holds the best server so far, NONE without any, and the first that would give anything though it does not work.
+
+    It completes the request or not; `value` is what it gives, less what it costs.
+    """
+
+    server: int
+    complete: bool
+    value: int
+    cost: int
+    passed: int
+
+
+@lean
+def look_in(
+    homes: Homes,
+    link_free: Ints,
+    demand: Amounts,
+    bandwidth: int,
+    weighted: bool,
+    every: bool,
+    rack: int,
+    best: Found,
+) -> Found:
+    """Look for a better server in a rack."""
+    room, order, until, wires, there = homes.network.room, homes.order, homes.until, homes.wires, homes.there
+    chosen, first, stamp, everything = room.chosen, room.counts[0] == 0, room.counts[3], len(demand)
+    server, complete, value, cost, passed = best
+    joined = first or bool(homes.tree[0, homes.tree.shape[1] // 2 + rack, everything] >= bandwidth)
+    joined = joined and (first or joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted))
+    if not joined and (server >= 0 or passed >= 0):
+        return best
+    for place in range(until[rack], until[rack + 1]):
+        one = int(order[place])
+        if chosen[one] == stamp or there[place, everything] == 0:
+            continue
+        if not every and wires[place] < bandwidth and not holds(there, place, demand):
+            continue
+        given, costs, completes = worth(homes, place, bandwidth, first)
+        gain = WHOLE * given - costs
+        if (given == 0 and not completes) or (server >= 0 and (completes, gain) <= (complete, value)):
+            continue
+        # The first server needs a link, too, unless it completes the request.
+        if (completes and first) or (joined and wires[place] >= bandwidth):
+            server, complete, value, cost = one, completes, gain, costs
+        elif passed < 0:
+            passed = one
+    return Found(server, complete, value, cost, passed)
+
+
+@lean_inlined
+def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: int, at: int, best: Found) -> bool:
+    """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
+    tree, everything, first = homes.tree[0], len(demand), homes.network.room.counts[0] == 0
+    if tree[at, everything + 1] < 0:
+        return True
+    if tree[at, everything] < bandwidth:
+        if not every and not holds(tree, at, demand):
+            return True
+        if not first and (best.server >= 0 or best.passed >= 0):
+            return True
+    if best.server < 0:
+        return False
+    narrow = first and holds(tree, at, demand)  # one server alone needs no link
+    return not can_better(homes, 0 if narrow else level, at, best.complete, best.value)
+
+
 @lean
 def next_server(
     homes: Homes,
@@ -38,7 +109,7 @@ def next_server(
     weighted: bool,
     home: int,
     every: bool,
-    spare: float,
+    spare: int,
 ) -> tuple[int, int]:
     """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
@@ -47,51 +118,36 @@ def next_server(
     the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
     links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
-    room, pod_of, order, until = homes.network.room, homes.network.routes.pod_of, homes.order, homes.until
-    wires, there, racks, need = homes.wires, homes.there, homes.racks, homes.network.room.need
-    chosen, first, stamp, everything = room.chosen, room.counts[0] == 0, room.counts[3], len(demand)
-    pod, joined = pod_of[home], True
-    best, best_complete, best_value, best_cost, passed = NONE, False, 0, 0, NONE
-    for away in range(3):
-        if away > 0 and not first and leading(homes, home, away, bandwidth) >= spare:
+    pod_of, leaves, level = homes.network.routes.pod_of, homes.tree.shape[1] // 2, level_of(homes, bandwidth)
+    first, pod = homes.network.room.counts[0] == 0, pod_of[home]
+    best = Found(NONE, False, 0, 0, NONE)
+    if not is_out(homes, demand, bandwidth, every, level, leaves + home, best):
+        best = look_in(homes, link_free, demand, bandwidth, weighted, every, home, best)
+    if best.server < 0 and pod >= 0:
+        if not first and leading(homes, home, 1, bandwidth) >= spare:
             return NONE, 0
-        begin, end = home, home + 1
-        if away == 1:
-            begin, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
-        elif away == 2:
-            begin, end = 0, len(pod_of)
-        for step in range(begin, end):
-            rack = homes.mates[step] if away == 1 else step
-            if away > 0 and (rack == home or (away == 2 and pod >= 0 and pod_of[rack] == pod)):
-                continue
-            most = racks[rack, everything + 1]
-            if most < 0 or (best >= 0 and most <= best_value and (best_complete or not holds(racks, rack, need))):
-                continue
-            if not first:
-                joined = racks[rack, everything] >= bandwidth
-                joined = joined and joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted)
-                if passed >= 0 and not joined:
+        for place in range(homes.pods[pod], homes.pods[pod + 1]):
+            rack = homes.mates[place]
+            if rack != home and not is_out(homes, demand, bandwidth, every, level, leaves + rack, best):
+                best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
+    if best.server < 0:
+        if not first and leading(homes, home, 2, bandwidth) >= spare:
+            return NONE, 0
+        at = 1
+        while at > 0:
+            if not is_out(homes, demand, bandwidth, every, level, at, best):
+                if at < leaves:
+                    at *= 2
                     continue
-            for place in range(until[rack], until[rack + 1]):
-                server = int(order[place])
-                if chosen[server] == stamp or there[place, everything] == 0:
-                    continue
-                if not every and wires[place] < bandwidth and not holds(there, place, demand):
-                    continue
-                given, cost, complete = worth(homes, place, bandwidth, first)
-                value = WHOLE * given - cost
-                if given == 0 and not complete:
-                    continue
-                if best >= 0 and (complete, value) <= (best_complete, best_value):
-                    continue
-                # The first server needs a link, too, unless it completes the request.
-                if (complete and first) or (joined and wires[place] >= bandwidth):
-                    best, best_complete, best_value, best_cost = server, complete, value, cost
-                elif passed < 0:
-                    passed = server
-        if best >= 0:
-            return best, best_cost
-    return passed, 0
+                rack = at - leaves
+                if rack != home and (pod < 0 or pod_of[rack] != pod):
+                    best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
+            while at & 1:
+                at //= 2
+            at += at > 0
+    if best.server >= 0:
+        return best.server, best.cost
+    return best.passed, 0
 
 
 @lean
@@ -110,11 +166,12 @@ def fill(
 
     It gives up, and the status is `GOES_ON`, where the cost can't be below the limit any more.
     """
-    network = homes.network
+    network, chosen = homes.network, homes.network.room.counts
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        spare = limit - (cost + to_come(homes, bandwidth))
+        want(homes)
+        spare = limit - (cost + of_links(homes, bandwidth) + to_come(homes, bandwidth, chosen[0]))
         if spare <= 0:
             return GOES_ON, 0
         server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every, spare)
@@ -135,41 +192,20 @@ def of_links(homes: Homes, bandwidth: int) -> int:
 
 
 @lean_inlined
-def to_come(homes: Homes, bandwidth: int) -> float:
-    """Return what links taken so far and all that is still to be taken cost at least.
-
-    As many of the largest servers are needed, each with a link of its own. What servers cost can't be less than if all
-    that they give had been stranded and cut off. Shares are rounded, by up to 4 for each server and resource.
-    """
-    room, most, weights = homes.network.room, homes.most, homes.weights
-    needed, given, resources = 1, 4.0 * homes.parts.size, len(room.need)
-    for r in range(resources):
-        if most[r] > 0:
-            needed = max(needed, -(-room.need[r] // most[r]))
-        given += share(room.need[r], most[r])
-    if room.counts[0] == 0:
-        needed = 0 if needed == 1 else needed
-    elif room.counts[0] == 1:
-        needed += 1
-    links = float(min(weights.links, weights.uplinks)) * needed * share(bandwidth, most[-1])
-    return of_links(homes, bandwidth) + links - (weights.stranded + weights.cut_off) * given
-
-
-@lean_inlined
-def leading(homes: Homes, home: int, away: int, bandwidth: int) -> float:
+def leading(homes: Homes, home: int, away: int, bandwidth: int) -> int:
     """Return what the links cost at least that lead farther than those taken so far, in a fabric.
 
     Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod.
     """
     room, routes, farthest = homes.network.room, homes.network.routes, 0
     if routes.planes == 0:
-        return 0.0
+        return 0
     for j in range(room.counts[0]):
         rack = routes.servers[room.servers[j], 0]
         if rack != home:
             farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
     links = 0 if away <= farthest else 1 + away
-    return float(links * homes.weights.uplinks) * share(bandwidth, homes.most[-1])
+    return links * homes.weights.uplinks * share(bandwidth, homes.most[-1])
 
 
 @kernel
@@ -178,20 +214,29 @@ def best_home(
 ) -> int:
     """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks.
 
-    Racks of a pod in which nobody is able are homes to the same placement, so one of them is enough.
+    It begins where placing the request may be cheapest, and leaves out homes that can't be cheaper. Racks of a pod in
+    which nobody is able are homes to the same placement, so one of them is enough.
     """
     best, least, nobody = NONE, MOST, homes.nobody
     see(homes, free, link_free)
     for pod in range(len(nobody)):
         nobody[pod] = 0
-    for home in range(len(homes.until) - 1):
-        if not is_able(homes, home, demand, bandwidth):
+    begin(homes.network.room, demand)
+    want(homes)
+    bound_homes(homes, demand, bandwidth)
+    start = int(homes.least.argmin())
+    for turn in range(len(homes.least) + 1):
+        home = start if turn == 0 else turn - 1
+        limit = least + (home < best)
+        if homes.least[home] >= limit:
+            continue
+        if turn > 0 and not is_able(homes, home, demand, bandwidth):
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
             if nobody[pod] > 1:
                 continue
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, least)
-        if status == COMPLETE and cost < least:
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
+        if status == COMPLETE and cost < limit:
             best, least = home, cost
     if best < 0:
         status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0, True, MOST)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.heuristics.networks.common import Network, largest
+from fabric.allowed import Flags
 from fabric.network import NetworkView
 from fabric.peaks import wire_of
 from fabric.topology import Indices
@@ -16,7 +17,14 @@ from simcore.vocabulary import Amounts, Ints
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
 NONE = -1
-MOST = np.iinfo(np.int64).max
+MOST = 2**62
+"""More than any placement costs."""
+SERVER = 10**9
+"""A whole share."""
+LEVELS, STRONG = 8, 3
+"""Of each rack it is known what servers have whose links have at least so many LEVELS-ths of the widest free, and what
+the STRONG ones that would be worth most have.
+"""
 
 
 class CostWeights(NamedTuple):
@@ -32,7 +40,7 @@ class CostWeights(NamedTuple):
 class Homes(NamedTuple):
     """Holds what a search for the best home reads and writes.
 
-    `first`, `neighbour` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
+    `first` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
     capacity of its link. `cost` int64 [1] is what the last answer costs, see `fill`. The racks of pod p are
     `mates[pods[p]:pods[p + 1]]`, int32 [racks].
 
@@ -40,11 +48,25 @@ class Homes(NamedTuple):
     [servers] is where each stands. In the same places `there` int64 [servers, resources + 1] is what they have free,
     and all of it together, `parts` int64 [servers, resources] the same as shares, `apart` int64 [servers] how much of
     it is stranded, `behind` int64 [servers] how much is cut off, and `wires` int64 [servers] what their own links have
-    free (of several, the widest). `racks` int64 [racks, resources + 2] has the most of what a rack's servers have free
-    of each resource, and, of those with anything free, on their links, and the most that one can be worth. All this
-    follows what changed where there is a `log`, of which `seen` int64 [1] is known, -1 before the first time.
+    free (of several, the widest).
 
-    `joined` int64 [racks, 2] is what `joins` remembers; `nobody` int64 [pods + 1] is scratch.
+    `tree` int64 [levels + 1, 2 * leaves, 2 * resources + 4] has the most of what servers with anything free have, each
+    column on its own: what is free of each resource, the link, what one can be worth, the shares of each resource, what
+    is stranded and what is cut off; NONE of nobody. Of these servers level 0 has all, every other those whose links
+    have as much free (`level_of`). Rack r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. There is
+    level 0 only where all servers are looked at every time.
+
+    `strong` int32 [LEVELS + 1, racks, STRONG, resources] are the shares of the servers of a rack that would be worth
+    most if they were taken whole, of those whose links work and are of that level or above; NONE where there are no
+    more. It has no racks where all servers are looked at every time.
+
+    All this follows what changed where there is a `log`, of which `seen` int64 [1] is known, -1 before the first time.
+    `rough` bool [1] tells whether any share had to be rounded.
+
+    Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
+    [resources] is what is still needed in shares, `wants` int64 [STRONG, resources] the least that it is before each of
+    the first choices, `least` int64 [racks] what homes cost at least, `ranks` int64 [LEVELS + 1, STRONG, 2] what the
+    `strong` of one rack are worth, and where they stand.
     """
 
     network: Network
@@ -63,18 +85,24 @@ class Homes(NamedTuple):
     apart: Ints
     behind: Ints
     wires: Ints
-    racks: Ints
+    tree: Ints
+    strong: Indices
     log: Ints
     seen: Ints
+    rough: Flags
     joined: Ints
     nobody: Ints
+    wanted: Ints
+    wants: Ints
+    least: Ints
+    ranks: Ints
 
 
 def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes:
     """Make what one agent needs."""
     topology, resources = view.topology, view.free.shape[2]
     pods = topology.pod_of[topology.pod_of >= 0]
-    order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
+    order, follows = np.argsort(topology.rack_of, kind="stable").astype(np.int32), view.changed is not None
     return Homes(
         network=network,
         first=topology.first,
@@ -92,11 +120,17 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         apart=np.zeros(topology.servers, np.int64),
         behind=np.zeros(topology.servers, np.int64),
         wires=np.zeros(topology.servers, np.int64),
-        racks=np.zeros((topology.racks, resources + 2), np.int64),
+        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 2 * resources + 4), NONE),
+        strong=np.full((LEVELS + 1, topology.racks * follows, STRONG, resources), NONE, np.int32),
         log=np.zeros(1, np.int64) if view.changed is None else view.changed,
         seen=np.full(1, -1),
+        rough=np.zeros(1, np.bool_),
         joined=np.zeros((topology.racks, 2), np.int64),
         nobody=np.zeros(topology.pod_of.max() + 2, np.int64),
+        wanted=np.zeros(resources, np.int64),
+        wants=np.zeros((STRONG, resources), np.int64),
+        least=np.zeros(topology.racks, np.int64),
+        ranks=np.zeros((LEVELS + 1, STRONG, 2), np.int64),
     )
 
 
@@ -104,19 +138,37 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
 def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     """Look at the servers that changed since the last time, or at all."""
     log, order, until, servers = homes.log, homes.order, homes.until, homes.network.routes.servers
-    seen, changes, length = homes.seen[0], log[0], len(log)
+    seen, changes, length, leaves = homes.seen[0], log[0], len(log), homes.tree.shape[1] // 2
     if length == 1 or seen < 0 or changes - seen >= length:
         for place in range(len(order)):
             see_server(homes, free, link_free, place)
         for rack in range(len(until) - 1):
             see_rack(homes, rack)
+        for at in range(leaves - 1, 0, -1):
+            join(homes.tree, at)
     else:
         for change in range(seen, changes):
             server = log[1 + (change & (length - 2))]
             see_server(homes, free, link_free, homes.places[server])
         for change in range(seen, changes):
-            see_rack(homes, servers[log[1 + (change & (length - 2))], 0])
+            rack = servers[log[1 + (change & (length - 2))], 0]
+            see_rack(homes, rack)
+            at = (leaves + rack) // 2
+            while at > 0 and join(homes.tree, at):
+                at //= 2
     homes.seen[0] = changes
+
+
+@lean
+def join(tree: Ints, at: int) -> bool:
+    """Write the most of what lies below a place of the tree, on all levels; tells whether anything changed."""
+    changed = False
+    for level in range(tree.shape[0]):
+        for column in range(tree.shape[2]):
+            most = max(tree[level, 2 * at, column], tree[level, 2 * at + 1, column])
+            changed |= tree[level, at, column] != most
+            tree[level, at, column] = most
+    return changed
 
 
 @lean
@@ -130,6 +182,7 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
         for node in range(free.shape[1]):
             amount += free[server, node, r]
         part = share(amount, homes.most[r])
+        homes.rough[0] |= is_rounded(amount, homes.most[r])
         there[place, r], parts[place, r] = amount, part
         low, high, total, everything = min(low, part), max(high, part), total + part, everything + amount
     wire = wire_of(homes.network.routes.servers, homes.first, homes.via, link_free, server)
@@ -137,33 +190,73 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
     homes.behind[place] = cut_off(total, wire, homes.most[-1])
 
 
+@lean_inlined
+def level_of(homes: Homes, wire: int) -> int:
+    """Return how many LEVELS-ths of the widest link are free, rounded down; 0 where only that level is kept."""
+    return int(min(len(homes.tree) - 1, LEVELS * max(0, wire) // max(1, homes.most[-1])))
+
+
 @lean
 def see_rack(homes: Homes, rack: int) -> None:
-    """Write what is known of a rack."""
-    racks, there, parts, weights = homes.racks, homes.there, homes.parts, homes.weights
+    """Write what is known of a rack; `join` of all places above it is to follow."""
+    tree, there, parts, weights = homes.tree, homes.there, homes.parts, homes.weights
     resources: int = parts.shape[1]
-    for column in range(resources + 2):
-        racks[rack, column] = NONE
+    levels, columns, at = len(tree), tree.shape[2], tree.shape[1] // 2 + rack
+    for level in range(levels):
+        for column in range(columns):
+            tree[level, at, column] = NONE
+        for one in range(STRONG):
+            homes.ranks[level, one, 0] = NONE
     for place in range(homes.until[rack], homes.until[rack + 1]):
         if there[place, resources] == 0:
             continue
         value = weights.stranded * homes.apart[place] + weights.cut_off * homes.behind[place]
+        level = level_of(homes, homes.wires[place])
         for r in range(resources):
-            racks[rack, r] = max(racks[rack, r], there[place, r])
+            tree[level, at, r] = max(tree[level, at, r], there[place, r])
+            tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
             value += WHOLE * parts[place, r]
-        racks[rack, resources] = max(racks[rack, resources], homes.wires[place])
-        racks[rack, resources + 1] = max(racks[rack, resources + 1], value)
+        tree[level, at, resources] = max(tree[level, at, resources], homes.wires[place])
+        tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
+        tree[level, at, 2 * resources + 2] = max(tree[level, at, 2 * resources + 2], homes.apart[place])
+        tree[level, at, 2 * resources + 3] = max(tree[level, at, 2 * resources + 3], homes.behind[place])
+        if homes.wires[place] >= 0:
+            rank(homes.ranks, level, value, place)
+    for level in range(levels - 2, -1, -1):
+        for column in range(columns):
+            tree[level, at, column] = max(tree[level, at, column], tree[level + 1, at, column])
+        for one in range(STRONG):
+            rank(homes.ranks, level, homes.ranks[level + 1, one, 0], homes.ranks[level + 1, one, 1])
+    if homes.strong.shape[1] > 0:
+        for level in range(levels):
+            for one in range(STRONG):
+                for r in range(resources):
+                    known = homes.ranks[level, one, 0] >= 0
+                    homes.strong[level, rack, one, r] = parts[homes.ranks[level, one, 1], r] if known else NONE
+
+
+@lean_inlined
+def rank(ranks: Ints, level: int, value: int, place: int) -> None:
+    """Enter a server worth so much among the strong ones of a level, where it belongs there. Changes `ranks`."""
+    at = STRONG
+    while at > 0 and ranks[level, at - 1, 0] < value:
+        at -= 1
+        if at + 1 < STRONG:
+            ranks[level, at + 1, 0], ranks[level, at + 1, 1] = ranks[level, at, 0], ranks[level, at, 1]
+        ranks[level, at, 0], ranks[level, at, 1] = value, place
 
 
 @lean
 def is_able(homes: Homes, rack: int, demand: Amounts, bandwidth: int) -> bool:
     """Tell whether any server of a rack may be chosen: has anything free and the bandwidth, or holds the request."""
-    everything = len(demand)
-    if homes.racks[rack, everything] >= bandwidth and homes.racks[rack, everything + 1] >= 0:
+    everything, tree = len(demand), homes.tree[0]
+    at = len(tree) // 2 + rack
+    if tree[at, everything + 1] >= 0 and tree[at, everything] >= bandwidth:
         return True
-    for place in range(homes.until[rack], homes.until[rack + 1]):
-        if homes.there[place, everything] > 0 and holds(homes.there, place, demand):
-            return True
+    if holds(tree, at, demand):
+        for place in range(homes.until[rack], homes.until[rack + 1]):
+            if homes.there[place, everything] > 0 and holds(homes.there, place, demand):
+                return True
     return False
 
 
@@ -183,9 +276,22 @@ def share(amount: int, of: int) -> int:
 
 
 @lean_inlined
+def is_rounded(amount: int, of: int) -> bool:
+    """Tell whether a share can't be told exactly in billionths; of large numbers it is not known, and so it may be."""
+    return bool(of > 0 and (of > SERVER * 9 or amount % of * SERVER % of != 0))
+
+
+@lean_inlined
 def cut_off(left: int, wire: int, most: int) -> int:
     """Return the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
     return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
+
+
+@lean
+def want(homes: Homes) -> None:
+    """Write what is still needed in shares to `wanted`."""
+    for r in range(len(homes.wanted)):
+        homes.wanted[r] = share(homes.network.room.need[r], homes.most[r])
 
 
 @lean_inlined
@@ -195,19 +301,16 @@ def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, i
     Links are not part of that cost. Stranded is how much more it has left of one resource than of another; one server
     alone needs no link.
     """
-    need, most, weights, there = homes.network.room.need, homes.most, homes.weights, homes.there
+    need, wanted, there, parts, weights = homes.network.room.need, homes.wanted, homes.there, homes.parts, homes.weights
     given, complete, low, high, total = 0, True, MOST, 0, 0
     for r in range(len(need)):
-        amount, left = there[place, r], 0
-        complete &= bool(amount >= need[r])
-        if amount <= need[r]:
-            given += homes.parts[place, r]
-        else:
-            given += share(need[r], most[r])
-            left = share(amount - need[r], most[r])
+        complete &= bool(there[place, r] >= need[r])
+        taken = min(parts[place, r], wanted[r])
+        left = parts[place, r] - taken
+        given += taken
         low, high, total = min(low, left), max(high, left), total + left
     cost = weights.stranded * (high - low - homes.apart[place]) + weights.leftover * total
     if weights.cut_off > 0:
         wire = homes.wires[place] - (0 if first and complete else bandwidth)
-        cost += weights.cut_off * (cut_off(total, wire, most[-1]) - homes.behind[place])
+        cost += weights.cut_off * (cut_off(total, wire, homes.most[-1]) - homes.behind[place])
     return given, cost, complete

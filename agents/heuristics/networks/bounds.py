@@ -1,0 +1,192 @@
+"""Bounds what Best-Home still has to find, so that it looks only where somebody can be better.
+
+A request is divided among servers. What one of them gives is a share of each resource. What makes the server less
+stranded is at most the difference between the most and the least of these; the rest is *plain*: nothing is earned by
+it. A server that gives one resource only gives at most a whole share; one that gives more gives part of it plainly. So
+either many servers are needed, each with a link of its own, or much is given plainly.
+
+All numbers are whole, so that homes which cost just as much as the best are told apart from those that may be cheaper.
+Only where shares had to be rounded (`Homes.rough`) the bounds leave room for that.
+"""
+
+from __future__ import annotations
+
+from agents.heuristics.networks.homes import (
+    LEVELS,
+    MOST,
+    NONE,
+    SERVER,
+    STRONG,
+    WHOLE,
+    Homes,
+    holds,
+    is_rounded,
+    level_of,
+    share,
+)
+from simcore.jit import lean, lean_inlined
+from simcore.vocabulary import Amounts, Ints
+
+
+@lean_inlined
+def can_better(homes: Homes, level: int, at: int, complete: bool, value: int) -> bool:
+    """Tell whether any server below a place of the tree may complete the request where it is not, or be worth more."""
+    tree, wanted, weights = homes.tree[level], homes.wanted, homes.weights
+    resources = len(wanted)
+    if tree[at, resources + 1] < 0:
+        return False
+    if complete != holds(tree, at, homes.network.room.need):
+        return not complete
+    given, least, most = 0, SERVER, 0
+    for r in range(resources):
+        taken = min(tree[at, resources + 2 + r], wanted[r])
+        given, least, most = given + taken, min(least, taken), max(most, taken)
+    if weights.stranded > WHOLE:  # then it may be worth more to give less
+        least = 0
+    bound = WHOLE * given + weights.stranded * min(tree[at, 2 * resources + 2], most - least)
+    bound += weights.cut_off * tree[at, 2 * resources + 3]
+    return bool(min(bound, tree[at, resources + 1]) > value)
+
+
+@lean_inlined
+def servers_of(need: Ints, most: Ints) -> int:
+    """Return how many of the largest servers are needed at least."""
+    servers = 1
+    for r in range(len(need)):
+        if most[r] > 0:
+            servers = max(servers, -(-need[r] // most[r]))
+    return int(servers)
+
+
+@lean_inlined
+def link_of(homes: Homes, bandwidth: int) -> int:
+    """Return what a server's own link costs at least."""
+    return int(min(homes.weights.links, homes.weights.uplinks) * share(bandwidth, homes.most[-1]))
+
+
+@lean
+def to_come(homes: Homes, bandwidth: int, chosen: int) -> int:
+    """Return what servers, and their own links, cost at least that are still to be chosen. So many are chosen.
+
+    What is needed is in `wanted`, too.
+    """
+    servers, link = servers_of(homes.network.room.need, homes.most), link_of(homes, bandwidth)
+    if chosen == 0 and servers == 1:  # one server alone needs no link
+        return multiple(homes, 0, 0, 1, 0)
+    # The first server's own link is still to be taken when the second is.
+    return multiple(homes, link, level_of(homes, bandwidth), servers, 0) + (link if chosen == 1 else 0)
+
+
+@lean
+def multiple(homes: Homes, link: int, level: int, servers: int, plain: int) -> int:
+    """Return what giving all that is `wanted` costs at least: by so many servers or more, so much of it plainly.
+
+    Each takes a link, and has as much of its own link free as a level says. More servers cost more links, and have to
+    give less plainly: of these sums, which are convex, it is the least.
+    """
+    wanted, weights, resources = homes.wanted, homes.weights, len(homes.wanted)
+    given, most, apart = 0, 0, max(0, homes.tree[level, 1, 2 * resources + 2])
+    for r in range(resources):
+        given += wanted[r]
+        most += -(-wanted[r] // SERVER)
+    rounded = 4 * resources * (weights.stranded + weights.cut_off + link // SERVER + 1) if homes.rough[0] else 0
+    if link < rounded:  # rounding might pay for links
+        return -(weights.stranded + weights.cut_off) * (given + 2 * homes.parts.size)
+    low, high = servers, max(servers, most)
+    while low < high:
+        middle = (low + high) // 2
+        if _sum(homes, link, apart, given, plain, middle) <= _sum(homes, link, apart, given, plain, middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    return int(_sum(homes, link, apart, given, plain, low) - weights.cut_off * given - rounded * (low + 2))
+
+
+@lean_inlined
+def _sum(homes: Homes, link: int, apart: int, given: int, plain: int, servers: int) -> int:
+    """Return what so many servers cost at least: their links, less the most that they can become less stranded."""
+    returned = given - max(plain, plain_at_least(homes.wanted, servers))
+    return int(servers * link - homes.weights.stranded * min(returned, servers * apart))
+
+
+@lean_inlined
+def plain_at_least(wanted: Ints, servers: int) -> int:
+    """Return how much of what is wanted is given plainly at least by so many servers.
+
+    Of two resources every server gives more of one: some of the first, and the rest of the other. What these can't
+    give, a whole share each, the others give as well; that is plain, and so is as much of what they give most of.
+    """
+    if len(wanted) != 2:
+        return int(max(0, wanted.sum() - servers * SERVER))
+    least = MOST
+    for more in range(2):
+        first = min(servers, wanted[0] // SERVER + more)
+        least = min(least, max(0, wanted[0] - first * SERVER) + max(0, wanted[1] - (servers - first) * SERVER))
+    return int(2 * least)
+
+
+@lean
+def bound_homes(homes: Homes, demand: Amounts, bandwidth: int) -> None:
+    """Write to `least` what placing the request costs at least with every rack as home; -MOST where it is not known.
+
+    The first servers come from home as long as it has one with the bandwidth. Of all that work the one is chosen that
+    is worth most: as much, at least, as any of the `strong` that is left. What is worth so much gives much plainly.
+    """
+    weights, wanted, wants, least = homes.weights, homes.wanted, homes.wants, homes.least
+    resources, level, link = len(wanted), level_of(homes, bandwidth), link_of(homes, bandwidth)
+    enough = -(-LEVELS * bandwidth // max(1, homes.most[-1]))
+    servers, largest = servers_of(homes.network.room.need, homes.most), 0
+    for r in range(resources):
+        homes.rough[0] |= is_rounded(demand[r], homes.most[r])
+    if homes.strong.shape[1] == 0:
+        least[:] = -MOST
+        return
+    for r in range(resources):
+        largest = max(largest, min(SERVER, wanted[r] + homes.rough[0]))
+        for before in range(STRONG):
+            wants[before, r] = max(0, wanted[r] - before * (SERVER + homes.rough[0]))
+    most = WHOLE + weights.cut_off
+    top, above = (most + weights.stranded) * largest, most - weights.stranded if resources == 2 else most
+    several = multiple(homes, link, level, max(2, servers), 0)
+    for rack in range(len(least)):
+        least[rack] = alone(homes, rack, demand, several) if servers == 1 else several
+        plain = 0
+        for before in range(min(STRONG, servers - 1) if enough <= LEVELS and above > 0 else 0):
+            if homes.strong[enough, rack, before, 0] == NONE:
+                break
+            value = MOST
+            for one in range(before + 1):
+                value = min(value, worth_at_least(homes, enough, rack, one, wants[before]))
+            if value > top:
+                plain += (value - top) * (2 if resources == 2 else 1) // above
+        if plain > 0:
+            least[rack] = multiple(homes, link, level, servers, plain)
+
+
+@lean_inlined
+def alone(homes: Homes, rack: int, demand: Amounts, several: int) -> int:
+    """Return what a request costs at least with a rack as home that one server may hold, or that `several` have to."""
+    tree, weights, wanted = homes.tree[0], homes.weights, homes.wanted
+    at, resources = len(tree) // 2 + rack, len(wanted)
+    if not holds(tree, at, demand):
+        return several
+    low, high, given = MOST, 0, 0
+    for r in range(resources):
+        low, high, given = min(low, wanted[r]), max(high, wanted[r]), given + wanted[r]
+    cost = weights.stranded * min(tree[at, 2 * resources + 2], high - low + 4 * homes.rough[0])
+    return int(min(several, -cost - weights.cut_off * (given + 4 * resources * homes.rough[0])))
+
+
+@lean_inlined
+def worth_at_least(homes: Homes, level: int, rack: int, one: int, wants: Ints) -> int:
+    """Return what one of the `strong` is worth at least when so much is wanted, in shares."""
+    strong, weights = homes.strong, homes.weights
+    given, low, high, total, least, most = 0, MOST, 0, 0, MOST, 0
+    for r in range(len(wants)):
+        part = strong[level, rack, one, r]
+        taken = min(part, wants[r])
+        left = part - taken
+        given, total = given + taken, total + left
+        low, high, least, most = min(low, left), max(high, left), min(least, part), max(most, part)
+    lost = (weights.leftover + weights.cut_off) * total
+    return int(WHOLE * given - weights.stranded * (high - low - (most - least)) - lost)
