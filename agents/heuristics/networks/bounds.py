@@ -41,9 +41,11 @@ def can_better(homes: Homes, level: int, at: int, complete: bool, value: int) ->
     for r in range(resources):
         taken = min(tree[at, resources + 2 + r], wanted[r])
         given, least, most = given + taken, min(least, taken), max(most, taken)
-    if weights.stranded > WHOLE:  # then it may be worth more to give less
-        least = 0
-    bound = WHOLE * given + weights.stranded * min(tree[at, 2 * resources + 2], most - least)
+    apart = tree[at, 2 * resources + 2]
+    returned = min(apart, most)
+    if weights.stranded <= WHOLE:  # otherwise it may be worth more to give less
+        returned = min(apart, most - least, 2 * apart - (most - least))
+    bound = WHOLE * given + weights.stranded * returned
     bound += weights.cut_off * tree[at, 2 * resources + 3]
     return bool(min(bound, tree[at, resources + 1]) > value)
 
@@ -72,20 +74,27 @@ def to_come(homes: Homes, bandwidth: int, chosen: int) -> int:
     """
     servers, link = servers_of(homes.network.room.need, homes.most), link_of(homes, bandwidth)
     if chosen == 0 and servers == 1:  # one server alone needs no link
-        return multiple(homes, 0, 0, 1, 0)
+        return multiple(homes, 0, apart_in(homes, 0, 1), 1, 0)
     # The first server's own link is still to be taken when the second is.
-    return multiple(homes, link, level_of(homes, bandwidth), servers, 0) + (link if chosen == 1 else 0)
+    apart = apart_in(homes, level_of(homes, bandwidth), 1)
+    return multiple(homes, link, apart, servers, 0) + (link if chosen == 1 else 0)
+
+
+@lean_inlined
+def apart_in(homes: Homes, level: int, at: int) -> int:
+    """Return how much of a server below a place of the tree is stranded at most, of those of a level."""
+    return int(max(0, homes.tree[level, at, 2 * len(homes.wanted) + 2]))
 
 
 @lean
-def multiple(homes: Homes, link: int, level: int, servers: int, plain: int) -> int:
+def multiple(homes: Homes, link: int, apart: int, servers: int, plain: int) -> int:
     """Return what giving all that is `wanted` costs at least: by so many servers or more, so much of it plainly.
 
-    Each takes a link, and has as much of its own link free as a level says. More servers cost more links, and have to
-    give less plainly: of these sums, which are convex, it is the least.
+    Each takes a link, and has at most so much stranded. More servers cost more links, and have to give less plainly: of
+    these sums, which are convex, it is the least.
     """
     wanted, weights, resources = homes.wanted, homes.weights, len(homes.wanted)
-    given, most, apart = 0, 0, max(0, homes.tree[level, 1, 2 * resources + 2])
+    given, most = 0, 0
     for r in range(resources):
         given += wanted[r]
         most += -(-wanted[r] // SERVER)
@@ -104,9 +113,15 @@ def multiple(homes: Homes, link: int, level: int, servers: int, plain: int) -> i
 
 @lean_inlined
 def _sum(homes: Homes, link: int, apart: int, given: int, plain: int, servers: int) -> int:
-    """Return what so many servers cost at least: their links, less the most that they can become less stranded."""
-    returned = given - max(plain, plain_at_least(homes.wanted, servers))
-    return int(servers * link - homes.weights.stranded * min(returned, servers * apart))
+    """Return what so many servers cost at least: their links, less the most that they can become less stranded.
+
+    A server that gives more of one resource than of another by more than is stranded, becomes stranded the other way.
+    """
+    wanted, returned = homes.wanted, given - max(plain, plain_at_least(homes.wanted, servers))
+    returned = min(returned, servers * apart)
+    if len(wanted) == 2:
+        returned = min(returned, 2 * servers * apart - abs(wanted[0] - wanted[1]))
+    return int(servers * link - homes.weights.stranded * returned)
 
 
 @lean_inlined
@@ -131,11 +146,12 @@ def bound_homes(homes: Homes, demand: Amounts, bandwidth: int) -> None:
 
     The first servers come from home as long as it has one with the bandwidth. Of all that work the one is chosen that
     is worth most: as much, at least, as any of the `strong` that is left. What is worth so much gives much plainly.
+    If not all come from home, a link leads there and another away.
     """
-    weights, wanted, wants, least = homes.weights, homes.wanted, homes.wants, homes.least
+    weights, wanted, wants, least, tree = homes.weights, homes.wanted, homes.wants, homes.least, homes.tree
     resources, level, link = len(wanted), level_of(homes, bandwidth), link_of(homes, bandwidth)
     enough = -(-LEVELS * bandwidth // max(1, homes.most[-1]))
-    servers, largest = servers_of(homes.network.room.need, homes.most), 0
+    servers, largest, first = servers_of(homes.network.room.need, homes.most), 0, tree.shape[1] // 2
     for r in range(resources):
         homes.rough[0] |= is_rounded(demand[r], homes.most[r])
     if homes.strong.shape[1] == 0:
@@ -145,13 +161,16 @@ def bound_homes(homes: Homes, demand: Amounts, bandwidth: int) -> None:
         largest = max(largest, min(SERVER, wanted[r] + homes.rough[0]))
         for before in range(STRONG):
             wants[before, r] = max(0, wanted[r] - before * (SERVER + homes.rough[0]))
-    most = WHOLE + weights.cut_off
+    most, apart = WHOLE + weights.cut_off, apart_in(homes, level, 1)
     top, above = (most + weights.stranded) * largest, most - weights.stranded if resources == 2 else most
-    several = multiple(homes, link, level, max(2, servers), 0)
+    several = multiple(homes, link, apart, max(2, servers), 0)
+    between = 2 * weights.uplinks * share(bandwidth, homes.most[-1]) if homes.network.routes.planes > 0 else 0
     for rack in range(len(least)):
         least[rack] = alone(homes, rack, demand, several) if servers == 1 else several
+        if enough > LEVELS or above <= 0 or servers == 1 or homes.strong[enough, rack, 0, 0] == NONE:
+            continue
         plain = 0
-        for before in range(min(STRONG, servers - 1) if enough <= LEVELS and above > 0 else 0):
+        for before in range(min(STRONG, servers - 1)):
             if homes.strong[enough, rack, before, 0] == NONE:
                 break
             value = MOST
@@ -159,8 +178,13 @@ def bound_homes(homes: Homes, demand: Amounts, bandwidth: int) -> None:
                 value = min(value, worth_at_least(homes, enough, rack, one, wants[before]))
             if value > top:
                 plain += (value - top) * (2 if resources == 2 else 1) // above
-        if plain > 0:
-            least[rack] = multiple(homes, link, level, servers, plain)
+        least[rack] = multiple(homes, link, apart, servers, plain) + between
+        stays = True
+        for r in range(resources):
+            stays &= tree[level, first + rack, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
+        if stays:
+            here = apart_in(homes, level, first + rack)
+            least[rack] = min(least[rack], multiple(homes, link, here, servers, plain))
 
 
 @lean_inlined

@@ -50,11 +50,11 @@ class Homes(NamedTuple):
     it is stranded, `behind` int64 [servers] how much is cut off, and `wires` int64 [servers] what their own links have
     free (of several, the widest).
 
-    `tree` int64 [levels + 1, 2 * leaves, 2 * resources + 4] has the most of what servers with anything free have, each
+    `tree` int64 [levels + 1, 2 * leaves, 3 * resources + 4] has the most of what servers with anything free have, each
     column on its own: what is free of each resource, the link, what one can be worth, the shares of each resource, what
-    is stranded and what is cut off; NONE of nobody. Of these servers level 0 has all, every other those whose links
-    have as much free (`level_of`). Rack r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. There is
-    level 0 only where all servers are looked at every time.
+    is stranded, what is cut off, and the shares that a whole rack has of each resource; NONE of nobody. Of these
+    servers level 0 has all, every other those whose links have as much free (`level_of`). Rack r is at leaves + r, and
+    what lies below place k at 2 k and 2 k + 1. There is level 0 only where all servers are looked at every time.
 
     `strong` int32 [LEVELS + 1, racks, STRONG, resources] are the shares of the servers of a rack that would be worth
     most if they were taken whole, of those whose links work and are of that level or above; NONE where there are no
@@ -120,7 +120,7 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         apart=np.zeros(topology.servers, np.int64),
         behind=np.zeros(topology.servers, np.int64),
         wires=np.zeros(topology.servers, np.int64),
-        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 2 * resources + 4), NONE),
+        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 3 * resources + 4), NONE),
         strong=np.full((LEVELS + 1, topology.racks * follows, STRONG, resources), NONE, np.int32),
         log=np.zeros(1, np.int64) if view.changed is None else view.changed,
         seen=np.full(1, -1),
@@ -215,6 +215,7 @@ def see_rack(homes: Homes, rack: int) -> None:
         for r in range(resources):
             tree[level, at, r] = max(tree[level, at, r], there[place, r])
             tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
+            tree[level, at, 2 * resources + 4 + r] = max(0, tree[level, at, 2 * resources + 4 + r]) + parts[place, r]
             value += WHOLE * parts[place, r]
         tree[level, at, resources] = max(tree[level, at, resources], homes.wires[place])
         tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
@@ -224,7 +225,9 @@ def see_rack(homes: Homes, rack: int) -> None:
             rank(homes.ranks, level, value, place)
     for level in range(levels - 2, -1, -1):
         for column in range(columns):
-            tree[level, at, column] = max(tree[level, at, column], tree[level + 1, at, column])
+            here, above = tree[level, at, column], tree[level + 1, at, column]
+            adds_up = column >= columns - resources and min(here, above) >= 0
+            tree[level, at, column] = here + above if adds_up else max(here, above)
         for one in range(STRONG):
             rank(homes.ranks, level, homes.ranks[level + 1, one, 0], homes.ranks[level + 1, one, 1])
     if homes.strong.shape[1] > 0:
