@@ -9,7 +9,9 @@ import numpy as np
 
 from agents.heuristics.networks.bounds import bound_homes, can_better, to_come
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
+from agents.heuristics.networks.far import far_row
 from agents.heuristics.networks.homes import (
+    FAR,
     MOST,
     NONE,
     WHOLE,
@@ -119,7 +121,8 @@ def next_server(
     links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
     pod_of, leaves, level = homes.network.routes.pod_of, homes.tree.shape[1] // 2, level_of(homes, bandwidth)
-    first, pod = homes.network.room.counts[0] == 0, pod_of[home]
+    room, pod = homes.network.room, pod_of[home]
+    first = room.counts[0] == 0
     best = Found(NONE, False, 0, 0, NONE)
     if not is_out(homes, demand, bandwidth, every, level, leaves + home, best):
         best = look_in(homes, link_free, demand, bandwidth, weighted, every, home, best)
@@ -133,6 +136,16 @@ def next_server(
     if best.server < 0:
         if not first and leading(homes, home, 2, bandwidth) >= spare:
             return NONE, 0
+        row = FAR if first or every else far_row(homes, bandwidth, level)
+        if row < FAR:
+            for server, _, _, cost in homes.far[row]:
+                if server < 0:
+                    break
+                rack = homes.network.routes.servers[server, 0]
+                if room.chosen[server] == room.counts[3] or rack == home or (pod >= 0 and pod_of[rack] == pod):
+                    continue
+                if joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted):
+                    return server, cost
         at = 1
         while at > 0:
             if not is_out(homes, demand, bandwidth, every, level, at, best):
@@ -224,6 +237,7 @@ def best_home(
     begin(homes.network.room, demand)
     want(homes)
     bound_homes(homes, demand, bandwidth)
+    homes.asked[0] = 0
     start = int(homes.least.argmin())
     for turn in range(len(homes.least) + 1):
         home = start if turn == 0 else turn - 1

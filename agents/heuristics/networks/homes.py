@@ -17,6 +17,8 @@ from simcore.vocabulary import Amounts, Ints
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
 NONE = -1
+FAR, FAR_KEPT = 64, 8
+"""For so many different needs of one request so many of the best servers are kept."""
 MOST = 2**62
 """More than any placement costs."""
 SERVER = 10**9
@@ -66,7 +68,9 @@ class Homes(NamedTuple):
     Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
     [resources] is what is still needed in shares, `wants` int64 [STRONG, resources] the least that it is before each of
     the first choices, `least` int64 [racks] what homes cost at least, `ranks` int64 [LEVELS + 1, STRONG, 2] what the
-    `strong` of one rack are worth, and where they stand.
+    `strong` of one rack are worth, and where they stand. While one request is answered, `needs` int64 [FAR, resources]
+    is what was looked for everywhere, the first `asked` int64 [1] rows, and `far` int64 [FAR, FAR_KEPT, 4] are the
+    servers that are best for it, NONE where there are no more: see `far`.
     """
 
     network: Network
@@ -96,6 +100,9 @@ class Homes(NamedTuple):
     wants: Ints
     least: Ints
     ranks: Ints
+    needs: Ints
+    asked: Ints
+    far: Ints
 
 
 def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes:
@@ -131,6 +138,9 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         wants=np.zeros((STRONG, resources), np.int64),
         least=np.zeros(topology.racks, np.int64),
         ranks=np.zeros((LEVELS + 1, STRONG, 2), np.int64),
+        needs=np.zeros((FAR, resources), np.int64),
+        asked=np.zeros(1, np.int64),
+        far=np.zeros((FAR, FAR_KEPT, 4), np.int64),
     )
 
 
