@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.bounds import bound_homes, can_better, to_come
+from agents.heuristics.networks.bounds import at_least, bound_plain, can_better, plain_enough, to_come
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
 from agents.heuristics.networks.far import far_row
 from agents.heuristics.networks.homes import (
@@ -227,31 +227,31 @@ def best_home(
 ) -> int:
     """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks.
 
-    It begins where placing the request may be cheapest, and leaves out homes that can't be cheaper. Racks of a pod in
-    which nobody is able are homes to the same placement, so one of them is enough.
+    Homes are left out that can't be cheaper. Racks of a pod in which nobody is able are homes to the same placement, so
+    one of them is enough.
     """
-    best, least, nobody = NONE, MOST, homes.nobody
+    best, least, enough, nobody = NONE, MOST, inf, homes.nobody
     see(homes, free, link_free)
     for pod in range(len(nobody)):
         nobody[pod] = 0
+    homes.asked[0] = 0
     begin(homes.network.room, demand)
     want(homes)
-    bound_homes(homes, demand, bandwidth)
-    homes.asked[0] = 0
-    start = int(homes.least.argmin())
-    for turn in range(len(homes.least) + 1):
-        home = start if turn == 0 else turn - 1
-        limit = least + (home < best)
-        if homes.least[home] >= limit:
+    bound_plain(homes, demand, bandwidth)
+    for home in range(len(homes.plain)):
+        if homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= least:
             continue
-        if turn > 0 and not is_able(homes, home, demand, bandwidth):
+        if not is_able(homes, home, demand, bandwidth):
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
             if nobody[pod] > 1:
                 continue
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
-        if status == COMPLETE and cost < limit:
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, least)
+        begin(homes.network.room, demand)
+        want(homes)
+        if status == COMPLETE and cost < least:
             best, least = home, cost
+            enough = plain_enough(homes, bandwidth, least)
     if best < 0:
         status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0, True, MOST)
         return answered(homes.network, status)

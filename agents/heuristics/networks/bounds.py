@@ -11,13 +11,15 @@ Only where shares had to be rounded (`Homes.rough`) the bounds leave room for th
 
 from __future__ import annotations
 
+from math import floor, inf
+
 from agents.heuristics.networks.homes import (
     LEVELS,
     MOST,
-    NONE,
     SERVER,
     STRONG,
     WHOLE,
+    CostWeights,
     Homes,
     holds,
     is_rounded,
@@ -141,58 +143,78 @@ def plain_at_least(wanted: Ints, servers: int) -> int:
 
 
 @lean
-def bound_homes(homes: Homes, demand: Amounts, bandwidth: int) -> None:
-    """Write to `least` what placing the request costs at least with every rack as home; -MOST where it is not known.
+def bound_plain(homes: Homes, demand: Amounts, bandwidth: int) -> None:
+    """Write to `plain` how much homes give plainly at least, where that is known: of two resources.
 
     The first servers come from home as long as it has one with the bandwidth. Of all that work the one is chosen that
     is worth most: as much, at least, as any of the `strong` that is left. What is worth so much gives much plainly.
-    If not all come from home, a link leads there and another away.
     """
-    weights, wanted, wants, least, tree = homes.weights, homes.wanted, homes.wants, homes.least, homes.tree
-    resources, level, link = len(wanted), level_of(homes, bandwidth), link_of(homes, bandwidth)
-    enough = -(-LEVELS * bandwidth // max(1, homes.most[-1]))
-    servers, largest, first = servers_of(homes.network.room.need, homes.most), 0, tree.shape[1] // 2
-    for r in range(resources):
-        homes.rough[0] |= is_rounded(demand[r], homes.most[r])
-    if homes.strong.shape[1] == 0:
-        least[:] = -MOST
+    most, weights, wanted, plain, strong = homes.most, homes.weights, homes.wanted, homes.plain, homes.strong
+    for r in range(len(wanted)):
+        homes.rough[0] |= is_rounded(demand[r], most[r])
+    plain[:] = 0.0
+    level = -(-LEVELS * bandwidth // max(1, most[-1]))
+    above = float(WHOLE + weights.cut_off - weights.stranded)
+    before = min(STRONG, servers_of(homes.network.room.need, most) - 1)
+    if len(wanted) != 2 or strong.shape[3] == 0 or level > LEVELS or above <= 0.0:
         return
-    for r in range(resources):
-        largest = max(largest, min(SERVER, wanted[r] + homes.rough[0]))
-        for before in range(STRONG):
-            wants[before, r] = max(0, wanted[r] - before * (SERVER + homes.rough[0]))
-    most, apart = WHOLE + weights.cut_off, apart_in(homes, level, 1)
-    top, above = (most + weights.stranded) * largest, most - weights.stranded if resources == 2 else most
-    several = multiple(homes, link, apart, max(2, servers), 0)
-    between = 2 * weights.uplinks * share(bandwidth, homes.most[-1]) if homes.network.routes.planes > 0 else 0
-    for rack in range(len(least)):
-        least[rack] = alone(homes, rack, demand, several) if servers == 1 else several
-        if enough > LEVELS or above <= 0 or servers == 1 or homes.strong[enough, rack, 0, 0] == NONE:
-            continue
-        plain = 0
-        for before in range(min(STRONG, servers - 1)):
-            if homes.strong[enough, rack, before, 0] == NONE:
-                break
-            value = MOST
-            for one in range(before + 1):
-                value = min(value, worth_at_least(homes, enough, rack, one, wants[before]))
-            if value > top:
-                plain += (value - top) * (2 if resources == 2 else 1) // above
-        least[rack] = multiple(homes, link, apart, servers, plain) + between
-        stays = True
-        for r in range(resources):
-            stays &= tree[level, first + rack, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
-        if stays:
-            here = apart_in(homes, level, first + rack)
-            least[rack] = min(least[rack], multiple(homes, link, here, servers, plain))
+    known, rough = strong[level], homes.rough[0]
+    largest = min(SERVER, max(wanted[0], wanted[1]) + rough)
+    top = float((WHOLE + weights.cut_off + weights.stranded) * largest)
+    for turn in range(before):
+        one = float(max(0, wanted[0] - turn * (SERVER + rough)))
+        other = float(max(0, wanted[1] - turn * (SERVER + rough)))
+        last = known[turn]
+        for rack in range(len(plain)):
+            value = worth_at_least(weights, float(last[0, rack]), float(last[1, rack]), one, other)
+            for earlier in range(turn):
+                first = known[earlier]
+                value = min(
+                    value, worth_at_least(weights, float(first[0, rack]), float(first[1, rack]), one, other)
+                )
+            plain[rack] += max(0.0, floor((value - top) * 2.0 / above))
 
 
 @lean_inlined
-def alone(homes: Homes, rack: int, demand: Amounts, several: int) -> int:
+def worth_at_least(weights: CostWeights, one: float, other: float, wanted: float, wanted_other: float) -> float:
+    """Return what a server with such shares of two resources is worth at least, when so much is wanted of them."""
+    left, left_other = max(0.0, one - wanted), max(0.0, other - wanted_other)
+    lost = (weights.leftover + weights.cut_off) * (left + left_other)
+    stranded = abs(left - left_other) - abs(one - other)
+    return WHOLE * (one + other - left - left_other) - weights.stranded * stranded - lost
+
+
+@lean
+def at_least(homes: Homes, rack: int, bandwidth: int) -> int:
+    """Return what placing the request costs at least with a rack as home; `bound_plain` comes before.
+
+    If not all servers come from home, a link leads there and another away: then none there is left that gives anything.
+    """
+    wanted, weights, resources, level = homes.wanted, homes.weights, len(homes.wanted), level_of(homes, bandwidth)
+    at, link, plain = homes.tree.shape[1] // 2 + rack, link_of(homes, bandwidth), int(homes.plain[rack])
+    servers, apart = servers_of(homes.network.room.need, homes.most), apart_in(homes, level, 1)
+    if servers == 1:
+        return alone(homes, rack, multiple(homes, link, apart, 2, 0))
+    enough, stays, giving = -(-LEVELS * bandwidth // max(1, homes.most[-1])), True, MOST
+    if len(homes.tree) == 1 or enough > LEVELS or homes.tree[enough, at, resources + 1] < 0:
+        return multiple(homes, link, apart, servers, 0)
+    for r in range(resources):
+        stays &= homes.tree[level, at, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
+        giving = min(giving, homes.tree[enough, at, 3 * resources + 4 + r])
+    found = multiple(homes, link, apart, max(servers, giving + 1), plain)
+    if homes.network.routes.planes > 0:
+        found += 2 * weights.uplinks * share(bandwidth, homes.most[-1])
+    if stays:
+        found = min(found, multiple(homes, link, apart_in(homes, level, at), servers, plain))
+    return found
+
+
+@lean_inlined
+def alone(homes: Homes, rack: int, several: int) -> int:
     """Return what a request costs at least with a rack as home that one server may hold, or that `several` have to."""
     tree, weights, wanted = homes.tree[0], homes.weights, homes.wanted
     at, resources = len(tree) // 2 + rack, len(wanted)
-    if not holds(tree, at, demand):
+    if not holds(tree, at, homes.network.room.need):
         return several
     low, high, given = MOST, 0, 0
     for r in range(resources):
@@ -201,16 +223,17 @@ def alone(homes: Homes, rack: int, demand: Amounts, several: int) -> int:
     return int(min(several, -cost - weights.cut_off * (given + 4 * resources * homes.rough[0])))
 
 
-@lean_inlined
-def worth_at_least(homes: Homes, level: int, rack: int, one: int, wants: Ints) -> int:
-    """Return what one of the `strong` is worth at least when so much is wanted, in shares."""
-    strong, weights = homes.strong, homes.weights
-    given, low, high, total, least, most = 0, MOST, 0, 0, MOST, 0
-    for r in range(len(wants)):
-        part = strong[level, rack, one, r]
-        taken = min(part, wants[r])
-        left = part - taken
-        given, total = given + taken, total + left
-        low, high, least, most = min(low, left), max(high, left), min(least, part), max(most, part)
-    lost = (weights.leftover + weights.cut_off) * total
-    return int(WHOLE * given - weights.stranded * (high - low - (most - least)) - lost)
+@lean
+def plain_enough(homes: Homes, bandwidth: int, limit: int) -> float:
+    """Return how much has to be given plainly for the cost not to be below a limit; infinity if that never happens."""
+    link, servers = link_of(homes, bandwidth), servers_of(homes.network.room.need, homes.most)
+    apart, low, high = apart_in(homes, level_of(homes, bandwidth), 1), 0, homes.wanted.sum()
+    if servers == 1 or multiple(homes, link, apart, servers, high) < limit:
+        return inf
+    while low < high:
+        middle = (low + high) // 2
+        if multiple(homes, link, apart, servers, middle) >= limit:
+            high = middle
+        else:
+            low = middle + 1
+    return float(low)

@@ -12,7 +12,7 @@ from fabric.network import NetworkView
 from fabric.peaks import wire_of
 from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
-from simcore.vocabulary import Amounts, Ints
+from simcore.vocabulary import Amounts, Floats, Ints
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
@@ -52,13 +52,14 @@ class Homes(NamedTuple):
     it is stranded, `behind` int64 [servers] how much is cut off, and `wires` int64 [servers] what their own links have
     free (of several, the widest).
 
-    `tree` int64 [levels + 1, 2 * leaves, 3 * resources + 4] has the most of what servers with anything free have, each
+    `tree` int64 [levels + 1, 2 * leaves, 4 * resources + 4] has the most of what servers with anything free have, each
     column on its own: what is free of each resource, the link, what one can be worth, the shares of each resource, what
-    is stranded, what is cut off, and the shares that a whole rack has of each resource; NONE of nobody. Of these
-    servers level 0 has all, every other those whose links have as much free (`level_of`). Rack r is at leaves + r, and
-    what lies below place k at 2 k and 2 k + 1. There is level 0 only where all servers are looked at every time.
+    is stranded, what is cut off, then of whole racks the shares of each resource, and how many servers have any of it;
+    NONE of nobody. Of these servers level 0 has all, every other those whose links have as much free (`level_of`). Rack
+    r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. There is level 0 only where all servers are
+    looked at every time.
 
-    `strong` int32 [LEVELS + 1, racks, STRONG, resources] are the shares of the servers of a rack that would be worth
+    `strong` int32 [LEVELS + 1, STRONG, resources, racks] are the shares of the servers of a rack that would be worth
     most if they were taken whole, of those whose links work and are of that level or above; NONE where there are no
     more. It has no racks where all servers are looked at every time.
 
@@ -66,8 +67,8 @@ class Homes(NamedTuple):
     `rough` bool [1] tells whether any share had to be rounded.
 
     Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
-    [resources] is what is still needed in shares, `wants` int64 [STRONG, resources] the least that it is before each of
-    the first choices, `least` int64 [racks] what homes cost at least, `ranks` int64 [LEVELS + 1, STRONG, 2] what the
+    [resources] is what is still needed in shares, `plain` float64 [racks] how much of that homes give plainly at least
+    (see `bounds`), `ranks` int64 [LEVELS + 1, STRONG, 2] what the
     `strong` of one rack are worth, and where they stand. While one request is answered, `needs` int64 [FAR, resources]
     is what was looked for everywhere, the first `asked` int64 [1] rows, and `far` int64 [FAR, FAR_KEPT, 4] are the
     servers that are best for it, NONE where there are no more: see `far`.
@@ -97,8 +98,7 @@ class Homes(NamedTuple):
     joined: Ints
     nobody: Ints
     wanted: Ints
-    wants: Ints
-    least: Ints
+    plain: Floats
     ranks: Ints
     needs: Ints
     asked: Ints
@@ -127,16 +127,15 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         apart=np.zeros(topology.servers, np.int64),
         behind=np.zeros(topology.servers, np.int64),
         wires=np.zeros(topology.servers, np.int64),
-        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 3 * resources + 4), NONE),
-        strong=np.full((LEVELS + 1, topology.racks * follows, STRONG, resources), NONE, np.int32),
+        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 4 * resources + 4), NONE),
+        strong=np.full((LEVELS + 1, STRONG, resources, topology.racks * follows), NONE, np.int32),
         log=np.zeros(1, np.int64) if view.changed is None else view.changed,
         seen=np.full(1, -1),
         rough=np.zeros(1, np.bool_),
         joined=np.zeros((topology.racks, 2), np.int64),
         nobody=np.zeros(topology.pod_of.max() + 2, np.int64),
         wanted=np.zeros(resources, np.int64),
-        wants=np.zeros((STRONG, resources), np.int64),
-        least=np.zeros(topology.racks, np.int64),
+        plain=np.zeros(topology.racks),
         ranks=np.zeros((LEVELS + 1, STRONG, 2), np.int64),
         needs=np.zeros((FAR, resources), np.int64),
         asked=np.zeros(1, np.int64),
@@ -225,7 +224,8 @@ def see_rack(homes: Homes, rack: int) -> None:
         for r in range(resources):
             tree[level, at, r] = max(tree[level, at, r], there[place, r])
             tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
-            tree[level, at, 2 * resources + 4 + r] = max(0, tree[level, at, 2 * resources + 4 + r]) + parts[place, r]
+            for column, more in ((2 * resources + 4, parts[place, r]), (3 * resources + 4, int(there[place, r] > 0))):
+                tree[level, at, column + r] = max(0, tree[level, at, column + r]) + more
             value += WHOLE * parts[place, r]
         tree[level, at, resources] = max(tree[level, at, resources], homes.wires[place])
         tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
@@ -236,16 +236,16 @@ def see_rack(homes: Homes, rack: int) -> None:
     for level in range(levels - 2, -1, -1):
         for column in range(columns):
             here, above = tree[level, at, column], tree[level + 1, at, column]
-            adds_up = column >= columns - resources and min(here, above) >= 0
+            adds_up = column >= 2 * resources + 4 and min(here, above) >= 0
             tree[level, at, column] = here + above if adds_up else max(here, above)
         for one in range(STRONG):
             rank(homes.ranks, level, homes.ranks[level + 1, one, 0], homes.ranks[level + 1, one, 1])
-    if homes.strong.shape[1] > 0:
+    if homes.strong.shape[3] > 0:
         for level in range(levels):
             for one in range(STRONG):
                 for r in range(resources):
                     known = homes.ranks[level, one, 0] >= 0
-                    homes.strong[level, rack, one, r] = parts[homes.ranks[level, one, 1], r] if known else NONE
+                    homes.strong[level, one, r, rack] = parts[homes.ranks[level, one, 1], r] if known else NONE
 
 
 @lean_inlined
