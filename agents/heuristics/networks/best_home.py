@@ -127,14 +127,14 @@ def next_server(
     if not is_out(homes, demand, bandwidth, every, level, leaves + home, best):
         best = look_in(homes, link_free, demand, bandwidth, weighted, every, home, best)
     if best.server < 0 and pod >= 0:
-        if not first and leading(homes, home, 1, bandwidth) >= spare:
+        if not first and leading(homes, home, 1, bandwidth, weighted) >= spare:
             return NONE, 0
         for place in range(homes.pods[pod], homes.pods[pod + 1]):
             rack = homes.mates[place]
             if rack != home and not is_out(homes, demand, bandwidth, every, level, leaves + rack, best):
                 best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
     if best.server < 0:
-        if not first and leading(homes, home, 2, bandwidth) >= spare:
+        if not first and leading(homes, home, 2, bandwidth, weighted) >= spare:
             return NONE, 0
         row = FAR if first or every else far_row(homes, bandwidth, level)
         if row < FAR:
@@ -205,10 +205,11 @@ def of_links(homes: Homes, bandwidth: int) -> int:
 
 
 @lean_inlined
-def leading(homes: Homes, home: int, away: int, bandwidth: int) -> int:
+def leading(homes: Homes, home: int, away: int, bandwidth: int, weighted: bool) -> int:
     """Return what the links cost at least that lead farther than those taken so far, in a fabric.
 
-    Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod.
+    Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod. A detour to a
+    rack of the same pod may have taken those already; the shortest paths of a fabric are none.
     """
     room, routes, farthest = homes.network.room, homes.network.routes, 0
     if routes.planes == 0:
@@ -217,7 +218,8 @@ def leading(homes: Homes, home: int, away: int, bandwidth: int) -> int:
         rack = routes.servers[room.servers[j], 0]
         if rack != home:
             farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
-    links = 0 if away <= farthest else 1 + away
+    detours = farthest > 0 and (weighted or not routes.arithmetic_in)
+    links = 0 if away <= farthest or detours else 1 + away
     return links * homes.weights.uplinks * share(bandwidth, homes.most[-1])
 
 

@@ -103,14 +103,17 @@ def multiple(homes: Homes, link: int, apart: int, servers: int, plain: int) -> i
     rounded = 4 * resources * (weights.stranded + weights.cut_off + link // SERVER + 1) if homes.rough[0] else 0
     if link < rounded:  # rounding might pay for links
         return -(weights.stranded + weights.cut_off) * (given + 2 * homes.parts.size)
-    low, high = servers, max(servers, most)
+    link -= rounded
+    if apart > 0:  # from so many on none is kept from becoming less stranded by having little stranded
+        most = max(most, -(-given // apart))
+    low, high = servers, max(servers, min(most, len(homes.order), MOST // max(1, 2 * link)))
     while low < high:
         middle = (low + high) // 2
         if _sum(homes, link, apart, given, plain, middle) <= _sum(homes, link, apart, given, plain, middle + 1):
             high = middle
         else:
             low = middle + 1
-    return int(_sum(homes, link, apart, given, plain, low) - weights.cut_off * given - rounded * (low + 2))
+    return int(_sum(homes, link, apart, given, plain, low) - weights.cut_off * given - 2 * rounded)
 
 
 @lean_inlined
@@ -169,9 +172,7 @@ def bound_plain(homes: Homes, demand: Amounts, bandwidth: int) -> None:
             value = worth_at_least(weights, float(last[0, rack]), float(last[1, rack]), one, other)
             for earlier in range(turn):
                 first = known[earlier]
-                value = min(
-                    value, worth_at_least(weights, float(first[0, rack]), float(first[1, rack]), one, other)
-                )
+                value = min(value, worth_at_least(weights, float(first[0, rack]), float(first[1, rack]), one, other))
             plain[rack] += max(0.0, floor((value - top) * 2.0 / above))
 
 
@@ -190,37 +191,54 @@ def at_least(homes: Homes, rack: int, bandwidth: int) -> int:
 
     If not all servers come from home, a link leads there and another away: then none there is left that gives anything.
     """
-    wanted, weights, resources, level = homes.wanted, homes.weights, len(homes.wanted), level_of(homes, bandwidth)
-    at, link, plain = homes.tree.shape[1] // 2 + rack, link_of(homes, bandwidth), int(homes.plain[rack])
-    servers, apart = servers_of(homes.network.room.need, homes.most), apart_in(homes, level, 1)
-    if servers == 1:
-        return alone(homes, rack, multiple(homes, link, apart, 2, 0))
-    enough, stays, giving = -(-LEVELS * bandwidth // max(1, homes.most[-1])), True, MOST
-    if len(homes.tree) == 1 or enough > LEVELS or homes.tree[enough, at, resources + 1] < 0:
-        return multiple(homes, link, apart, servers, 0)
+    wanted, need, tree, resources = homes.wanted, homes.network.room.need, homes.tree, len(homes.wanted)
+    level, enough = level_of(homes, bandwidth), -(-LEVELS * bandwidth // max(1, homes.most[-1]))
+    at, link, apart = tree.shape[1] // 2 + rack, link_of(homes, bandwidth), apart_in(homes, level, 1)
+    servers, stays, comes, giving = servers_of(need, homes.most), True, False, MOST
     for r in range(resources):
-        stays &= homes.tree[level, at, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
-        giving = min(giving, homes.tree[enough, at, 3 * resources + 4 + r])
+        stays &= tree[level, at, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
+        if need[r] > 0 and enough < len(tree):
+            comes |= tree[enough, at, 3 * resources + 4 + r] > 0
+            giving = min(giving, max(0, tree[enough, at, 3 * resources + 4 + r]))
+    if servers == 1:
+        several = multiple(homes, link, apart, 2, 0)
+        if holds(tree[0], at, need):
+            one = alone(homes, at)
+            return one if is_held(homes, rack) else min(one, several, alone(homes, 1))
+        return several if comes else min(several, alone(homes, 1))
+    if not comes:
+        return multiple(homes, link, apart, servers, 0)
+    plain = int(homes.plain[rack])
     found = multiple(homes, link, apart, max(servers, giving + 1), plain)
     if homes.network.routes.planes > 0:
-        found += 2 * weights.uplinks * share(bandwidth, homes.most[-1])
+        found += 2 * homes.weights.uplinks * share(bandwidth, homes.most[-1])
     if stays:
         found = min(found, multiple(homes, link, apart_in(homes, level, at), servers, plain))
     return found
 
 
-@lean_inlined
-def alone(homes: Homes, rack: int, several: int) -> int:
-    """Return what a request costs at least with a rack as home that one server may hold, or that `several` have to."""
-    tree, weights, wanted = homes.tree[0], homes.weights, homes.wanted
-    at, resources = len(tree) // 2 + rack, len(wanted)
-    if not holds(tree, at, homes.network.room.need):
-        return several
+@lean
+def alone(homes: Homes, at: int) -> int:
+    """Return what one server below a place of the tree costs at least that holds the whole request."""
+    weights, wanted, resources = homes.weights, homes.wanted, len(homes.wanted)
     low, high, given = MOST, 0, 0
     for r in range(resources):
         low, high, given = min(low, wanted[r]), max(high, wanted[r]), given + wanted[r]
-    cost = weights.stranded * min(tree[at, 2 * resources + 2], high - low + 4 * homes.rough[0])
-    return int(min(several, -cost - weights.cut_off * (given + 4 * resources * homes.rough[0])))
+    returned = min(apart_in(homes, 0, at), high - low + 4 * homes.rough[0])
+    return int(-weights.stranded * returned - weights.cut_off * (given + 4 * resources * homes.rough[0]))
+
+
+@lean
+def is_held(homes: Homes, rack: int) -> bool:
+    """Tell whether one of the `strong` servers of a rack holds the whole request; rounded shares can't tell."""
+    strong, wanted = homes.strong, homes.wanted
+    for one in range(STRONG if strong.shape[3] > 0 and not homes.rough[0] else 0):
+        held = True
+        for r in range(len(wanted)):
+            held &= bool(strong[0, one, r, rack] >= wanted[r])
+        if held:
+            return True
+    return False
 
 
 @lean
