@@ -51,11 +51,12 @@ what changed.
 {table}
 
 `feasible` is tetris that passes over servers without a working route. `nulb` and `nalb` look at all servers for the
-first of a request only, and nalb then sorts what hangs on every switch that it passes: a spine has as many links as
-there are pods. `best-home` tries every rack as the one to start
-from, so its cost grows with the racks; where links are full it looks from each for any rack that can be reached, and
-the cost grows faster still. In both forms it passes over racks where nobody can be better, and gives up homes that
-cannot be cheaper any more.
+first of a request only. From there `nalb` passes spines, which have as many links as there are pods, but sorts none: a
+link with as much free as any there can have is the next, and the others become a heap where they are needed.
+
+`best-home` tries every rack as the one to start from, so its cost grows with the racks; where links are full it looks
+from each for any rack that can be reached, and the cost grows faster still. In both forms it passes over racks where
+nobody can be better, and gives up homes that cannot be cheaper any more.
 """
 
 

@@ -198,6 +198,26 @@ def test_other_readings_are_options(
         same(agent.decide(view, request), expected)
 
 
+@given(
+    quarters=st.lists(st.integers(0, 4), min_size=54, max_size=54),
+    search=st.sampled_from(["depth-first", "breadth-first"]),
+    wanted=st.integers(1, 24),
+)
+@scaled(1)
+def test_switches_with_many_links_are_searched_in_the_same_order(quarters: list[int], search: str, wanted: int) -> None:
+    """Every server has one unit, so the request takes those that come first."""
+    routing = Routing(tree((8, 6), (1, 2)))
+    options: dict[str, Any] = {"search": search}
+    one = [[[1]]] * 48
+    capacity = routing.topology.link_capacity.tolist()
+    link_free = [part * most // 4 for part, most in zip(quarters, capacity, strict=True)]
+    view = view_of(routing, one, one, link_free)
+    case = Case(routing.topology, one, one, link_free, (wanted,), 0, False, False)
+    for agent, expected in (make("nulb"), nulb(case)), (make("nalb", **options), nalb(case, **options)):
+        agent.start(view, stream(0, "agent"))
+        same(agent.decide(view, Request(0, 0.0, 1.0, (wanted,), False, 0)), expected)
+
+
 WEIGHTS = st.fixed_dictionaries(
     {name: st.sampled_from(["0", "0.5", "1", "0.125", "3"]) for name in ("links", "uplinks", "stranded")},
     optional={name: st.sampled_from(["0.25", "1", "2.5"]) for name in ("cut_off", "leftover")},
