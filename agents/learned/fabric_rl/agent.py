@@ -10,7 +10,7 @@ import numpy as np
 from agents.learned.common.tensors import find, fitting
 from agents.learned.fabric_rl.network import FEATURES, SHAPES, SIZE, TERMS, Weights, beginning, weights_of
 from agents.learned.fabric_rl.search import place
-from agents.learned.fabric_rl.sight import sight
+from agents.learned.fabric_rl.sight import forget, sight
 from agents.learned.network.choosing import provisioned
 from agents.networked import network_of
 from fabric.filling import COMPLETE, choose
@@ -57,25 +57,24 @@ class FabricRL(Agent):
         self._rng = rng
         self._sight = sight(view)
         self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
-        # Copies, because to numba what may not be written to is of another type than in training: compile once.
-        self._seen: tuple[Any, ...] = (view.free.copy(), view.link_free.copy(), np.zeros(len(view.resources), np.int64))
-        self._place = prepared(place, self._sight, self._weights, *self._seen, 1, 0.0, 1.0, False, self._reject)
+        self._demand: Any = np.zeros(len(view.resources), np.int64)  # an array, as in training
+        seen = view.free, view.link_free, self._demand
+        self._place = prepared(place, self._sight, self._weights, *seen, 1, 0.0, 1.0, False, self._reject)
+        self._forget = prepared(forget, self._sight, view.free, view.capacity)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Take the cheapest candidate, if it is worth it."""
         assert isinstance(view, NetworkView)
         if self._random:
             self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)
-        # Nothing stays on an empty server: what a failure interrupted has not left at its end.
-        self._sight.ends[(view.free == view.capacity).all(axis=(1, 2))] = 0.0
-        free, link_free, demand = self._seen
-        free[:], link_free[:], demand[:] = view.free, view.link_free, request.demand
+        self._forget(self._sight, view.free, view.capacity)  # what a failure interrupted has not left at its end
+        self._demand[:] = request.demand
         status = self._place(
             self._sight,
             self._weights,
-            free,
-            link_free,
-            demand,
+            view.free,
+            view.link_free,
+            self._demand,
             request.bandwidth,
             view.now,
             request.duration,
@@ -97,8 +96,7 @@ class FabricRL(Agent):
         left = np.flatnonzero(view.free.any(axis=(1, 2)) & (room.chosen != room.counts[3]))
         if len(left) == 0:
             return None
-        free, link_free, _ = self._seen
-        status = choose(routes, link_free, tiers, free, room, int(left[0]), request.bandwidth, view.weighted)
+        status = choose(routes, view.link_free, tiers, view.free, room, int(left[0]), request.bandwidth, view.weighted)
         return self._refusals[-1 - status] if status < 0 else None
 
 

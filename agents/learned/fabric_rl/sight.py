@@ -9,11 +9,14 @@ import numpy as np
 from agents.learned.fabric_rl.network import COLUMNS, OWN, SHARED, STYLES, TERMS
 from fabric.allowed import Flags
 from fabric.filling import Filling, filling
-from fabric.network import NetworkView
+from fabric.network import FAILED, NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
+
+MOST_NEEDS, FAR_BYTES = 1021, 2**26
+"""For so many needs it is kept how much styles like far racks, in so much room, taken from the machine as it fills."""
 
 
 class Sight(NamedTuple):
@@ -25,21 +28,29 @@ class Sight(NamedTuple):
 
     Scratch: the servers that may be chosen are `able` int32 [servers], those of rack r from `until[r]` on; in the same
     places `parts` float64 [servers, resources] is what they have free, and `wires` [servers] their links,
-    `linked` bool [servers] whether these have the bandwidth. `gives`
-    float64 [racks, resources] and `pod_gives` [pods, resources] sum that up, `uplinks` [racks] is the share free of a
-    rack's links upwards. `joined` int64 [racks, 2] is the stamp of the filling that asked, and how many of its servers
-    the rack is known to reach: -1 when it does not reach one. Servers `described` int32 have `features` [any, OWN] and
-    `scores` [any, STYLES + 1], with `shared` [SHARED]; `hidden` is scratch of `score`.
+    `linked` bool [servers] whether these have the bandwidth. `gives` float64 [racks, resources] and `pod_gives` [pods,
+    resources] sum that up. Of a rack's links upwards `uplinks` [racks] is the share free, and `widest` int64 [racks]
+    the most that one has free. `joined` int64 [racks, 2] is the stamp of the filling that asked, and how many of its
+    servers the rack is known to reach: -1 when it does not reach one. Servers `described` int32 have `features` [any,
+    OWN] and `scores` [any, STYLES + 1], with `shared` [SHARED]; `hidden` is scratch of `score`.
 
     `known` float64 [8] is what this run has been asked for (requests, and the sums of duration, size and volume, which
     is size x duration), and of the request on offer the duration relative to the mean, the share of the cluster in
     use, when that is, and the mean duration. `ends` float64 [servers] is when the last request that was placed on a
     server will have left it.
 
+    How much styles like the servers of a pod where nobody is chosen depends on nothing but what is still needed. For
+    needs that came up, `far_need` int64 [any, resources], `far` float64 [any, racks, STYLES] is the most that each
+    style likes a server of a rack, inf where that isn't known, by the places of racks in `mates`; `leaders` int32 [any,
+    STYLES] are the places of those that were best when last asked, -1 for none. That holds for the look of the number
+    `far_look` int64 [any]; `looks` int64 [1] counts them. `close` int64 [pods] is the stamp of the last filling that
+    chose somebody there.
+
     Of the candidates with one home: style s chose `lengths[s]` int64 [STYLES] servers, `picked[s]` int32 [STYLES, any],
     and where it was the first to have chosen what comes before, `liked[s, step]` int32 [STYLES, any, STYLES] is which
-    server each style would choose next, at `costs` float64. `alike` bool [STYLES] and `best` float64 [STYLES] are
-    scratch.
+    server each style would choose next, at `costs` float64; `alike` bool [STYLES] is scratch. `best` float64 [STYLES]
+    is how much each style likes the server that it likes best so far, and `turns` int64 [STYLES] the place of its rack
+    in `mates`; `top` float64 [STYLES] is how much they like anybody of one rack.
 
     `lots` float64 [racks, STYLES] is added to what candidates cost: zeros, but for a control.
     """
@@ -65,6 +76,7 @@ class Sight(NamedTuple):
     gives: Floats
     pod_gives: Floats
     uplinks: Floats
+    widest: Ints
     joined: Ints
     known: Floats
     ends: Floats
@@ -78,6 +90,14 @@ class Sight(NamedTuple):
     costs: Floats
     alike: Flags
     best: Floats
+    turns: Ints
+    top: Floats
+    close: Ints
+    far: Floats
+    leaders: Indices
+    far_need: Ints
+    far_look: Ints
+    looks: Ints
     lengths: Ints
     lots: Floats
     terms: Floats
@@ -88,7 +108,9 @@ def sight(view: NetworkView) -> Sight:
     topology = view.topology
     servers, nodes, resources = view.capacity.shape
     wires = topology.link_capacity[topology.server_link[topology.server_link >= 0]]
-    pods = np.where(topology.pod_of < 0, topology.pod_of.max(initial=-1) + 1, topology.pod_of).astype(np.int32)
+    pod_of = np.where(topology.pod_of < 0, topology.pod_of.max(initial=-1) + 1, topology.pod_of).astype(np.int32)
+    pods = np.bincount(pod_of)
+    kept = min(MOST_NEEDS, max(1, FAR_BYTES // (8 * STYLES * topology.racks)))
     sizes = view.capacity.sum(axis=1)
     return Sight(
         routes=view.routing.routes,
@@ -98,9 +120,9 @@ def sight(view: NetworkView) -> Sight:
         neighbour=topology.neighbour,
         via=topology.via,
         switches=topology.switches,
-        pod_of=pods,
-        pods=np.concatenate([[0], np.cumsum(np.bincount(pods))]).astype(np.int32),
-        mates=np.argsort(pods, kind="stable").astype(np.int32),
+        pod_of=pod_of,
+        pods=np.concatenate([[0], np.cumsum(pods)]).astype(np.int32),
+        mates=np.argsort(pod_of, kind="stable").astype(np.int32),
         most=np.array([*sizes.max(axis=0), wires.max(initial=0) or topology.link_capacity.max()], np.int64),
         total=sizes.sum(axis=0),
         room=filling(view.routing, nodes, resources),
@@ -110,8 +132,9 @@ def sight(view: NetworkView) -> Sight:
         wires=np.zeros(servers),
         linked=np.zeros(servers, np.bool_),
         gives=np.zeros((topology.racks, resources)),
-        pod_gives=np.zeros((int(pods.max()) + 1, resources)),
+        pod_gives=np.zeros((len(pods), resources)),
         uplinks=np.zeros(topology.racks),
+        widest=np.zeros(topology.racks, np.int64),
         joined=np.zeros((topology.racks, 2), np.int64),
         known=np.zeros(8),
         ends=np.zeros(servers),
@@ -125,6 +148,14 @@ def sight(view: NetworkView) -> Sight:
         costs=np.zeros((STYLES, servers + 1, STYLES)),
         alike=np.zeros(STYLES, np.bool_),
         best=np.zeros(STYLES),
+        turns=np.zeros(STYLES, np.int64),
+        top=np.zeros(STYLES),
+        close=np.zeros(len(pods), np.int64),
+        far=np.zeros((kept, topology.racks, STYLES)),
+        leaders=np.zeros((kept, STYLES), np.int32),
+        far_need=np.zeros((kept, resources), np.int64),
+        far_look=np.zeros(kept, np.int64),
+        looks=np.zeros(1, np.int64),
         lengths=np.zeros(STYLES, np.int64),
         lots=np.zeros((topology.racks, STYLES)),
         terms=np.zeros(len(TERMS)),
@@ -135,16 +166,18 @@ def sight(view: NetworkView) -> Sight:
 def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> float:
     """Write all that is the same for the whole request; returns the share of the cluster that is free."""
     resources, most, count = len(demand), sight.most, 0
+    sight.looks[0] += 1
     sight.pod_gives[:] = 0.0
     rest = 0.0
     for rack in range(len(sight.until) - 1):
-        up, all_up = 0, 0
+        up, all_up, widest = 0, 0, FAILED
         sight.gives[rack] = 0.0
         for edge in range(sight.first[rack], sight.first[rack + 1]):
             link, server = sight.via[edge], sight.neighbour[edge] - sight.switches
             if server < 0:
                 up += max(0, link_free[link])
                 all_up += sight.link_capacity[link]
+                widest = max(widest, link_free[link])
                 continue
             anything, whole = False, True
             for r in range(resources):
@@ -164,5 +197,18 @@ def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: 
                     sight.pod_gives[sight.pod_of[rack], r] += sight.parts[count, r]
                 count += 1
         sight.until[rack + 1] = count
+        sight.widest[rack] = widest
         sight.uplinks[rack] = up / all_up if all_up > 0 else 1.0
     return rest / resources
+
+
+@kernel
+def forget(sight: Sight, free: Ints, capacity: Ints) -> None:
+    """Let nothing stay on servers that are empty, `free` and `capacity` int64 [servers, nodes, resources]."""
+    for server in range(len(sight.ends)):
+        empty = sight.ends[server] != 0.0
+        for node in range(free.shape[1]):
+            for r in range(free.shape[2]):
+                empty &= free[server, node, r] == capacity[server, node, r]
+        if empty:
+            sight.ends[server] = 0.0

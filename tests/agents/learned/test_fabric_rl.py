@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ from agents.learned.fabric_rl.trainer import FabricTrainer, Player
 from fabric.cluster import NEVER, Cluster
 from fabric.filling import COMPLETE, GOES_ON, begin, choose, filling
 from fabric.network import NetworkLedger, NetworkView
-from fabric.routing import find_route
+from fabric.routing import Routing, find_route
+from fabric.shapes import fabric
 from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation
@@ -188,6 +190,37 @@ def test_candidates_are_made_like_this(shape: Any, seed: int) -> None:
             assert cost == pytest.approx(expected + weights.links[kinds].sum() * width / seen.most[-1], abs=1e-9)
             assert [*OWN, *SHARED] == list(FEATURES)
             assert all(list(features) == list(FEATURES) for features in works.values())
+
+
+@pytest.mark.long
+@given(seed=st.integers(0, 2**32), tight=st.sampled_from([0.0, 0.1, 0.5]), weighted=st.booleans())
+@scaled(0.6)
+def test_racks_are_left_out_where_nobody_is_liked_better(seed: int, tight: float, weighted: bool) -> None:
+    """One that knows of no far rack how it is liked, nor of any uplink that it is full, looks at all, as is the rule.
+
+    The others have much room to keep that, or room for one need alone. The second time what is free is different.
+    """
+    rng = np.random.default_rng(seed)
+    view = _view(Routing(fabric(12, 2, 2, 2, 1, (1, 1, 1)), k=2), np.full((24, 1, 2), 3))
+    weights = weights_of(np.rint(rng.normal(size=SIZE)))  # whole numbers, so that ties are common
+    link_free = view.link_capacity * (rng.random(view.topology.links) >= tight)
+    demand: Any = rng.integers(1, 14, 2)
+    times, found = rng.integers(0, 3, (2, *view.free.shape)), []
+    for kept in (0, 1, 1000):
+        seen, said = sight(view), list[object]()
+        if kept == 1:
+            names = ("far", "leaders", "far_need", "far_look")
+            seen = seen._replace(**{name: getattr(seen, name)[:1] for name in names})
+        for free in times:
+            look(seen, free, link_free, demand, UNIT)
+            seen.known[4:] = 1.0, 0.5, 0.0, 1.0
+            for home, style in product(range(12), range(STYLES)):
+                if kept == 0:
+                    seen.far[:], seen.leaders[:], seen.widest[:] = np.inf, -1, 2 * UNIT
+                said.append(fill(seen, weights, free, link_free, demand, UNIT, weighted, home, style, style))
+                said.append(seen.picked[style, : seen.lengths[style]].tolist())
+        found.append(said)
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.long
