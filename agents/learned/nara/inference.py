@@ -109,10 +109,16 @@ def layers(tensors: Mapping[str, Reals], form: Form) -> Layers:
 @kernel
 def product(states: Reals, inputs: int, weight: Reals, bias: Reals, out: Reals) -> None:
     """Write `states` float32 [n, any], the first `inputs` of them, times `weight`, plus `bias`, to `out`."""
+    fours = inputs - inputs % 4
     for n in range(len(states)):
         for unit in range(len(bias)):
             out[n, unit] = bias[unit]
-        for f in range(inputs):
+        for f in range(0, fours, 4):  # four at a time is twice as fast; the order of the sum is the same
+            a, b, c, d = states[n, f], states[n, f + 1], states[n, f + 2], states[n, f + 3]
+            for unit in range(len(bias)):
+                total = out[n, unit] + a * weight[f, unit] + b * weight[f + 1, unit]
+                out[n, unit] = total + c * weight[f + 2, unit] + d * weight[f + 3, unit]
+        for f in range(fours, inputs):
             state = states[n, f]
             for unit in range(len(bias)):
                 out[n, unit] += state * weight[f, unit]
@@ -143,15 +149,20 @@ def infer(
             product(nodes, nodes.shape[1], weights.stage[stage], weights.stage_bias[stage], sent)
         else:
             product(states, width, weights.stage[stage], weights.stage_bias[stage], sent)
+        for server in range(servers):
+            edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
+            for unit in range(width):
+                heard = max(zero, sent[rack, unit] + edge * link[unit])
+                states[vertex, unit] = (max(zero, sent[vertex, unit]) + heard) * np.float32(0.5)
+        if stage == STAGES - 1:  # what switches would hear, no server hears any more
+            break
         for switch in range(switches):
             for unit in range(width):
                 states[switch, unit] = max(zero, sent[switch, unit])
         for server in range(servers):
             edge, rack, vertex = edges[own[server]], rack_of[server], switches + server
             for unit in range(width):
-                along, mine = edge * link[unit], sent[vertex, unit]
-                states[rack, unit] += max(zero, mine + along)
-                states[vertex, unit] = (max(zero, mine) + max(zero, sent[rack, unit] + along)) * np.float32(0.5)
+                states[rack, unit] += max(zero, sent[vertex, unit] + edge * link[unit])
         for place in range(len(inner)):
             edge, one, other = edges[inner[place]], sender[place], receiver[place]
             for unit in range(width):

@@ -20,7 +20,7 @@ from agents.learned.common import ppo
 from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.form import TEXT, WIDEST, WIDTH, Form, noted, shapes
-from agents.learned.nara.inference import infer, layers, wiring
+from agents.learned.nara.inference import infer, layers, product, wiring
 from agents.learned.nara.messages import Messages
 from agents.learned.nara.network import GraphTensors, Policy, Stage
 from agents.learned.nara.trainer import NaraTrainer
@@ -126,6 +126,20 @@ def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int)
     for i in range(3):  # as in use
         infer(wiring(net), layers(tensors, form), nodes[i], edges[i], cluster[i], scratch[0], scratch[1], found)
         np.testing.assert_allclose(found, logits[i], rtol=2e-5, atol=5e-6)
+
+
+@given(inputs=st.integers(1, 9), units=st.integers(1, 9), seed=st.integers(0, 2**20))
+@scaled(0.3)
+def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int) -> None:
+    """In another order they would be rounded to others, and so might choices be."""
+    rng = np.random.default_rng(seed)
+    states, weight = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 9), (9, units)))
+    bias, found = rng.normal(size=units).astype(np.float32), np.zeros((5, units), np.float32)
+    product(states, inputs, weight, bias, found)
+    expected = np.tile(bias, (5, 1))
+    for f in range(inputs):
+        expected += states[:, f : f + 1] * weight[f]
+    assert np.array_equal(found, expected)
 
 
 @pytest.mark.long
