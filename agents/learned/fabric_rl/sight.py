@@ -15,7 +15,7 @@ from fabric.topology import Indices, Small
 from simcore.jit import kernel
 from simcore.vocabulary import Amounts, Floats, Ints
 
-MOST_NEEDS, FAR_BYTES = 1021, 2**26
+MOST_NEEDS, FAR_BYTES = 1021, 2**28
 """For so many needs it is kept how much styles like far racks, in so much room, taken from the machine as it fills."""
 
 
