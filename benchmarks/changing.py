@@ -34,7 +34,7 @@ from benchmarks.value import cluster_of
 from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import as_argument, demand_of, move
 from fabric.ledger import Ledger
-from fabric.standings import KEPT, standings
+from fabric.standings import KEPT
 from simcore.jit import kernel, prepared
 from simcore.record import SPREAD
 from simcore.vocabulary import QUANTUM, Agent, Amounts, Compiled, Floats, Ints
@@ -197,7 +197,7 @@ def timed(rule: Compiled, name: str, servers: int, rivals: Mapping[str, Rival]) 
             by: Any = scan
             weights: tuple[Any, ...] = tuple(each.copy() for each in rule.weights)  # a random stream changes
             if form == "what changed":
-                by, weights = scan.incremental, (*weights, log, *standings(servers, 2))
+                by, weights = scan.incremental, (*weights, log, *scan.room(state))
             elif form == "none":
                 by, weights = told, (np.concatenate([[0], codes["what changed"]]).astype(np.float64),)
             count = MOST if form != "scan" else min(MOST, max(LEAST, SERVERS_TIMES // servers))

@@ -39,11 +39,13 @@ class Standings(NamedTuple):
     trees: Ints
 
 
-def standings(servers: int, resources: int, kept: int = KEPT) -> Standings:
-    """Make room for trees of as many servers as a log of `log_of` is for; memory that no demand uses is not touched."""
-    return Standings(
-        np.zeros((kept, AMOUNTS + resources), np.int64), np.zeros((kept, 3 * blocks_of(servers)), np.int64)
-    )
+def standings(free: Ints, kept: int = KEPT) -> Standings:
+    """Make room for trees of as many servers as a log is for that suits `free` int64 [servers, nodes, resources].
+
+    Memory that no demand uses is not touched.
+    """
+    known = np.zeros((kept, AMOUNTS + free.shape[2]), np.int64)
+    return Standings(known, np.zeros((kept, 3 * blocks_of(len(free))), np.int64))
 
 
 @lean

@@ -24,7 +24,7 @@ from agents.rules.following import upkeep
 from agents.rules.scan import Scan
 from fabric.changes import SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import best_of
+from fabric.standings import best_of, standings
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel, lean, lean_inlined
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
@@ -142,7 +142,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
         raise UserError(f"{cost.__name__} has {own + GIVEN} arguments", remedy=remedy)
     rule: Any = _named(cost, forms[own][0])
     rule.incremental = _named(cost, forms[own][1], "_following")
-    rule.worth_it = worth_it
+    rule.worth_it, rule.room = worth_it, standings
     return cast(Scan, rule)
 
 

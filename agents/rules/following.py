@@ -7,20 +7,20 @@ from typing import Any, cast
 
 from agents.rules.scan import Scan
 from fabric.changes import BLOCK, SERVERS_WORTH_IT
-from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put, standings
 from simcore.jit import kernel, lean_inlined
 from simcore.vocabulary import Amounts, Ints
 
 
-def incremental(scan: Scan) -> Callable[[Scan], Scan]:
-    """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and standings, too.
+def incremental(scan: Scan, room: Callable[[Ints], tuple[Any, ...]] = standings) -> Callable[[Scan], Scan]:
+    """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and what `room` makes, too.
 
-    Runs take it by themselves where there are many servers.
+    `room` is given what is free. Runs take the form by themselves where there are many servers.
     """
 
     def decorate(form: Scan) -> Scan:
         rule: Any = scan
-        rule.incremental, rule.worth_it = kernel(form), SERVERS_WORTH_IT
+        rule.incremental, rule.worth_it, rule.room = kernel(form), SERVERS_WORTH_IT, room
         return cast(Scan, rule.incremental)
 
     return decorate

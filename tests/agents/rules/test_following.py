@@ -73,13 +73,13 @@ def changing(nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) ->
     """Ask for random demands while a cluster changes and grows: arguments of a scan, and those of the form beside."""
     rng = np.random.default_rng(seed)
     cluster = Changing(int(rng.integers(1, 70)), nodes, rng)
-    log, known = cluster.log, standings(len(cluster.free), 2, kept)
+    log, known = cluster.log, standings(cluster.free, kept)
     for _ in range(steps):
         cluster.change(int(rng.choice([0, 1, 2, 5, 40])))
         if rng.random() < 0.1:
             cluster.grow(int(rng.integers(1, 12)))
         if cluster.log is not log:
-            log, known = cluster.log, standings(len(cluster.free), 2, kept)
+            log, known = cluster.log, standings(cluster.free, kept)
         demand, spread = demands[rng.integers(len(demands))], bool(rng.random() < 0.3)
         yield (cluster.free, np.full_like(cluster.free, 5), demand, spread), (log, *known)
     assert len(known.known) == kept
