@@ -20,8 +20,7 @@ from agents.heuristics.servers.random_top import RandomTop
 from agents.heuristics.servers.worst_fit import worst_fit
 from agents.learned.numa.value_agent import begun, value_of
 from agents.rules.candidates import candidates, candidates_following
-from agents.rules.scan import ScanAgent
-from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.changes import SERVERS_WORTH_IT
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
@@ -29,14 +28,14 @@ from fabric.standings import standings
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.rng import stream
-from simcore.rules import Overflow
 from simcore.vocabulary import Compiled
 from tests.reference.engine import Case as Run
 from tests.reference.moving import Rules
 from tests.support import simulations
+from tests.support.changing import Changing, assert_same_on_both, engines, followed
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
 from tests.support.costs import bounded, choosy, dear, picky
-from tests.support.moving import Told, move_in, rules_of_moves, shuffler
+from tests.support.moving import rules_of_moves
 from tests.support.properties import first, scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -44,45 +43,14 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 DEMANDS = [(1, 1), (2, 3), (3, 0), (5, 5)]
 
 
-class Changing:
-    """Servers that change, and a log of it."""
-
-    def __init__(self, servers: int, nodes: int, rng: np.random.Generator) -> None:
-        self.rng = rng
-        self.free = self.drawn(servers, nodes)
-        self.log = log_of(servers)
-
-    def drawn(self, servers: int, nodes: int) -> Any:
-        return self.rng.integers(0, 6, (servers, nodes, 2))
-
-    def change(self, count: int) -> None:
-        """Change some servers, some of them several times, some to what they were."""
-        servers, nodes, _ = self.free.shape
-        for server in self.rng.integers(0, min(servers, self.rng.integers(1, 40)), count).tolist():
-            self.free[server] = self.drawn(1, nodes)[0]
-            self.log[1 + self.log[0] % (len(self.log) - 1)] = server
-            self.log[0] += 1
-
-    def grow(self, by: int) -> None:
-        servers, nodes, _ = self.free.shape
-        self.free = np.concatenate([self.free, self.drawn(by, nodes)])
-        self.log = log_of(servers + by, self.log)
-
-
 def changing(nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> Iterator[tuple[Any, Any]]:
     """Ask for random demands while a cluster changes and grows: arguments of a scan, and those of the form beside."""
     rng = np.random.default_rng(seed)
     cluster = Changing(int(rng.integers(1, 70)), nodes, rng)
-    log, known = cluster.log, standings(cluster.free, kept)
-    for _ in range(steps):
-        cluster.change(int(rng.choice([0, 1, 2, 5, 40])))
-        if rng.random() < 0.1:
-            cluster.grow(int(rng.integers(1, 12)))
-        if cluster.log is not log:
-            log, known = cluster.log, standings(cluster.free, kept)
+    for known in followed(cluster, lambda free: standings(free, kept), steps):
         demand, spread = demands[rng.integers(len(demands))], bool(rng.random() < 0.3)
-        yield (cluster.free, np.full_like(cluster.free, 5), demand, spread), (log, *known)
-    assert len(known.known) == kept
+        yield (cluster.free, cluster.capacity, demand, spread), (cluster.log, *known)
+        assert len(known.known) == kept
 
 
 def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> None:
@@ -167,20 +135,6 @@ def test_a_compiled_run_that_follows_changes_is_the_engines(case: Case, rules: t
     assert_same(compiled, engine)
 
 
-def engines(case: Run, agent: ScanAgent, worth_it: int, moves: Rules | None = None) -> Simulation:
-    """Play a case on the engine, by an agent that follows what changed from so many servers on."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
-        patch.setattr(agent.scan, "worth_it", worth_it)
-        simulation = simulations.simulate(case)
-        if moves:
-            move_in(simulation, moves, Told(shuffler(0)))
-        agent.start(simulation.view, stream(0, "agent"))
-        play(simulation, agent)
-    assert (simulation.view.changed is None) == (worth_it > len(simulation.view.free))
-    return simulation
-
-
 @given(simulations.cases())
 @scaled(1)
 def test_a_run_on_the_engine_with_failures_and_growth_is_the_scans(case: Run) -> None:
@@ -215,27 +169,7 @@ def test_a_busy_run_among_the_best_few_is_the_scans(seed: int) -> None:
 
 @pytest.mark.parametrize(("name", "options"), CHOOSERS)
 def test_runs_that_choose_among_the_best_few_are_the_scans_on_both_engines(name: str, options: Any) -> None:
-    workload, cluster = busy(1500)
-    capacity = np.tile(cluster.capacity[:1], (40, 1, 1))
-    large = Cluster(cluster.resources, capacity, cluster.spread_above, capacity[0])
-    workload = replace(workload, duration=workload.duration * 5)
-    growth = [(float(workload.arrival[600]), 3), (float(workload.arrival[900]), 60)]
-    agent, found = AGENTS.load(name)(**options), []
-    for compiled, worth_it in ((False, NEVER), (False, 1), (True, NEVER), (True, 1)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
-            patch.setattr(agent.scan, "worth_it", worth_it)
-            engine = CompiledSimulation if compiled else Simulation
-            simulation = engine(workload, Ledger(large), Overflow("wait"), expansion=growth)
-            agent.start(simulation.view, stream(0, "agent"))
-            if isinstance(simulation, CompiledSimulation):
-                play_compiled(simulation, agent)
-            else:
-                play(simulation, agent)
-        found.append(simulation)
-    for other in found[1:]:
-        assert_same(other, found[0])
-    assert (found[0].record.server > len(capacity)).any()
+    assert_same_on_both(AGENTS.load(name)(**options))
 
 
 @pytest.mark.parametrize("compiled", [False, True])

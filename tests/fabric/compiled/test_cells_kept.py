@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,20 +23,27 @@ from simcore.rules import Cells
 from simcore.vocabulary import Workload
 from tests.support.cells import CASES, apart, drawn
 from tests.support.compiled import Looker, agent_of, assert_same, busy
+from tests.support.fickle import Fickle
 from tests.support.properties import scaled
 
 
 def assert_goes_on(
-    workload: Workload, cluster: Cluster, cells: Cells, chances: Any, chance: bool, stays: list[int], hands: int
+    workload: Workload,
+    cluster: Cluster,
+    cells: Cells,
+    chances: Any,
+    made: Callable[[], ScanAgent],
+    stays: list[int],
+    hands: int,
 ) -> None:
-    """Play a run whole and in parts, each of which looks so often; `chance` takes an agent that draws at random.
+    """Play a run whole and in parts, each of which looks so often and has an agent that is `made` for it.
 
     The parts are played by so many `hands` that share nothing with the simulation, and in threads where there are none.
     """
 
     def begun(hands: int = hands) -> tuple[CellSimulation, ScanAgent, Any]:
         simulation = CellSimulation(workload, Ledger(cluster), cells, chances)
-        agent: ScanAgent = RandomTop() if chance else agent_of(best_fit)
+        agent = made()
         if hands:
             simulation.hire = apart(hands, agent.scan)
         agent.start(simulation.view, np.random.default_rng(3))
@@ -71,22 +80,23 @@ def assert_goes_on(
 
 @given(
     **CASES,
-    chance=st.booleans(),
+    made=st.sampled_from([RandomTop, partial(agent_of, best_fit)]),
     stays=st.lists(st.integers(1, 6), max_size=3),
     hands=st.integers(0, 3),
 )
 @scaled(3)
 def test_a_run_in_cells_goes_on_from_anywhere(
-    seed: int, n: int, servers: int, count: int, router: Any, window: float, chance: bool, stays: list[int], hands: int
+    seed: int, n: int, servers: int, count: int, router: Any, window: float, made: Any, stays: list[int], hands: int
 ) -> None:
     count = min(count, servers)
     workload, cluster, chances = drawn(seed, n, servers, count)
-    assert_goes_on(workload, cluster, Cells(count, router, "tenant", window), chances, chance, stays, min(hands, count))
+    assert_goes_on(workload, cluster, Cells(count, router, "tenant", window), chances, made, stays, min(hands, count))
 
 
+@pytest.mark.parametrize("made", [RandomTop, Fickle])
 @pytest.mark.parametrize("hands", [0, 2])
-def test_trees_that_are_made_anew_change_nothing(hands: int) -> None:
-    """Cells of many servers look at what changed only, which is not kept."""
+def test_what_is_made_anew_changes_nothing(made: type[ScanAgent], hands: int) -> None:
+    """Cells of many servers follow what changed, in trees or classes that are not kept."""
     workload, cluster = busy(2000)
     many = Cluster(cluster.resources, np.repeat(cluster.capacity, 60, axis=0), cluster.spread_above, cluster.growth)
-    assert_goes_on(workload, many, Cells(2, window=40.0), None, True, [7, 12], hands)
+    assert_goes_on(workload, many, Cells(2, window=40.0), None, made, [7, 12], hands)
