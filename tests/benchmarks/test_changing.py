@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import changing
-from benchmarks.changing import Rival, rule_of, timed
+from benchmarks.changing import WARM, Rival, drawn, rule_of, timed
 
 RULE = """
 class Cluster:
@@ -48,7 +48,7 @@ def test_a_rival_answers_the_same_requests(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(changing, "MOST", 200)
     rule = rule_of("first-fit", SERVERS)
     with ExitStack() as stack:
-        found = timed(rule, "first-fit", SERVERS, {"VMAgent": rival(tmp_path, "(0, 1)", stack)})
+        found = timed(rule, "first-fit", drawn(SERVERS, WARM + 200), {"VMAgent": rival(tmp_path, "(0, 1)", stack)})
     assert found["VMAgent"] > 0
 
 
@@ -57,7 +57,7 @@ def test_other_answers_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(changing, "MOST", 200)
     rule = rule_of("first-fit", SERVERS)
     with ExitStack() as stack, pytest.raises(AssertionError, match="first-fit: VMAgent answers request"):
-        timed(rule, "first-fit", SERVERS, {"VMAgent": rival(tmp_path, "(1, 0)", stack)})
+        timed(rule, "first-fit", drawn(SERVERS, WARM + 200), {"VMAgent": rival(tmp_path, "(1, 0)", stack)})
 
 
 def test_a_rival_that_does_not_run_is_named(tmp_path: Path) -> None:
