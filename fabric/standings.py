@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from fabric.changes import BLOCK, blocks_of
-from simcore.jit import lean
+from simcore.jit import lean, lean_inlined
 from simcore.jit.costs import NOTHING
 from simcore.vocabulary import Amounts, Ints
 
@@ -24,6 +24,10 @@ SEEN, SERVERS, SPREAD, ORDER, AMOUNTS = range(5)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
 for, and in which of the rule's orders. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
+GROUP = 8
+"""Places of the tree that have one above them; their costs lie side by side."""
+SHIFT = 3
+"""By so many bits numbers of places differ from level to level."""
 ONCE = -1
 """What SERVERS is for a demand that came by only once: it has no tree yet."""
 
@@ -31,8 +35,9 @@ ONCE = -1
 class Standings(NamedTuple):
     """Holds the trees of a rule.
 
-    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: least costs as a binary tree whose root
-    is at 1, then of every block its least cost and its best server, -1 where it has to be looked for.
+    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: of every block its least
+    cost and its best server, -1 where it has to be looked for; then the least cost of every GROUP of blocks, then of
+    every GROUP of these, and so on up to one. There is a power of 2 of blocks.
     """
 
     known: Ints
@@ -80,65 +85,85 @@ def keep(known: Ints, row: int, demand: Amounts, spread: bool, order: int) -> No
         known[row, AMOUNTS + r] = demand[r]
 
 
-@lean
-def cost_of(tree: Ints, blocks: int, at: int) -> int:
-    """Return the least cost at a place: the root is 1, 2 k and 2 k + 1 are below k, and `blocks` is the first block."""
-    return int(tree[at if at < blocks else 2 * at - blocks])
+@lean_inlined
+def cost_of(tree: Ints, block: int) -> int:
+    """Return the least cost of a block."""
+    return int(tree[2 * block])
 
 
-@lean
-def best_of(tree: Ints, blocks: int, block: int) -> int:
+@lean_inlined
+def best_of(tree: Ints, block: int) -> int:
     """Return the best server of a block, -1 if it has to be looked for."""
-    return int(tree[blocks + 2 * block + 1])
+    return int(tree[2 * block + 1])
 
 
-@lean
-def put(tree: Ints, blocks: int, block: int, key: int, server: int) -> None:
+@lean_inlined
+def put(tree: Ints, block: int, key: int, server: int) -> None:
     """Set the least cost of a block and its best server, or -1; `climb` or `build` are to follow. Changes `tree`."""
-    tree[blocks + 2 * block], tree[blocks + 2 * block + 1] = key, server
+    tree[2 * block], tree[2 * block + 1] = key, server
+
+
+@lean_inlined
+def _least(tree: Ints, begin: int, count: int, step: int, at: int) -> int:
+    """Return the least cost of the group of places that a place belongs to, of so many places from `begin` on."""
+    least = NOTHING
+    for place in range(at // GROUP * GROUP, min(at // GROUP * GROUP + GROUP, count)):
+        least = min(least, tree[begin + place * step])
+    return int(least)
 
 
 @lean
 def climb(tree: Ints, blocks: int, block: int) -> None:
     """Compute anew the least costs above a block; changes `tree`."""
-    at = (blocks + block) // 2
-    while at > 0:
-        least = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
-        if tree[at] == least:
+    begin, count, step, at = 0, blocks, 2, block
+    while count > 1:
+        least = _least(tree, begin, count, step, at)
+        begin, count, step, at = begin + count * step, -(-count // GROUP), 1, at // GROUP
+        if tree[begin + at] == least:
             break
-        tree[at] = least
-        at //= 2
+        tree[begin + at] = least
 
 
 @lean
 def build(tree: Ints, blocks: int) -> None:
     """Compute the least costs from those of the blocks; changes `tree`."""
-    for at in range(blocks - 1, 0, -1):
-        tree[at] = min(cost_of(tree, blocks, 2 * at), cost_of(tree, blocks, 2 * at + 1))
+    begin, count, step = 0, blocks, 2
+    while count > 1:
+        above, groups = begin + count * step, -(-count // GROUP)
+        for at in range(groups):
+            tree[above + at] = _least(tree, begin, count, step, at * GROUP)
+        begin, count, step = above, groups, 1
 
 
 @lean
 def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
     """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree`."""
     block = server // BLOCK
-    least, best = tree[blocks + 2 * block], tree[blocks + 2 * block + 1]
+    least, best = cost_of(tree, block), best_of(tree, block)
     if key < least:
-        put(tree, blocks, block, key, server)
+        put(tree, block, key, server)
         climb(tree, blocks, block)
     elif server == best:
         if key > least:
-            put(tree, blocks, block, least, -1)
+            put(tree, block, least, -1)
     elif key == least and server < best:
-        put(tree, blocks, block, least, server)
+        put(tree, block, least, server)
 
 
 @lean
 def first_of(tree: Ints, blocks: int) -> int:
     """Return the first block of those with the least cost, -1 if the demand fits nowhere."""
-    at = 1
-    if cost_of(tree, blocks, at) == NOTHING:
+    begin, levels = 0, 0
+    while blocks > 1 << (SHIFT * levels):
+        begin += 2 * blocks if levels == 0 else max(1, blocks >> (SHIFT * levels))
+        levels += 1
+    at, least = 0, tree[begin]
+    if least == NOTHING:
         return -1
-    while at < blocks:
-        at *= 2
-        at += cost_of(tree, blocks, at) > cost_of(tree, blocks, at + 1)
-    return at - blocks
+    for level in range(levels - 1, -1, -1):
+        step = 1 if level > 0 else 2
+        begin -= max(1, blocks >> (SHIFT * level)) * step
+        at *= GROUP
+        while tree[begin + at * step] != least:
+            at += 1
+    return at

@@ -217,18 +217,18 @@ def _first_following(
         block = _best_block(free, capacity, demand, spread, numbers, tree, blocks)
         if block < 0:
             break
-        key = cost_of(tree, blocks, blocks + block)
+        key = cost_of(tree, block)
         if end == start + most and key > keys[end - 1, 0]:
             break
         taken[count, 0], taken[count, 1] = block, key
-        put(tree, blocks, block, NOTHING, best_of(tree, blocks, block))
+        put(tree, block, NOTHING, best_of(tree, block))
         climb(tree, blocks, block)
         first = block * BLOCK
         until = min(first + BLOCK, len(free))
         end = _first(free, capacity, demand, spread, room, first, until, codes, keys, start, end, most)
         count += 1
     for i in range(count):
-        put(tree, blocks, taken[i, 0], taken[i, 1], best_of(tree, blocks, taken[i, 0]))
+        put(tree, taken[i, 0], taken[i, 1], best_of(tree, taken[i, 0]))
         climb(tree, blocks, taken[i, 0])
     return end
 

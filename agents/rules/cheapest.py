@@ -110,7 +110,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
         block = best_block(free, capacity, demand, spread, numbers, trees[row], blocks)
         if block < 0:
             return -1
-        server = best_of(trees[row], blocks, block)
+        server = best_of(trees[row], block)
         return some(free, capacity, demand, spread, numbers, server, server + 1)[1]
 
     def plain(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:

@@ -9,6 +9,7 @@ from agents.rules.scan import Scan
 from fabric.changes import BLOCK, SERVERS_WORTH_IT
 from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put, standings
 from simcore.jit import kernel, lean_inlined
+from simcore.jit.ahead import ask_for
 from simcore.vocabulary import Amounts, Ints
 
 
@@ -40,7 +41,7 @@ def upkeep(some: Callable[..., Any]) -> tuple[Any, Any]:
         """Look at all servers of a block; `climb` or `build` are to follow. Changes `tree`."""
         first = min(block * BLOCK, len(free))
         key, code = some(free, capacity, demand, spread, numbers, first, min(first + BLOCK, len(free)))
-        put(tree, blocks, block, key, code // free.shape[1] if code >= 0 else first)
+        put(tree, block, key, code // free.shape[1] if code >= 0 else first)
 
     @lean_inlined
     def up_to_date(
@@ -67,7 +68,11 @@ def upkeep(some: Callable[..., Any]) -> tuple[Any, Any]:
                 look_at(free, capacity, demand, spread, numbers, tree, blocks, block)
             build(tree, blocks)
         else:
-            added, last = servers - known[row, SERVERS], -1
+            added, last, each = servers - known[row, SERVERS], -1, free.shape[1] * free.shape[2]
+            for change in range(known[row, SEEN], changes):
+                server = log[1 + (change & (len(log) - 2))]
+                ask_for(free, server * each)
+                ask_for(tree, 2 * (server // BLOCK))
             for change in range(known[row, SEEN] - added, changes):
                 server = log[1 + (change & (len(log) - 2))]
                 if change < known[row, SEEN]:
@@ -86,7 +91,7 @@ def upkeep(some: Callable[..., Any]) -> tuple[Any, Any]:
         """Return the first block of those with the least cost, whose best server is known then; -1 for none."""
         while True:
             block = first_of(tree, blocks)
-            if block < 0 or best_of(tree, blocks, block) >= 0:
+            if block < 0 or best_of(tree, block) >= 0:
                 return block
             look_at(free, capacity, demand, spread, numbers, tree, blocks, block)
             climb(tree, blocks, block)

@@ -26,6 +26,7 @@ from numba import types
 from numba.core import config
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
@@ -228,6 +229,8 @@ def _value(value: object, names: set[str] | None = None) -> object:
     """Describe what a kernel can see of a value that it names; raises `TypeError` for one that could change unseen."""
     if isinstance(value, CPUDispatcher):
         return value.stamp if hasattr(value, "stamp") else stamp_of(value.py_func, value.targetoptions)
+    if isinstance(value, _Intrinsic) and str(value._defn.__module__).partition(".")[0] not in FOREIGN:
+        return stamp_of(value._defn, {})
     root = str(getattr(value, "__module__", None) or getattr(value, "__name__", "")).partition(".")[0]
     foreign = root in FOREIGN or root in sys.stdlib_module_names
     if isinstance(value, FunctionType) and not foreign:
