@@ -1,4 +1,4 @@
-"""Compiles kernels with numba and keeps them for the next process. Nothing else imports numba."""
+"""Compiles kernels with numba and keeps them for the next process. Nothing outside this package imports numba."""
 
 from __future__ import annotations
 

@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core.serialize import dumps
+from numba.extending import intrinsic
 
 from simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
+from simcore.jit.ahead import ask_for
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
@@ -149,6 +151,17 @@ def test_a_lock_hides_no_error_of_what_it_guards(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_memory_that_is_asked_for_is_only_read_ahead() -> None:
+    @kernel
+    def asked(array: Any, place: int) -> object:
+        ask_for(array, place)
+        return array[place]
+
+    array = np.arange(5)
+    assert [asked(array, place) for place in range(5)] == list(range(5))
+    assert array.tolist() == list(range(5))
+
+
 def module(**contents: object) -> ModuleType:
     """Make a module with these contents."""
     made = ModuleType("rules")
@@ -175,6 +188,9 @@ DIFFERENT: dict[str, tuple[Callable[..., object], ...]] = {
     "a member of an enumeration": tuple(plain("def f(x):\n    return E.A", E=IntEnum("E", {"A": n})) for n in (1, 2)),
     "a function that is not a kernel": tuple(plain(CALL, help=plain(f"def f(x): return {n}")) for n in (1, 2)),
     "a function that numba compiles": tuple(plain(CALL, help=njit(plain(f"def f(x): return {n}"))) for n in (1, 2)),
+    "what an intrinsic writes": tuple(
+        plain(CALL, help=intrinsic(plain(f"def f(typing, x): return x, {n}"))) for n in (1, 2)
+    ),
     "a fields name": tuple(plain("def f(x):\n    return T(1)", T=namedtuple("T", [n])) for n in "ab"),
     "what an exception ends": (
         plain(TRY.format("")),
