@@ -79,7 +79,8 @@ The last column compares the most servers with the fewest, each in the form that
 Runs take the form that looks at what changed from {worth_it} servers on, for first-fit from {first_worth_it:,} on. A
 decision for one demand then looks at every server that changed since that demand was last asked for: with six demands
 and two changes a request, twelve looks a decision on average. With few servers these are in the processor's nearest
-cache, with a million they are in memory. The last row, which has no rule at all, grows for the same reason.
+cache, with a million they are in memory, which is asked for all twelve before the first is needed. The last row, which
+has no rule at all, grows for the same reason.
 
 `random-top` and `cvd-rl` choose among places that two orders like best. They keep a tree for each order, and a decision
 looks besides at the few blocks of servers that are best.
