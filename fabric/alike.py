@@ -11,16 +11,14 @@ the servers of each are a skew heap: its root is the first of them, and any of t
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from fabric.changes import BLOCK, blocks_of
+from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
 from simcore.vocabulary import Ints
-
-Indices: TypeAlias = npt.NDArray[np.int32]
 
 SEEN, SERVERS, CLASSES = range(3)
 """Places in `Alike.counts`: how many changes are known, and how many servers, 0 before the first look; how many classes

@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from agents.rules.alike import highest
 from agents.rules.following import incremental
-from fabric.alike import Alike, Indices, alike, follow
+from fabric.alike import Alike, alike, follow
 from fabric.servers import fits_node, fits_spread
+from fabric.topology import Indices
 from simcore.jit import kernel, lean
 from simcore.vocabulary import Amounts, Floats, Ints
 
