@@ -9,9 +9,10 @@ import numpy as np
 
 from agents.heuristics.networks.bounds import at_least, bound_plain, can_better, plain_enough, to_come
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
-from agents.heuristics.networks.far import far_row
+from agents.heuristics.networks.far import COST, SERVER, after, far_row
 from agents.heuristics.networks.homes import (
     FAR,
+    FAR_KEPT,
     MOST,
     NONE,
     WHOLE,
@@ -85,10 +86,11 @@ def look_in(
     return Found(server, complete, value, cost, passed)
 
 
-@lean_inlined
+@lean
 def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: int, at: int, best: Found) -> bool:
     """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
-    tree, everything, first = homes.tree[0], len(demand), homes.network.room.counts[0] == 0
+    tree, room, everything = homes.tree[0], homes.network.room, len(demand)
+    first = room.counts[0] == 0
     if tree[at, everything + 1] < 0:
         return True
     if tree[at, everything] < bandwidth:
@@ -98,8 +100,9 @@ def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: in
             return True
     if best.server < 0:
         return False
-    narrow = first and holds(tree, at, demand)  # one server alone needs no link
-    return not can_better(homes, 0 if narrow else level, at, best.complete, best.value)
+    if not (first and holds(tree, at, demand)):  # one server alone needs no link
+        tree = homes.tree[level]
+    return not can_better(tree, homes.weights, room.need, homes.wanted, at, best.complete, best.value)
 
 
 @lean
@@ -111,7 +114,7 @@ def next_server(
     weighted: bool,
     home: int,
     every: bool,
-    spare: int,
+    spare: float,
 ) -> tuple[int, int]:
     """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
@@ -120,47 +123,54 @@ def next_server(
     the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
     links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
-    pod_of, leaves, level = homes.network.routes.pod_of, homes.tree.shape[1] // 2, level_of(homes, bandwidth)
-    room, pod = homes.network.room, pod_of[home]
-    first = room.counts[0] == 0
+    room, pod_of, leaves = homes.network.room, homes.network.routes.pod_of, homes.tree.shape[1] // 2
+    first, pod, level = room.counts[0] == 0, pod_of[home], level_of(len(homes.tree), bandwidth, homes.most[-1])
     best = Found(NONE, False, 0, 0, NONE)
-    if not is_out(homes, demand, bandwidth, every, level, leaves + home, best):
-        best = look_in(homes, link_free, demand, bandwidth, weighted, every, home, best)
-    if best.server < 0 and pod >= 0:
-        if not first and leading(homes, home, 1, bandwidth, weighted) >= spare:
+    for away in range(3):
+        if away > 0 and not first and leading(homes, home, away, bandwidth, weighted) >= spare:
             return NONE, 0
-        for place in range(homes.pods[pod], homes.pods[pod + 1]):
-            rack = homes.mates[place]
-            if rack != home and not is_out(homes, demand, bandwidth, every, level, leaves + rack, best):
+        if away == 2:
+            server, cost = known_far(homes, link_free, bandwidth, weighted, home, level, first or every)
+            if server >= 0:
+                return server, cost
+        step, end, at = 0, 1, 1
+        if away == 1:
+            step, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
+        while step < end and at > 0:
+            if away < 2:
+                rack = home if away == 0 else homes.mates[step]
+                place = leaves + rack
+                step += 1
+            else:
+                place, rack = at, at - leaves
+            out = is_out(homes, demand, bandwidth, every, level, place, best)
+            if away == 2:
+                at = after(at, leaves, out)
+                out |= place < leaves or rack == home or (pod >= 0 and pod_of[rack] == pod)
+            if not (out or (away == 1 and rack == home)):
                 best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
-    if best.server < 0:
-        if not first and leading(homes, home, 2, bandwidth, weighted) >= spare:
-            return NONE, 0
-        row = FAR if first or every else far_row(homes, bandwidth, level)
-        if row < FAR:
-            for server, _, _, cost in homes.far[row]:
-                if server < 0:
-                    break
-                rack = homes.network.routes.servers[server, 0]
-                if room.chosen[server] == room.counts[3] or rack == home or (pod >= 0 and pod_of[rack] == pod):
-                    continue
-                if joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted):
-                    return server, cost
-        at = 1
-        while at > 0:
-            if not is_out(homes, demand, bandwidth, every, level, at, best):
-                if at < leaves:
-                    at *= 2
-                    continue
-                rack = at - leaves
-                if rack != home and (pod < 0 or pod_of[rack] != pod):
-                    best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
-            while at & 1:
-                at //= 2
-            at += at > 0
-    if best.server >= 0:
-        return best.server, best.cost
+        if best.server >= 0:
+            return best.server, best.cost
     return best.passed, 0
+
+
+@lean
+def known_far(
+    homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int, level: int, unknown: bool
+) -> tuple[int, int]:
+    """Find the best server of another pod that works among those kept for what is needed, and what it costs; or -1."""
+    room, routes, row = homes.network.room, homes.network.routes, FAR if unknown else far_row(homes, bandwidth, level)
+    for one in range(FAR_KEPT if row < FAR else 0):
+        server, cost = homes.far[row, one, SERVER], homes.far[row, one, COST]
+        if server < 0:
+            break
+        rack = routes.servers[server, 0]
+        near = rack == home or (routes.pod_of[home] >= 0 and routes.pod_of[rack] == routes.pod_of[home])
+        if near or room.chosen[server] == room.counts[3]:
+            continue
+        if joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted):
+            return server, cost
+    return NONE, 0
 
 
 @lean
@@ -173,7 +183,7 @@ def fill(
     weighted: bool,
     home: int,
     every: bool,
-    limit: int,
+    limit: float,
 ) -> tuple[int, int]:
     """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server.
 
@@ -205,7 +215,7 @@ def of_links(homes: Homes, bandwidth: int) -> int:
 
 
 @lean_inlined
-def leading(homes: Homes, home: int, away: int, bandwidth: int, weighted: bool) -> int:
+def leading(homes: Homes, home: int, away: int, bandwidth: int, weighted: bool) -> float:
     """Return what the links cost at least that lead farther than those taken so far, in a fabric.
 
     Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod. A detour to a
@@ -213,21 +223,27 @@ def leading(homes: Homes, home: int, away: int, bandwidth: int, weighted: bool) 
     """
     room, routes, farthest = homes.network.room, homes.network.routes, 0
     if routes.planes == 0:
-        return 0
+        return 0.0
     for j in range(room.counts[0]):
         rack = routes.servers[room.servers[j], 0]
         if rack != home:
             farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
     detours = farthest > 0 and (weighted or not routes.arithmetic_in)
     links = 0 if away <= farthest or detours else 1 + away
-    return links * homes.weights.uplinks * share(bandwidth, homes.most[-1])
+    return float(links * homes.weights.uplinks) * share(bandwidth, homes.most[-1])
 
 
 @kernel
 def best_home(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
 ) -> int:
-    """Try, as a `Rule`, every rack, and take the cheapest, the first of equals; says what the first rack lacks.
+    """Try, as a `Rule`, every rack."""
+    return answered(homes.network, try_homes(homes, free, link_free, demand, bandwidth, weighted))
+
+
+@lean
+def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool) -> int:
+    """Try every rack, and take the cheapest, the first of equals; returns the status, else that of the first rack.
 
     Homes are left out that can't be cheaper. Racks of a pod in which nobody is able are homes to the same placement, so
     one of them is enough.
@@ -239,26 +255,29 @@ def best_home(
     homes.asked[0] = 0
     begin(homes.network.room, demand)
     want(homes)
-    bound_plain(homes, demand, bandwidth)
+    bounded = homes.strong.shape[3] > 0
+    if bounded:
+        bound_plain(homes, bandwidth)
     for home in range(len(homes.plain)):
-        if homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= least:
+        if bounded and (homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= least):
             continue
         if not is_able(homes, home, demand, bandwidth):
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
             if nobody[pod] > 1:
                 continue
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, least)
+        limit = inf if best < 0 else float(least)
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
         begin(homes.network.room, demand)
         want(homes)
-        if status == COMPLETE and cost < least:
+        if status == COMPLETE and (best < 0 or cost < least):
             best, least = home, cost
-            enough = plain_enough(homes, bandwidth, least)
-    if best < 0:
-        status, _ = fill(homes, free, link_free, demand, bandwidth, weighted, 0, True, MOST)
-        return answered(homes.network, status)
-    status, homes.cost[0] = fill(homes, free, link_free, demand, bandwidth, weighted, best, False, MOST)
-    return answered(homes.network, status)
+            enough = plain_enough(homes, bandwidth, float(least)) if bounded else inf
+    # Once more for the placement; or for what is to blame, with the first rack as home.
+    status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best), best < 0, inf)
+    if best >= 0:
+        homes.cost[0] = cost
+    return status
 
 
 class BestHome(NetworkAgent):

@@ -5,8 +5,9 @@ stranded is at most the difference between the most and the least of these; the 
 it. A server that gives one resource only gives at most a whole share; one that gives more gives part of it plainly. So
 either many servers are needed, each with a link of its own, or much is given plainly.
 
-All numbers are whole, so that homes which cost just as much as the best are told apart from those that may be cheaper.
-Only where shares had to be rounded (`Homes.rough`) the bounds leave room for that.
+All numbers are whole, and floats hold them (but for extreme weights and huge requests), so that homes which cost
+just as much as the best are told apart from those that may be cheaper. Only where shares had to be rounded
+(`Homes.rough`) the bounds leave room for that.
 """
 
 from __future__ import annotations
@@ -22,22 +23,27 @@ from agents.heuristics.networks.homes import (
     CostWeights,
     Homes,
     holds,
-    is_rounded,
     level_of,
     share,
 )
+from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
-from simcore.vocabulary import Amounts, Ints
+from simcore.vocabulary import Ints
+
+EXACT = 2.0**53
+"""Floats are whole numbers up to here."""
 
 
-@lean_inlined
-def can_better(homes: Homes, level: int, at: int, complete: bool, value: int) -> bool:
-    """Tell whether any server below a place of the tree may complete the request where it is not, or be worth more."""
-    tree, wanted, weights = homes.tree[level], homes.wanted, homes.weights
+@lean
+def can_better(tree: Ints, weights: CostWeights, need: Ints, wanted: Ints, at: int, complete: bool, value: int) -> bool:
+    """Tell whether any server below a place of the tree may complete the request where it is not, or be worth more.
+
+    `tree` is one level of `Homes.tree`.
+    """
     resources = len(wanted)
     if tree[at, resources + 1] < 0:
         return False
-    if complete != holds(tree, at, homes.network.room.need):
+    if complete != holds(tree, at, need):
         return not complete
     given, least, most = 0, SERVER, 0
     for r in range(resources):
@@ -52,7 +58,7 @@ def can_better(homes: Homes, level: int, at: int, complete: bool, value: int) ->
     return bool(min(bound, tree[at, resources + 1]) > value)
 
 
-@lean_inlined
+@lean
 def servers_of(need: Ints, most: Ints) -> int:
     """Return how many of the largest servers are needed at least."""
     servers = 1
@@ -63,70 +69,80 @@ def servers_of(need: Ints, most: Ints) -> int:
 
 
 @lean_inlined
-def link_of(homes: Homes, bandwidth: int) -> int:
-    """Return what a server's own link costs at least."""
-    return int(min(homes.weights.links, homes.weights.uplinks) * share(bandwidth, homes.most[-1]))
+def link_of(weights: CostWeights, wide: int) -> float:
+    """Return what a server's own link costs at least, for a share of the widest."""
+    return float(min(weights.links, weights.uplinks)) * wide
 
 
 @lean
-def to_come(homes: Homes, bandwidth: int, chosen: int) -> int:
+def to_come(homes: Homes, bandwidth: int, chosen: int) -> float:
     """Return what servers, and their own links, cost at least that are still to be chosen. So many are chosen.
 
     What is needed is in `wanted`, too.
     """
-    servers, link = servers_of(homes.network.room.need, homes.most), link_of(homes, bandwidth)
-    if chosen == 0 and servers == 1:  # one server alone needs no link
-        return multiple(homes, 0, apart_in(homes, 0, 1), 1, 0)
+    weights, wanted, tree = homes.weights, homes.wanted, homes.tree
+    servers, link = servers_of(homes.network.room.need, homes.most), link_of(weights, share(bandwidth, homes.most[-1]))
+    alone = chosen == 0 and servers == 1  # one server alone needs no link
+    if homes.strong.shape[3] > 0:
+        apart = apart_in(tree, 0 if alone else level_of(len(tree), bandwidth, homes.most[-1]), 1)
+        least = multiple(wanted, weights, homes.rough[0], len(homes.order), 0.0 if alone else link, apart, servers, 0)
+    else:  # of few servers the shorter bound is the better one
+        least, refund = 0.0 if alone else servers * link, float(weights.stranded + weights.cut_off)
+        for r in range(len(wanted)):
+            least -= refund * (wanted[r] + homes.rough[0] * 2 * len(homes.order))
     # The first server's own link is still to be taken when the second is.
-    apart = apart_in(homes, level_of(homes, bandwidth), 1)
-    return multiple(homes, link, apart, servers, 0) + (link if chosen == 1 else 0)
+    return least + link if chosen == 1 else least
 
 
 @lean_inlined
-def apart_in(homes: Homes, level: int, at: int) -> int:
-    """Return how much of a server below a place of the tree is stranded at most, of those of a level."""
-    return int(max(0, homes.tree[level, at, 2 * len(homes.wanted) + 2]))
+def apart_in(tree: Ints, level: int, at: int) -> int:
+    """Return how much of a server below a place of `Homes.tree` is stranded at most, of those of a level."""
+    return int(max(0, tree[level, at, tree.shape[2] // 2]))
 
 
 @lean
-def multiple(homes: Homes, link: int, apart: int, servers: int, plain: int) -> int:
-    """Return what giving all that is `wanted` costs at least: by so many servers or more, so much of it plainly.
+def multiple(
+    wanted: Ints, weights: CostWeights, rough: bool, count: int, link: float, apart: int, servers: int, plain: int
+) -> float:
+    """Return what giving all that is wanted costs at least: by so many servers or more, so much of it plainly.
 
-    Each takes a link, and has at most so much stranded. More servers cost more links, and have to give less plainly: of
-    these sums, which are convex, it is the least.
+    Each takes a link, and has at most so much stranded; the network has `count`. More servers cost more links, and have
+    to give less plainly: of these sums, which are convex, it is the least.
     """
-    wanted, weights, resources = homes.wanted, homes.weights, len(homes.wanted)
-    given, most = 0, 0
+    given, most, resources, refund = 0, 0, len(wanted), float(weights.stranded + weights.cut_off)
     for r in range(resources):
         given += wanted[r]
         most += -(-wanted[r] // SERVER)
-    rounded = 4 * resources * (weights.stranded + weights.cut_off + link // SERVER + 1) if homes.rough[0] else 0
+    rounded = 4.0 * resources * (refund + link / SERVER + 1.0) if rough else 0.0
     if link < rounded:  # rounding might pay for links
-        return -(weights.stranded + weights.cut_off) * (given + 2 * homes.parts.size)
+        return -refund * (given + 2.0 * resources * count)
     link -= rounded
     if apart > 0:  # from so many on none is kept from becoming less stranded by having little stranded
         most = max(most, -(-given // apart))
-    low, high = servers, max(servers, min(most, len(homes.order), MOST // max(1, 2 * link)))
+    low, high, stranded = servers, max(servers, min(most, count)), float(weights.stranded)
     while low < high:
         middle = (low + high) // 2
-        if _sum(homes, link, apart, given, plain, middle) <= _sum(homes, link, apart, given, plain, middle + 1):
+        if _sum(wanted, stranded, link, apart, given, plain, middle) <= _sum(
+            wanted, stranded, link, apart, given, plain, middle + 1
+        ):
             high = middle
         else:
             low = middle + 1
-    return int(_sum(homes, link, apart, given, plain, low) - weights.cut_off * given - 2 * rounded)
+    least = _sum(wanted, stranded, link, apart, given, plain, low) - weights.cut_off * float(given) - 2.0 * rounded
+    largest = low * link + refund * given
+    return least if largest < EXACT else least - 1e-12 * largest
 
 
-@lean_inlined
-def _sum(homes: Homes, link: int, apart: int, given: int, plain: int, servers: int) -> int:
+@lean
+def _sum(wanted: Ints, stranded: float, link: float, apart: int, given: int, plain: int, servers: int) -> float:
     """Return what so many servers cost at least: their links, less the most that they can become less stranded.
 
     A server that gives more of one resource than of another by more than is stranded, becomes stranded the other way.
     """
-    wanted, returned = homes.wanted, given - max(plain, plain_at_least(homes.wanted, servers))
-    returned = min(returned, servers * apart)
+    returned = min(given - max(plain, plain_at_least(wanted, servers)), servers * apart)
     if len(wanted) == 2:
         returned = min(returned, 2 * servers * apart - abs(wanted[0] - wanted[1]))
-    return int(servers * link - homes.weights.stranded * returned)
+    return servers * link - stranded * returned
 
 
 @lean_inlined
@@ -146,20 +162,18 @@ def plain_at_least(wanted: Ints, servers: int) -> int:
 
 
 @lean
-def bound_plain(homes: Homes, demand: Amounts, bandwidth: int) -> None:
+def bound_plain(homes: Homes, bandwidth: int) -> None:
     """Write to `plain` how much homes give plainly at least, where that is known: of two resources.
 
     The first servers come from home as long as it has one with the bandwidth. Of all that work the one is chosen that
     is worth most: as much, at least, as any of the `strong` that is left. What is worth so much gives much plainly.
     """
     most, weights, wanted, plain, strong = homes.most, homes.weights, homes.wanted, homes.plain, homes.strong
-    for r in range(len(wanted)):
-        homes.rough[0] |= is_rounded(demand[r], most[r])
     plain[:] = 0.0
     level = -(-LEVELS * bandwidth // max(1, most[-1]))
     above = float(WHOLE + weights.cut_off - weights.stranded)
     before = min(STRONG, servers_of(homes.network.room.need, most) - 1)
-    if len(wanted) != 2 or strong.shape[3] == 0 or level > LEVELS or above <= 0.0:
+    if len(wanted) != 2 or level > LEVELS or above <= 0.0:
         return
     known, rough = strong[level], homes.rough[0]
     largest = min(SERVER, max(wanted[0], wanted[1]) + rough)
@@ -186,72 +200,71 @@ def worth_at_least(weights: CostWeights, one: float, other: float, wanted: float
 
 
 @lean
-def at_least(homes: Homes, rack: int, bandwidth: int) -> int:
+def at_least(homes: Homes, rack: int, bandwidth: int) -> float:
     """Return what placing the request costs at least with a rack as home; `bound_plain` comes before.
 
     If not all servers come from home, a link leads there and another away: then none there is left that gives anything.
     """
-    wanted, need, tree, resources = homes.wanted, homes.network.room.need, homes.tree, len(homes.wanted)
-    level, enough = level_of(homes, bandwidth), -(-LEVELS * bandwidth // max(1, homes.most[-1]))
-    at, link, apart = tree.shape[1] // 2 + rack, link_of(homes, bandwidth), apart_in(homes, level, 1)
-    servers, stays, comes, giving = servers_of(need, homes.most), True, False, MOST
-    for r in range(resources):
-        stays &= tree[level, at, 2 * resources + 4 + r] + homes.rough[0] * len(homes.order) >= wanted[r]
+    wanted, need, tree, weights = homes.wanted, homes.network.room.need, homes.tree, homes.weights
+    wide, rough, count = share(bandwidth, homes.most[-1]), homes.rough[0], len(homes.order)
+    level, enough = level_of(len(tree), bandwidth, homes.most[-1]), -(-LEVELS * bandwidth // max(1, homes.most[-1]))
+    at, link, apart = tree.shape[1] // 2 + rack, link_of(weights, wide), apart_in(tree, level, 1)
+    servers, stays, comes, giving, sums = servers_of(need, homes.most), True, False, MOST, 2 * len(wanted) + 4
+    for r in range(len(wanted)):
+        stays &= tree[level, at, sums + r] + rough * count >= wanted[r]
         if need[r] > 0 and enough < len(tree):
-            comes |= tree[enough, at, 3 * resources + 4 + r] > 0
-            giving = min(giving, max(0, tree[enough, at, 3 * resources + 4 + r]))
-    if servers == 1:
-        several = multiple(homes, link, apart, 2, 0)
-        if holds(tree[0], at, need):
-            one = alone(homes, at)
-            return one if is_held(homes, rack) else min(one, several, alone(homes, 1))
-        return several if comes else min(several, alone(homes, 1))
-    if not comes:
-        return multiple(homes, link, apart, servers, 0)
-    plain = int(homes.plain[rack])
-    found = multiple(homes, link, apart, max(servers, giving + 1), plain)
-    if homes.network.routes.planes > 0:
-        found += 2 * homes.weights.uplinks * share(bandwidth, homes.most[-1])
-    if stays:
-        found = min(found, multiple(homes, link, apart_in(homes, level, at), servers, plain))
-    return found
+            comes |= tree[enough, at, sums + len(wanted) + r] > 0
+            giving = min(giving, max(0, tree[enough, at, sums + len(wanted) + r]))
+    plain, least, between = int(homes.plain[rack]), inf, 0.0
+    if servers > 1 and comes:
+        if stays:
+            least = multiple(wanted, weights, rough, count, link, apart_in(tree, level, at), servers, plain)
+        if homes.network.routes.planes > 0:
+            between = 2.0 * weights.uplinks * wide
+        servers = max(servers, giving + 1)
+    elif servers == 1:
+        alone = holds(tree[0], at, need)
+        if alone:
+            least = one_costs(wanted, weights, rough, apart_in(tree, 0, at))
+            if is_held(homes.strong[0], wanted, rack, rough):
+                return least
+        if alone or not comes:  # one of another rack may hold it all
+            least = min(least, one_costs(wanted, weights, rough, apart_in(tree, 0, 1)))
+    return min(least, between + multiple(wanted, weights, rough, count, link, apart, max(2, servers), plain))
 
 
 @lean
-def alone(homes: Homes, at: int) -> int:
-    """Return what one server below a place of the tree costs at least that holds the whole request."""
-    weights, wanted, resources = homes.weights, homes.wanted, len(homes.wanted)
+def one_costs(wanted: Ints, weights: CostWeights, rough: bool, apart: int) -> float:
+    """Return what one server costs at least that holds the whole request, and has at most so much stranded."""
     low, high, given = MOST, 0, 0
-    for r in range(resources):
+    for r in range(len(wanted)):
         low, high, given = min(low, wanted[r]), max(high, wanted[r]), given + wanted[r]
-    returned = min(apart_in(homes, 0, at), high - low + 4 * homes.rough[0])
-    return int(-weights.stranded * returned - weights.cut_off * (given + 4 * resources * homes.rough[0]))
+    returned = min(apart, high - low + 4 * rough)
+    return float(-weights.stranded * returned - weights.cut_off * (given + 4 * len(wanted) * rough))
 
 
 @lean
-def is_held(homes: Homes, rack: int) -> bool:
-    """Tell whether one of the `strong` servers of a rack holds the whole request; rounded shares can't tell."""
-    strong, wanted = homes.strong, homes.wanted
-    for one in range(STRONG if strong.shape[3] > 0 and not homes.rough[0] else 0):
+def is_held(strong: Indices, wanted: Ints, rack: int, rough: bool) -> bool:
+    """Tell whether one of a rack's `strong` servers, of level 0, holds the whole request; rounded shares can't tell."""
+    for one in range(0 if rough else STRONG):
         held = True
         for r in range(len(wanted)):
-            held &= bool(strong[0, one, r, rack] >= wanted[r])
+            held &= bool(strong[one, r, rack] >= wanted[r])
         if held:
             return True
     return False
 
 
 @lean
-def plain_enough(homes: Homes, bandwidth: int, limit: int) -> float:
+def plain_enough(homes: Homes, bandwidth: int, limit: float) -> float:
     """Return how much has to be given plainly for the cost not to be below a limit; infinity if that never happens."""
-    link, servers = link_of(homes, bandwidth), servers_of(homes.network.room.need, homes.most)
-    apart, low, high = apart_in(homes, level_of(homes, bandwidth), 1), 0, homes.wanted.sum()
-    if servers == 1 or multiple(homes, link, apart, servers, high) < limit:
-        return inf
-    while low < high:
+    wanted, weights, rough, count, tree = homes.wanted, homes.weights, homes.rough[0], len(homes.order), homes.tree
+    link, servers = link_of(weights, share(bandwidth, homes.most[-1])), servers_of(homes.network.room.need, homes.most)
+    apart, low, high = apart_in(tree, level_of(len(tree), bandwidth, homes.most[-1]), 1), 0, wanted.sum() + 1
+    while servers > 1 and low < high:
         middle = (low + high) // 2
-        if multiple(homes, link, apart, servers, middle) >= limit:
+        if multiple(wanted, weights, rough, count, link, apart, servers, middle) >= limit:
             high = middle
         else:
             low = middle + 1
-    return float(low)
+    return float(low) if servers > 1 and low <= wanted.sum() else inf

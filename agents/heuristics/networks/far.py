@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from agents.heuristics.networks.bounds import can_better
 from agents.heuristics.networks.homes import FAR, NONE, WHOLE, Homes, worth
-from simcore.jit import lean
+from simcore.jit import lean, lean_inlined
 
 SERVER, COMPLETE, VALUE, COST = range(4)
 """Columns of `Homes.far`."""
@@ -35,23 +35,35 @@ def far_row(homes: Homes, bandwidth: int, level: int) -> int:
 def _search(homes: Homes, bandwidth: int, level: int, row: int) -> None:
     """Write the best servers with the bandwidth to a row: by completing, by value, and in order of racks."""
     tree, far, everything = homes.tree[level], homes.far[row], homes.there.shape[1] - 1
-    leaves, last = len(tree) // 2, len(far) - 1
+    leaves, last, weights, need, wanted = (
+        len(tree) // 2,
+        len(far) - 1,
+        homes.weights,
+        homes.network.room.need,
+        homes.wanted,
+    )
     far[:, SERVER] = NONE
     at = 1
     while at > 0:
         out = tree[at, everything] < bandwidth or tree[at, everything + 1] < 0
         if far[last, SERVER] >= 0:
-            out = out or not can_better(homes, level, at, far[last, COMPLETE] > 0, far[last, VALUE])
-        if not out:
-            if at < leaves:
-                at *= 2
-                continue
+            complete, value = far[last, COMPLETE] > 0, far[last, VALUE]
+            out = out or not can_better(tree, weights, need, wanted, at, complete, value)
+        if not out and at >= leaves:
             for place in range(homes.until[at - leaves], homes.until[at - leaves + 1]):
                 if homes.there[place, everything] > 0 and homes.wires[place] >= bandwidth:
                     _enter(homes, row, place, bandwidth)
-        while at & 1:
-            at //= 2
-        at += at > 0
+        at = after(at, leaves, out)
+
+
+@lean_inlined
+def after(at: int, leaves: int, out: bool) -> int:
+    """Return the next place of a tree in order, after one that is left `out` with all below it or not; 0 at the end."""
+    if not out and at < leaves:
+        return 2 * at
+    while at & 1:
+        at //= 2
+    return at + (at > 0)
 
 
 @lean

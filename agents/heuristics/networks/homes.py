@@ -146,25 +146,19 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
 @lean
 def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     """Look at the servers that changed since the last time, or at all."""
-    log, order, until, servers = homes.log, homes.order, homes.until, homes.network.routes.servers
-    seen, changes, length, leaves = homes.seen[0], log[0], len(log), homes.tree.shape[1] // 2
-    if length == 1 or seen < 0 or changes - seen >= length:
-        for place in range(len(order)):
-            see_server(homes, free, link_free, place)
-        for rack in range(len(until) - 1):
-            see_rack(homes, rack)
-        for at in range(leaves - 1, 0, -1):
-            join(homes.tree, at)
-    else:
-        for change in range(seen, changes):
-            server = log[1 + (change & (length - 2))]
-            see_server(homes, free, link_free, homes.places[server])
-        for change in range(seen, changes):
-            rack = servers[log[1 + (change & (length - 2))], 0]
-            see_rack(homes, rack)
-            at = (leaves + rack) // 2
-            while at > 0 and join(homes.tree, at):
-                at //= 2
+    log, servers, tree = homes.log, homes.network.routes.servers, homes.tree
+    seen, changes, length, leaves = homes.seen[0], log[0], len(log), tree.shape[1] // 2
+    everything = length == 1 or seen < 0 or changes - seen >= length
+    for k in range(len(homes.order) if everything else changes - seen):
+        see_server(homes, free, link_free, k if everything else homes.places[log[1 + ((seen + k) & (length - 2))]])
+    for k in range(len(homes.until) - 1 if everything else changes - seen):
+        rack = k if everything else servers[log[1 + ((seen + k) & (length - 2))], 0]
+        see_rack(homes, rack)
+        at = 0 if everything else (leaves + rack) // 2
+        while at > 0 and join(tree, at):
+            at //= 2
+    for at in range(leaves - 1 if everything else 0, 0, -1):
+        join(tree, at)
     homes.seen[0] = changes
 
 
@@ -200,9 +194,9 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
 
 
 @lean_inlined
-def level_of(homes: Homes, wire: int) -> int:
-    """Return how many LEVELS-ths of the widest link are free, rounded down; 0 where only that level is kept."""
-    return int(min(len(homes.tree) - 1, LEVELS * max(0, wire) // max(1, homes.most[-1])))
+def level_of(levels: int, wire: int, widest: int) -> int:
+    """Return which of so many levels of `Homes.tree` a link with so much free belongs to: LEVELS-ths, rounded down."""
+    return int(min(levels - 1, LEVELS * max(0, wire) // max(1, widest)))
 
 
 @lean
@@ -220,7 +214,7 @@ def see_rack(homes: Homes, rack: int) -> None:
         if there[place, resources] == 0:
             continue
         value = weights.stranded * homes.apart[place] + weights.cut_off * homes.behind[place]
-        level = level_of(homes, homes.wires[place])
+        level = level_of(levels, homes.wires[place], homes.most[-1])
         for r in range(resources):
             tree[level, at, r] = max(tree[level, at, r], there[place, r])
             tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
@@ -231,24 +225,23 @@ def see_rack(homes: Homes, rack: int) -> None:
         tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
         tree[level, at, 2 * resources + 2] = max(tree[level, at, 2 * resources + 2], homes.apart[place])
         tree[level, at, 2 * resources + 3] = max(tree[level, at, 2 * resources + 3], homes.behind[place])
-        if homes.wires[place] >= 0:
+        if levels > 1 and homes.wires[place] >= 0:
             rank(homes.ranks, level, value, place)
     for level in range(levels - 2, -1, -1):
         for column in range(columns):
             here, above = tree[level, at, column], tree[level + 1, at, column]
             adds_up = column >= 2 * resources + 4 and min(here, above) >= 0
             tree[level, at, column] = here + above if adds_up else max(here, above)
-        for one in range(STRONG):
+        for one in range(STRONG):  # servers of the level above are of this one, too
             rank(homes.ranks, level, homes.ranks[level + 1, one, 0], homes.ranks[level + 1, one, 1])
-    if homes.strong.shape[3] > 0:
-        for level in range(levels):
-            for one in range(STRONG):
-                for r in range(resources):
-                    known = homes.ranks[level, one, 0] >= 0
-                    homes.strong[level, one, r, rack] = parts[homes.ranks[level, one, 1], r] if known else NONE
+    for level in range(levels if levels > 1 else 0):
+        for one in range(STRONG):
+            for r in range(resources):
+                known = homes.ranks[level, one, 0] >= 0
+                homes.strong[level, one, r, rack] = parts[homes.ranks[level, one, 1], r] if known else NONE
 
 
-@lean_inlined
+@lean
 def rank(ranks: Ints, level: int, value: int, place: int) -> None:
     """Enter a server worth so much among the strong ones of a level, where it belongs there. Changes `ranks`."""
     at = STRONG
@@ -303,8 +296,10 @@ def cut_off(left: int, wire: int, most: int) -> int:
 @lean
 def want(homes: Homes) -> None:
     """Write what is still needed in shares to `wanted`."""
-    for r in range(len(homes.wanted)):
-        homes.wanted[r] = share(homes.network.room.need[r], homes.most[r])
+    need, wanted = homes.network.room.need, homes.wanted
+    for r in range(len(wanted)):
+        wanted[r] = share(need[r], homes.most[r])
+        homes.rough[0] |= is_rounded(need[r], homes.most[r])
 
 
 @lean_inlined

@@ -22,7 +22,7 @@ from fabric.shapes import fabric as pods
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Amounts, Ints
+from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints
 from tests.support.networks import homes, lone
 from tests.support.properties import forms, scaled
 
@@ -49,27 +49,27 @@ def judged(
     demand: Amounts,
     bandwidth: int,
     weighted: bool,
-    limit: int,
-    found: Ints,
+    limit: float,
+    found: Floats,
 ) -> float:
-    """Write to `found` int64 [racks, 3] what homes cost at least, what they cost, and when that is just allowed.
+    """Write to `found` float64 [racks, 3] what homes cost at least, what they cost, and when that is just allowed.
 
     It is MOST where the request can't be placed. Returns how much given plainly makes a home cost the limit.
     """
     see(homes, free, link_free)
     begin(homes.network.room, demand)
     want(homes)
-    bound_plain(homes, demand, bandwidth)
-    enough = plain_enough(homes, bandwidth, limit)
+    bound_plain(homes, bandwidth)
+    enough = plain_enough(homes, bandwidth, float(limit))
     for home in range(len(found)):
         begin(homes.network.room, demand)
         want(homes)
         found[home, 0] = at_least(homes, home, bandwidth)
         homes.asked[0] = 0
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, MOST)
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, np.inf)
         found[home, 1] = found[home, 2] = cost if status == COMPLETE else MOST
         if status == COMPLETE:
-            status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, cost + 1)
+            status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, cost + 1.0)
             found[home, 2] = cost if status == COMPLETE else MOST
     return enough
 
@@ -80,7 +80,7 @@ def best_anywhere(homes: Homes, demand: Amounts, bandwidth: int, servers: Ints, 
     begin(homes.network.room, demand)
     want(homes)
     homes.asked[0] = 0
-    row = far_row(homes, bandwidth, level_of(homes, bandwidth))
+    row = far_row(homes, bandwidth, level_of(len(homes.tree), bandwidth, homes.most[-1]))
     for one in range(len(servers)):
         servers[one] = homes.far[row, one, 0]
     for place in range(len(worths)):
@@ -118,7 +118,7 @@ def test_no_home_costs_less_than_its_bound(
 ) -> None:
     rng = np.random.default_rng(seed)
     known, free, link_free, demand, bandwidth = drawn(network, weights, rng, resources)
-    weighted, found = bool(seed % 2 == 0), np.zeros((network.racks, 3), np.int64)
+    weighted, found = bool(seed % 2 == 0), np.zeros((network.racks, 3))
     judged(known, free, link_free, demand, bandwidth, weighted, 0, found)
     least, cost, again = found.T
     assert (least <= cost).all()
@@ -135,7 +135,7 @@ def test_the_best_far_away_are_the_best_of_all(
     network: Topology, weights: dict[str, float], seed: int, resources: int
 ) -> None:
     known, free, link_free, demand, bandwidth = drawn(network, weights, np.random.default_rng(seed), resources)
-    judged(known, free, link_free, demand, bandwidth, False, 0, np.zeros((network.racks, 3), np.int64))
+    judged(known, free, link_free, demand, bandwidth, False, 0, np.zeros((network.racks, 3)))
     servers, worths = np.zeros(FAR_KEPT, np.int64), np.zeros((network.servers, 2), np.int64)
     best_anywhere(known, demand, bandwidth, servers, worths)
     places = [place for place in range(network.servers) if worths[place, 0] >= 0]
