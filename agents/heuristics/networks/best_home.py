@@ -49,7 +49,7 @@ class Found(NamedTuple):
     passed: int
 
 
-@lean
+@lean_inlined
 def look_in(
     homes: Homes,
     link_free: Ints,
@@ -86,7 +86,7 @@ def look_in(
     return Found(server, complete, value, cost, passed)
 
 
-@lean
+@lean_inlined
 def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: int, at: int, best: Found) -> bool:
     """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
     tree, room, everything = homes.tree[0], homes.network.room, len(demand)
@@ -105,7 +105,7 @@ def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: in
     return not can_better(tree, homes.weights, room.need, homes.wanted, at, best.complete, best.value)
 
 
-@lean
+@lean_inlined
 def next_server(
     homes: Homes,
     link_free: Ints,
@@ -193,7 +193,7 @@ def fill(
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        want(homes)
+        want(homes.wanted, homes.network.room.need, homes.most)
         spare = limit - (cost + of_links(homes, bandwidth) + to_come(homes, bandwidth, chosen[0]))
         if spare <= 0:
             return GOES_ON, 0
@@ -254,7 +254,7 @@ def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
         nobody[pod] = 0
     homes.asked[0] = 0
     begin(homes.network.room, demand)
-    want(homes)
+    want(homes.wanted, homes.network.room.need, homes.most)
     bounded = homes.strong.shape[3] > 0
     if bounded:
         bound_plain(homes, bandwidth)
@@ -268,11 +268,12 @@ def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
                 continue
         limit = inf if best < 0 else float(least)
         status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
-        begin(homes.network.room, demand)
-        want(homes)
         if status == COMPLETE and (best < 0 or cost < least):
             best, least = home, cost
-            enough = plain_enough(homes, bandwidth, float(least)) if bounded else inf
+        if bounded:
+            begin(homes.network.room, demand)
+            want(homes.wanted, homes.network.room.need, homes.most)
+            enough = plain_enough(homes, bandwidth, float(least)) if best == home else enough
     # Once more for the placement; or for what is to blame, with the first rack as home.
     status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best), best < 0, inf)
     if best >= 0:

@@ -23,6 +23,7 @@ from agents.heuristics.networks.homes import (
     CostWeights,
     Homes,
     holds,
+    is_rounded,
     level_of,
     share,
 )
@@ -74,7 +75,7 @@ def link_of(weights: CostWeights, wide: int) -> float:
     return float(min(weights.links, weights.uplinks)) * wide
 
 
-@lean
+@lean_inlined
 def to_come(homes: Homes, bandwidth: int, chosen: int) -> float:
     """Return what servers, and their own links, cost at least that are still to be chosen. So many are chosen.
 
@@ -89,7 +90,7 @@ def to_come(homes: Homes, bandwidth: int, chosen: int) -> float:
     else:  # of few servers the shorter bound is the better one
         least, refund = 0.0 if alone else servers * link, float(weights.stranded + weights.cut_off)
         for r in range(len(wanted)):
-            least -= refund * (wanted[r] + homes.rough[0] * 2 * len(homes.order))
+            least -= refund * (wanted[r] + 2 * len(homes.order))
     # The first server's own link is still to be taken when the second is.
     return least + link if chosen == 1 else least
 
@@ -170,6 +171,8 @@ def bound_plain(homes: Homes, bandwidth: int) -> None:
     """
     most, weights, wanted, plain, strong = homes.most, homes.weights, homes.wanted, homes.plain, homes.strong
     plain[:] = 0.0
+    for r in range(len(wanted)):
+        homes.rough[0] |= is_rounded(homes.network.room.need[r], most[r])
     level = -(-LEVELS * bandwidth // max(1, most[-1]))
     above = float(WHOLE + weights.cut_off - weights.stranded)
     before = min(STRONG, servers_of(homes.network.room.need, most) - 1)
@@ -199,7 +202,7 @@ def worth_at_least(weights: CostWeights, one: float, other: float, wanted: float
     return WHOLE * (one + other - left - left_other) - weights.stranded * stranded - lost
 
 
-@lean
+@lean_inlined
 def at_least(homes: Homes, rack: int, bandwidth: int) -> float:
     """Return what placing the request costs at least with a rack as home; `bound_plain` comes before.
 

@@ -19,6 +19,8 @@ WHOLE = 1000
 NONE = -1
 FAR, FAR_KEPT = 64, 8
 """For so many different needs of one request so many of the best servers are kept."""
+RACKS_WORTH_IT = 64
+"""From so many racks on it pays to bound what homes cost."""
 MOST = 2**62
 """More than any placement costs."""
 SERVER = 10**9
@@ -52,26 +54,26 @@ class Homes(NamedTuple):
     it is stranded, `behind` int64 [servers] how much is cut off, and `wires` int64 [servers] what their own links have
     free (of several, the widest).
 
-    `tree` int64 [levels + 1, 2 * leaves, 4 * resources + 4] has the most of what servers with anything free have, each
+    `tree` int64 [levels + 1, 2 * leaves, columns] has the most of what servers with anything free have, each
     column on its own: what is free of each resource, the link, what one can be worth, the shares of each resource, what
     is stranded, what is cut off, then of whole racks the shares of each resource, and how many servers have any of it;
     NONE of nobody. Of these servers level 0 has all, every other those whose links have as much free (`level_of`). Rack
-    r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. There is level 0 only where all servers are
-    looked at every time.
+    r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. Where homes
+    are not bounded, there is level 0 only, and nothing of whole racks.
 
     `strong` int32 [LEVELS + 1, STRONG, resources, racks] are the shares of the servers of a rack that would be worth
     most if they were taken whole, of those whose links work and are of that level or above; NONE where there are no
-    more. It has no racks where all servers are looked at every time.
+    more. It has no racks where homes are not bounded.
 
     All this follows what changed where there is a `log`, of which `seen` int64 [1] is known, -1 before the first time.
     `rough` bool [1] tells whether any share had to be rounded.
 
     Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
     [resources] is what is still needed in shares, `plain` float64 [racks] how much of that homes give plainly at least
-    (see `bounds`), `ranks` int64 [LEVELS + 1, STRONG, 2] what the
-    `strong` of one rack are worth, and where they stand. While one request is answered, `needs` int64 [FAR, resources]
-    is what was looked for everywhere, the first `asked` int64 [1] rows, and `far` int64 [FAR, FAR_KEPT, 4] are the
-    servers that are best for it, NONE where there are no more: see `far`.
+    (see `bounds`), `ranks` int64 [LEVELS + 1, STRONG, 2] what the `strong` of one rack are worth, and where they stand.
+    While one request is answered, `needs` int64 [FAR, resources] is what was looked for everywhere, the first `asked`
+    int64 [1] rows, and `far` int64 [FAR, FAR_KEPT, 4] are the servers that are best for it, NONE where there are no
+    more: see `far`.
     """
 
     network: Network
@@ -109,7 +111,8 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
     """Make what one agent needs."""
     topology, resources = view.topology, view.free.shape[2]
     pods = topology.pod_of[topology.pod_of >= 0]
-    order, follows = np.argsort(topology.rack_of, kind="stable").astype(np.int32), view.changed is not None
+    order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
+    bounds = view.changed is not None and topology.racks >= RACKS_WORTH_IT
     return Homes(
         network=network,
         first=topology.first,
@@ -127,8 +130,10 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         apart=np.zeros(topology.servers, np.int64),
         behind=np.zeros(topology.servers, np.int64),
         wires=np.zeros(topology.servers, np.int64),
-        tree=np.full((1 + LEVELS * follows, 2 << (topology.racks - 1).bit_length(), 4 * resources + 4), NONE),
-        strong=np.full((LEVELS + 1, STRONG, resources, topology.racks * follows), NONE, np.int32),
+        tree=np.full(
+            (1 + LEVELS * bounds, 2 << (topology.racks - 1).bit_length(), (4 if bounds else 2) * resources + 4), NONE
+        ),
+        strong=np.full((LEVELS + 1, STRONG, resources, topology.racks * bounds), NONE, np.int32),
         log=np.zeros(1, np.int64) if view.changed is None else view.changed,
         seen=np.full(1, -1),
         rough=np.zeros(1, np.bool_),
@@ -151,9 +156,13 @@ def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     everything = length == 1 or seen < 0 or changes - seen >= length
     for k in range(len(homes.order) if everything else changes - seen):
         see_server(homes, free, link_free, k if everything else homes.places[log[1 + ((seen + k) & (length - 2))]])
+    last = NONE
     for k in range(len(homes.until) - 1 if everything else changes - seen):
         rack = k if everything else servers[log[1 + ((seen + k) & (length - 2))], 0]
+        if rack == last:
+            continue
         see_rack(homes, rack)
+        last = rack
         at = 0 if everything else (leaves + rack) // 2
         while at > 0 and join(tree, at):
             at //= 2
@@ -185,7 +194,8 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
         for node in range(free.shape[1]):
             amount += free[server, node, r]
         part = share(amount, homes.most[r])
-        homes.rough[0] |= is_rounded(amount, homes.most[r])
+        if len(homes.tree) > 1:
+            homes.rough[0] |= is_rounded(amount, homes.most[r])
         there[place, r], parts[place, r] = amount, part
         low, high, total, everything = min(low, part), max(high, part), total + part, everything + amount
     wire = wire_of(homes.network.routes.servers, homes.first, homes.via, link_free, server)
@@ -196,7 +206,7 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
 @lean_inlined
 def level_of(levels: int, wire: int, widest: int) -> int:
     """Return which of so many levels of `Homes.tree` a link with so much free belongs to: LEVELS-ths, rounded down."""
-    return int(min(levels - 1, LEVELS * max(0, wire) // max(1, widest)))
+    return int(min(levels - 1, LEVELS * max(0, wire) // max(1, widest))) if levels > 1 else 0
 
 
 @lean
@@ -208,7 +218,7 @@ def see_rack(homes: Homes, rack: int) -> None:
     for level in range(levels):
         for column in range(columns):
             tree[level, at, column] = NONE
-        for one in range(STRONG):
+        for one in range(STRONG if levels > 1 else 0):
             homes.ranks[level, one, 0] = NONE
     for place in range(homes.until[rack], homes.until[rack + 1]):
         if there[place, resources] == 0:
@@ -218,13 +228,15 @@ def see_rack(homes: Homes, rack: int) -> None:
         for r in range(resources):
             tree[level, at, r] = max(tree[level, at, r], there[place, r])
             tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
-            for column, more in ((2 * resources + 4, parts[place, r]), (3 * resources + 4, int(there[place, r] > 0))):
-                tree[level, at, column + r] = max(0, tree[level, at, column + r]) + more
             value += WHOLE * parts[place, r]
         tree[level, at, resources] = max(tree[level, at, resources], homes.wires[place])
         tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
         tree[level, at, 2 * resources + 2] = max(tree[level, at, 2 * resources + 2], homes.apart[place])
         tree[level, at, 2 * resources + 3] = max(tree[level, at, 2 * resources + 3], homes.behind[place])
+        for r in range(resources if levels > 1 else 0):
+            sums, counts = 2 * resources + 4 + r, 3 * resources + 4 + r
+            tree[level, at, sums] = max(0, tree[level, at, sums]) + parts[place, r]
+            tree[level, at, counts] = max(0, tree[level, at, counts]) + (there[place, r] > 0)
         if levels > 1 and homes.wires[place] >= 0:
             rank(homes.ranks, level, value, place)
     for level in range(levels - 2, -1, -1):
@@ -294,12 +306,10 @@ def cut_off(left: int, wire: int, most: int) -> int:
 
 
 @lean
-def want(homes: Homes) -> None:
+def want(wanted: Ints, need: Ints, most: Ints) -> None:
     """Write what is still needed in shares to `wanted`."""
-    need, wanted = homes.network.room.need, homes.wanted
     for r in range(len(wanted)):
-        wanted[r] = share(need[r], homes.most[r])
-        homes.rough[0] |= is_rounded(need[r], homes.most[r])
+        wanted[r] = share(need[r], most[r])
 
 
 @lean_inlined

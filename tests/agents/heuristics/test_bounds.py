@@ -10,20 +10,22 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import fabric.ledger
+from agents.heuristics.networks import homes as homes_module
 from agents.heuristics.networks.best_home import BestHome, fill
 from agents.heuristics.networks.bounds import at_least, bound_plain, plain_enough
 from agents.heuristics.networks.far import far_row
 from agents.heuristics.networks.homes import FAR_KEPT, MOST, Homes, level_of, see, want, worth
 from fabric.cluster import NEVER, Cluster
 from fabric.filling import COMPLETE, begin
-from fabric.network import NetworkLedger
+from fabric.network import NetworkLedger, Provisioned
 from fabric.routing import Routing
 from fabric.shapes import fabric as pods
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints
+from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints, Refusal, Request
 from tests.support.networks import homes, lone
+from tests.support.networks import ledger_of as ledger
 from tests.support.properties import forms, scaled
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -58,12 +60,12 @@ def judged(
     """
     see(homes, free, link_free)
     begin(homes.network.room, demand)
-    want(homes)
+    want(homes.wanted, homes.network.room.need, homes.most)
     bound_plain(homes, bandwidth)
     enough = plain_enough(homes, bandwidth, float(limit))
     for home in range(len(found)):
         begin(homes.network.room, demand)
-        want(homes)
+        want(homes.wanted, homes.network.room.need, homes.most)
         found[home, 0] = at_least(homes, home, bandwidth)
         homes.asked[0] = 0
         status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, np.inf)
@@ -78,7 +80,7 @@ def judged(
 def best_anywhere(homes: Homes, demand: Amounts, bandwidth: int, servers: Ints, worths: Ints) -> None:
     """Write the servers that `far_row` keeps, and of every place whether it completes, and what it is worth; or -1."""
     begin(homes.network.room, demand)
-    want(homes)
+    want(homes.wanted, homes.network.room.need, homes.most)
     homes.asked[0] = 0
     row = far_row(homes, bandwidth, level_of(len(homes.tree), bandwidth, homes.most[-1]))
     for one in range(len(servers)):
@@ -95,18 +97,18 @@ def drawn(network: Topology, weights: dict[str, float], rng: np.random.Generator
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", 1)
         size = np.full((network.servers, 1, resources), 10 * QUANTUM) // rng.choice([1, 3])
-        ledger = NetworkLedger(
-            Cluster(("cpu", "mem", "gpu")[:resources], size, (NEVER,) * resources, size[0]), Routing(network)
-        )
+        cluster = Cluster(("cpu", "mem", "gpu")[:resources], size, (NEVER,) * resources, size[0])
+        made = NetworkLedger(cluster, Routing(network))
+        patch.setattr(homes_module, "RACKS_WORTH_IT", 1)
+        agent = BestHome(**weights)
+        agent.start(made.view, stream(0, "agent"))
     part = rng.choice([1, 4, 10])
-    ledger._shown[:] = rng.integers(0, part + 1, size.shape) * size // part
-    ledger._shown[rng.random(network.servers) < 0.3] = 0
-    ledger._links_shown[:] = ledger.topology.link_capacity * rng.integers(0, 9, network.links) // 8
-    ledger._links_shown[rng.random(network.links) < 0.05] = -1
-    agent = BestHome(**weights)
-    agent.start(ledger.view, stream(0, "agent"))
+    made._shown[:] = rng.integers(0, part + 1, size.shape) * size // part
+    made._shown[rng.random(network.servers) < 0.3] = 0
+    made._links_shown[:] = made.topology.link_capacity * rng.integers(0, 9, network.links) // 8
+    made._links_shown[rng.random(network.links) < 0.05] = -1
     demand = tuple((rng.integers(0, 31, resources) * size[0, 0] // 10).tolist())
-    return agent._scratch, ledger.view.free, ledger.view.link_free, demand, int(rng.integers(0, 9) * QUANTUM // 8)
+    return agent._scratch, made.view.free, made.view.link_free, demand, int(rng.integers(0, 9) * QUANTUM // 8)
 
 
 @given(st.sampled_from(NETWORKS), WEIGHTS, st.integers(0, 2**32), forms(2, 3))
@@ -142,3 +144,31 @@ def test_the_best_far_away_are_the_best_of_all(
     expected = known.order[sorted(places, key=lambda place: (-worths[place, 0], -worths[place, 1]))[:FAR_KEPT]].tolist()
     assert servers[: len(expected)].tolist() == expected
     assert (servers[len(expected) : len(expected) + 1] == -1).all()
+
+
+@pytest.mark.parametrize("bandwidth", [2, 1000, 10**6])
+@pytest.mark.parametrize("weight", [1.0, 1000.0])
+def test_no_bound_hides_who_is_to_blame(weight: float, bandwidth: int) -> None:
+    """However dear a placement would be, there is none for want of bandwidth."""
+    view = ledger("alpha").view
+    agent = BestHome(links=weight, uplinks=weight)
+    agent.start(view, stream(0, "agent"))
+    wide = Request(0, 0.0, 1.0, (20 * QUANTUM, 15 * QUANTUM), False, bandwidth * QUANTUM)
+    assert agent.decide(view, wide) == Refusal("no path: server-rack")
+
+
+@pytest.mark.parametrize("bounds", [1, 100])
+@pytest.mark.parametrize("cut_off", [0.0, 1000.0])
+def test_huge_requests_are_placed_whatever_the_weights(
+    bounds: int, cut_off: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they cost is beyond what floats hold exactly."""
+    monkeypatch.setattr(homes_module, "RACKS_WORTH_IT", bounds)
+    network = pods(4, 650, 2, 1, 1, (1, 650, 1300))
+    size = np.full((network.servers, 1, 2), 10 * QUANTUM)
+    view = NetworkLedger(Cluster(("cpu", "mem"), size, (NEVER, NEVER), size[0]), Routing(network, 1)).view
+    agent = BestHome(stranded=1000.0, cut_off=cut_off)
+    agent.start(view, stream(0, "agent"))
+    answer = agent.decide(view, Request(0, 0.0, 1.0, (23_000 * QUANTUM, 23_000 * QUANTUM), False, QUANTUM // 2))
+    assert isinstance(answer, Provisioned)
+    assert len(answer.chosen) == 2300
