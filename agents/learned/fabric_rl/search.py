@@ -87,7 +87,7 @@ def fill(
     return status, total + links * wide
 
 
-@kernel
+@lean
 def place(
     sight: Sight,
     weights: Weights,
@@ -133,7 +133,7 @@ def place(
     return COMPLETE
 
 
-@kernel
+@lean
 def size_of(sight: Sight, demand: Amounts) -> float:
     """Return a size in servers, the mean over the resources."""
     size = 0.0
@@ -142,7 +142,7 @@ def size_of(sight: Sight, demand: Amounts) -> float:
     return size / len(demand)
 
 
-@kernel
+@lean
 def remember(sight: Sight, demand: Amounts, duration: float) -> None:
     """Count this request among those that this run has been asked for."""
     size = size_of(sight, demand)
@@ -152,7 +152,7 @@ def remember(sight: Sight, demand: Amounts, duration: float) -> None:
     sight.known[3] += size * duration
 
 
-@kernel
+@lean
 def weigh(sight: Sight, effort: float, demand: Amounts, bandwidth: int, cost: float) -> None:
     """Write the `TERMS` of the candidate in `sight.room`.
 

@@ -12,7 +12,7 @@ from fabric.filling import Filling, filling
 from fabric.network import FAILED, NetworkView
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
-from simcore.jit import kernel
+from simcore.jit import lean
 from simcore.vocabulary import Amounts, Floats, Ints
 
 MOST_NEEDS, FAR_BYTES = 1021, 2**28
@@ -162,7 +162,7 @@ def sight(view: NetworkView) -> Sight:
     )
 
 
-@kernel
+@lean
 def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> float:
     """Write all that is the same for the whole request; returns the share of the cluster that is free."""
     resources, most, count = len(demand), sight.most, 0
@@ -202,7 +202,7 @@ def look(sight: Sight, free: Ints, link_free: Ints, demand: Amounts, bandwidth: 
     return rest / resources
 
 
-@kernel
+@lean
 def forget(sight: Sight, free: Ints, capacity: Ints) -> None:
     """Let nothing stay on servers that are empty, `free` and `capacity` int64 [servers, nodes, resources]."""
     for server in range(len(sight.ends)):
