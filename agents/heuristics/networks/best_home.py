@@ -49,7 +49,7 @@ class Found(NamedTuple):
     passed: int
 
 
-@lean_inlined
+@lean
 def look_in(
     homes: Homes,
     link_free: Ints,
@@ -86,7 +86,7 @@ def look_in(
     return Found(server, complete, value, cost, passed)
 
 
-@lean_inlined
+@lean
 def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: int, at: int, best: Found) -> bool:
     """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
     tree, room, everything = homes.tree[0], homes.network.room, len(demand)
@@ -105,7 +105,7 @@ def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: in
     return not can_better(tree, homes.weights, room.need, homes.wanted, at, best.complete, best.value)
 
 
-@lean_inlined
+@lean
 def next_server(
     homes: Homes,
     link_free: Ints,

@@ -75,7 +75,7 @@ def link_of(weights: CostWeights, wide: int) -> float:
     return float(min(weights.links, weights.uplinks)) * wide
 
 
-@lean_inlined
+@lean
 def to_come(homes: Homes, bandwidth: int, chosen: int) -> float:
     """Return what servers, and their own links, cost at least that are still to be chosen. So many are chosen.
 
@@ -202,7 +202,7 @@ def worth_at_least(weights: CostWeights, one: float, other: float, wanted: float
     return WHOLE * (one + other - left - left_other) - weights.stranded * stranded - lost
 
 
-@lean_inlined
+@lean
 def at_least(homes: Homes, rack: int, bandwidth: int) -> float:
     """Return what placing the request costs at least with a rack as home; `bound_plain` comes before.
 
