@@ -24,10 +24,10 @@ SEEN, SERVERS, SPREAD, ORDER, AMOUNTS = range(5)
 """Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
 for, and in which of the rule's orders. Whatever else a place may depend on becomes a column here, compared in `find`.
 """
-GROUP = 8
-"""Places of the tree that have one above them; their costs lie side by side."""
 SHIFT = 3
-"""By so many bits numbers of places differ from level to level."""
+"""Bits that the number of a place loses from one level of the tree to the next."""
+GROUP = 1 << SHIFT
+"""Places of the tree that have one above them; their costs lie side by side."""
 ONCE = -1
 """What SERVERS is for a demand that came by only once: it has no tree yet."""
 

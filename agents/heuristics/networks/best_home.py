@@ -13,7 +13,6 @@ from agents.heuristics.networks.far import COST, SERVER, after, far_row
 from agents.heuristics.networks.homes import (
     FAR,
     FAR_KEPT,
-    MOST,
     NONE,
     WHOLE,
     CostWeights,
@@ -133,7 +132,7 @@ def next_server(
             server, cost = known_far(homes, link_free, bandwidth, weighted, home, level, first or every)
             if server >= 0:
                 return server, cost
-        step, end, at = 0, 1, 1
+        step, end, at = 0, 1, 1  # one loop for all three: a look into a rack takes long to compile
         if away == 1:
             step, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
         while step < end and at > 0:
@@ -248,7 +247,7 @@ def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
     Homes are left out that can't be cheaper. Racks of a pod in which nobody is able are homes to the same placement, so
     one of them is enough.
     """
-    best, least, enough, nobody = NONE, MOST, inf, homes.nobody
+    best, least, limit, enough, nobody = NONE, 0, inf, inf, homes.nobody
     see(homes, free, link_free)
     for pod in range(len(nobody)):
         nobody[pod] = 0
@@ -259,21 +258,20 @@ def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
     if bounded:
         bound_plain(homes, bandwidth)
     for home in range(len(homes.plain)):
-        if bounded and (homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= least):
+        if bounded and (homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= limit):
             continue
         if not is_able(homes, home, demand, bandwidth):
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
             if nobody[pod] > 1:
                 continue
-        limit = inf if best < 0 else float(least)
         status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
         if status == COMPLETE and (best < 0 or cost < least):
-            best, least = home, cost
+            best, least, limit = home, cost, float(cost)
         if bounded:
             begin(homes.network.room, demand)
             want(homes.wanted, homes.network.room.need, homes.most)
-            enough = plain_enough(homes, bandwidth, float(least)) if best == home else enough
+            enough = plain_enough(homes, bandwidth, limit) if best == home else enough
     # Once more for the placement; or for what is to blame, with the first rack as home.
     status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best), best < 0, inf)
     if best >= 0:
