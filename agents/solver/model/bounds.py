@@ -6,11 +6,9 @@ import numpy as np
 
 from agents.solver.model.floor import Floor, floor, without_alloc
 from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.problem import Problem
+from agents.solver.model.problem import Problem, leaving
+from agents.solver.model.program import NULL
 from simcore.vocabulary import Ints
-
-ENTRIES = 2_000_000
-"""Capacities of so many dimensions are looked at."""
 
 
 def lower_bound(problem: Problem) -> int:
@@ -19,22 +17,37 @@ def lower_bound(problem: Problem) -> int:
     What every ball takes of its bin at least (`agents.solver.model.floor`) makes a vector problem, whose bound is that
     of `agents.solver.model.packing_bound`: at least, over the dimensions of a bin, the total demand over the capacity,
     rounded up, and the balls that take more than half of a bin, no two of which share one. Where bins differ, it is the
-    least number for which the bound of bins like the best of each dimension is no larger, and the total fits. It may be
-    more than the most bins that are allowed.
+    least number for which the bound of bins like the best of each dimension is no larger, and the total fits. With
+    MOVES, it is at least the number of bins in which enough balls can stay. It may be more than the most bins that are
+    allowed.
     """
+    least = problem.limits[0]
+    return least if problem.counted else max(least, _for_moves(problem), _for_sizes(problem))
+
+
+def _for_moves(problem: Problem) -> int:
+    """Return the least number of bins with which no more balls have to leave theirs than MOVES allows; 1 if none is."""
+    widest = None if problem.most_moves is None else problem.widest
+    if widest is None or widest.most_moves is None:
+        return 1
+    gone = leaving(widest.now, widest.drained, widest.pins)
+    more = widest.most_moves - int(gone.sum())
+    here = np.sort(widest.now[~gone & (widest.now != NULL)])[::-1]
+    return int(here[more]) + 1 if 0 <= more < len(here) else 1
+
+
+def _for_sizes(problem: Problem) -> int:
+    """Return a number of bins without which balls find no room."""
     least, most = problem.limits
-    if problem.counted:
-        return least
     if not problem.bins_differ and without_alloc(problem).bin_blind:
         given = floor(problem.with_bins(least))
-        return least if given is None else max(least, _of_alike(given, given.capacity[0]))
-    if most * problem.dims // problem.bins > ENTRIES:
-        return least
-    given = floor(problem.with_bins(most))
+        return least if given is None else _of_alike(given, given.capacity[0])
+    widest = problem.widest
+    given = None if widest is None else floor(widest)
     if given is None:
         return least
     if (given.capacity == given.capacity[0]).all():
-        return max(least, _of_alike(given, given.capacity[0]))
+        return _of_alike(given, given.capacity[0])
     total, sums = given.demand.sum(axis=0), given.capacity.cumsum(axis=0, dtype=object)
     low, high = least, most + 1
     while low < high:  # whatever number of bins is too few, fewer are, too

@@ -12,13 +12,13 @@ from agents.solver.model.cliques import clique
 from agents.solver.model.dense import Matrix
 from agents.solver.model.floor import floor, pairs
 from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.problem import Problem
+from agents.solver.model.problem import Problem, leaving
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.words import amount_of, balls_of
 from simcore.vocabulary import Ints
 
-ENTRIES = 2_000_000
-"""Capacities that are looked at."""
+COMPARED = 200_000_000
+"""Capacities of kinds of bins that balls are compared with, at most."""
 
 
 def impossible(problem: Problem) -> str:
@@ -37,10 +37,12 @@ def too_few(problem: Problem, bound: int) -> str:
 
 
 def _too_many_moves(problem: Problem) -> Iterator[str]:
-    """Say that more balls have to leave their bins than may."""
-    most, leaving = problem.most_moves, problem.leaving
-    if most is not None and leaving > most:
-        balls = "1 ball has to leave its bin" if leaving == 1 else f"{leaving:,} balls have to leave their bins"
+    """Say that more balls have to leave their bins than may, however many bins there are."""
+    most = problem.most_moves
+    widest = None if most is None else problem.widest
+    leave = 0 if widest is None else int(leaving(widest.now, widest.drained, widest.pins).sum())
+    if most is not None and leave > most:
+        balls = "1 ball has to leave its bin" if leave == 1 else f"{leave:,} balls have to leave their bins"
         yield f"{balls}, and MOVES allows {most:,}"
 
 
@@ -92,10 +94,10 @@ def _reasons(problem: Problem) -> Iterator[str]:
     if problem.searched and problem.counted:
         return  # other numbers of bins are other problems
     yield from _too_many_moves(problem)
-    if problem.drained.all() and (most := _widest(problem)) is not None and most.drained.all():
+    if problem.drained.all() and (most := problem.widest) is not None and most.drained.all():
         yield "all bins are to be empty"
     yield from _sets(problem)
-    widest = _widest(problem) if problem.bins_differ else problem
+    widest = problem.widest if problem.bins_differ else problem
     matrix = widest.matrix if widest is not None else None
     if widest is not None and matrix is not None and not (matrix.demand < 0).any():
         demand = _demand(problem, matrix)
@@ -107,21 +109,13 @@ def _reasons(problem: Problem) -> Iterator[str]:
         if not problem.searched:
             yield from _too_many(problem, demand, matrix.capacity, matrix.names, pairs(problem))
     elif problem.program.alloc_free:
-        widest = _widest(problem)  # what a bin takes may depend on which it is
+        widest = problem.widest  # what a bin takes may depend on which it is
         if widest is not None and widest.program.non_negative:
             yield from Calls(widest).reasons()
     if matrix is None and not problem.searched:
         low = floor(problem)
         if low is not None and (low.demand <= low.capacity.max(axis=0)).all():
             yield from _too_many(problem, low.demand, low.capacity, low.names, low.foes)
-
-
-def _widest(problem: Problem) -> Problem | None:
-    """Return the problem with as many bins as are allowed; None if that is too large."""
-    if not problem.searched:
-        return problem
-    most = problem.limits[1]
-    return None if most * problem.dims // problem.bins > ENTRIES else problem.with_bins(most)
 
 
 def _sets(problem: Problem) -> Iterator[str]:
@@ -145,7 +139,7 @@ def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str,
     """Find units [units, d] that no bin [bins, d] holds even alone."""
     kinds = np.unique(capacity, axis=0)
     fits = np.zeros(len(demand), bool)
-    for kind in kinds if kinds.size * len(demand) < 100 * ENTRIES else ():
+    for kind in kinds if kinds.size * len(demand) < COMPARED else ():
         fits |= (demand <= kind).all(axis=1)
         if fits.all():
             return

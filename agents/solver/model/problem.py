@@ -16,6 +16,9 @@ from agents.solver.model.objective import Objective
 from agents.solver.model.program import MICRO, NULL, Family, Program
 from simcore.vocabulary import Ints
 
+WIDEST = 2_000_000
+"""Capacities that `Problem.widest` has, at most."""
+
 
 @dataclass(frozen=True)
 class Sets:
@@ -207,6 +210,14 @@ class Problem:
         return self.source.problem(bins)
 
     @cached_property
+    def widest(self) -> Problem | None:
+        """The problem with as many bins as may be tried; None if that is too large."""
+        if not self.searched:
+            return self
+        most = self.limits[1]
+        return None if most * self.dims // self.bins > WIDEST else self.with_bins(most)
+
+    @cached_property
     def owner(self) -> Ints:
         """The bin that each dimension belongs to, int64 [dims]; -1 for none. It is for bin-local programs only."""
         owner = np.full(self.dims, -1, np.int64)
@@ -274,11 +285,6 @@ class Problem:
         together = np.ones(len(self.units), np.bool_)
         np.logical_and.at(together, self.unit_of, self.now == first[self.unit_of])
         return np.where(together & (first < self.bins), first, NULL)
-
-    @property
-    def leaving(self) -> int:
-        """Count the balls that cannot stay in the bin that they are in now, whatever else happens."""
-        return int(leaving(self.now, self.drained, self.pins).sum())
 
     def moved(self, alloc: Sequence[int]) -> tuple[tuple[int, int, int], ...]:
         """Return the moves of an allocation [balls]: ball, from, to; -1 for a ball that is left out."""

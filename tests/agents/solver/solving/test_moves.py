@@ -70,6 +70,51 @@ def test_what_is_found_is_right_and_is_found_where_it_exists(cluster: Any, seed:
     assert len(answer.moves) == sum(here not in (-1, there) for here, there in zip(now, answer.alloc, strict=False))
 
 
+@st.composite
+def growing(draw: st.DrawFn) -> Problem:
+    """Draw a problem with `BINS ?` whose balls are somewhere, few of which may move."""
+    balls, most = draw(st.integers(2, 4)), draw(st.integers(1, 4))
+    numbers = st.lists(st.integers(1, 3), min_size=balls, max_size=balls)
+    tables = {"D": draw(numbers), "HOME": draw(st.lists(st.integers(-1, most - 1), min_size=balls, max_size=balls))}
+    more = draw(st.sampled_from(["", "DRAIN 0", "FOES 0, 1", "FRIENDS 0, 1", "PIN 0 TO 0", f"DRAIN {most - 1}"]))
+    return problem(
+        f"{draw(st.sampled_from([PLAIN, SHARED]))} NOW HOME MOVES {draw(st.integers(0, 2))} {more}",
+        balls=balls,
+        bins=f"? FROM {draw(st.integers(1, most))} TO {most}",
+        resources={"C[b in BINS]": draw(st.integers(2, 4)), "Z[z in 2]": 2},
+        tables=tables,
+    )
+
+
+@scaled(3.0)
+@given(asked=growing())
+def test_the_fewest_bins_with_few_moves_are_found(asked: Problem) -> None:
+    """The answer has the first number of bins for which any allocation is right."""
+    least, most = asked.limits
+    fewest = next(
+        (
+            bins
+            for bins in range(least, most + 1)
+            if not all(faults(asked.with_bins(bins), places) for places in product(range(bins), repeat=asked.balls))
+        ),
+        None,
+    )
+    answer = bw.solve(asked, device="reference", attempts=100)
+    assert (answer.bins if answer.status in ("solved", "optimal") else None) == fewest
+    assert answer.bound <= (fewest or most)
+    assert not (impossible(asked) and fewest)
+
+
+def test_who_stays_in_a_bin_beyond_the_first_number_does_not_leave() -> None:
+    given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=3, bins="?", resources={"C[b in BINS]": 2},
+                    tables={"D": [1, 1, 1], "HOME": [0, 1, 2]})  # fmt: skip
+    answer = bw.solve(given, attempts=20)
+    assert (answer.status, answer.bins, answer.bound, answer.impossible) == ("optimal", 3, 3, "")
+    more = problem(f"{PLAIN} NOW HOME MOVES 0 DRAIN 2", balls=3, bins="?", resources={"C[b in BINS]": 2},
+                   tables={"D": [1, 1, 1], "HOME": [0, 1, 2]})  # fmt: skip
+    assert impossible(more) == "1 ball has to leave its bin, and MOVES allows 0"
+
+
 @given(cluster=clusters())
 def test_the_verifier_keeps_to_the_plain_rule(cluster: Any) -> None:
     plain, now, drained, moves = cluster
