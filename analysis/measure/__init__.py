@@ -71,4 +71,11 @@ BUILT_IN = {
 }
 """Every run has these, and tables show them in this order."""
 
-METRICS = Registry("metric", "binwright.metrics", BUILT_IN)
+ASKED = {
+    "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",
+    "allocation_before": "analysis.measure.metrics.allocation:before_decisions",
+    "links_allocation_before": "analysis.measure.metrics.links:before_decisions",
+}
+"""Runs have these where their scenario asks for them."""
+
+METRICS = Registry("metric", "binwright.metrics", BUILT_IN | ASKED)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from analysis.measure.metric import Better, Metric, Table
 
@@ -15,17 +16,27 @@ Per = Literal["resource", "tier"]
 _CHOICES = {"better": Better, "table": Table, "per": Per}
 
 
+class Asked(NamedTuple):
+    """Names a metric that a scenario asks for, and which last part of the requests it is of; all where it is None."""
+
+    name: str
+    last: float | None = None
+
+
 class Definition:
     """Computes one metric of a run and describes its columns: one, or one for each resource or tier.
 
     In `name`, `heading` and `meaning`, `{}` stands for the resource or the tier.
     """
 
-    def __init__(self, function: Callable[[FinishedRun], Any], described: Metric, per: Per | None) -> None:
+    def __init__(
+        self, function: Callable[[FinishedRun], Any], described: Metric, per: Per | None, in_parts: bool = False
+    ) -> None:
         update_wrapper(self, function)  # so that it counts as code of the function's module
         self._function = function
         self._described = described
         self._per = per
+        self.in_parts = in_parts
         self._names: dict[tuple[str, ...], list[str]] = {}
 
     @property
@@ -48,6 +59,25 @@ class Definition:
             return [self._described]
         parts = resources if self._per == "resource" else tiers
         return [self._described.of(part, is_first=number == 0) for number, part in enumerate(parts)]
+
+    def of_the_last(self, share: float) -> Definition:
+        """Make the metric of the last part of a run: a share of the requests that were offered."""
+        percent = f"{100 * share:.10g}"
+        window = f"last {percent} %"
+
+        def over_the_last(run: FinishedRun) -> Any:
+            return self._function(run.last_part(share))
+
+        described = replace(
+            self._described,
+            name=f"{self.name}_last_{percent}",
+            heading=f"{self._described.heading}, {window}",
+            meaning=f"{self._described.meaning}; over the {window} of the requests",
+            table="always",
+        )
+        found = Definition(over_the_last, described, self._per)
+        found.__module__ = self.__module__
+        return found
 
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
@@ -74,12 +104,14 @@ def metric(
     table: Table = "always",
     timed: bool = False,
     beyond: bool = False,
+    in_parts: bool = False,
 ) -> Callable[[Callable[[FinishedRun], Any]], Definition]:
     """Make a metric of a function that takes a finished run and returns a number, or None where there is no value.
 
     `per` "resource" or "tier" makes a column for each; the function then returns as many numbers, in their order, and
-    `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. The other arguments are those of
-    `Metric`; `name` is the function's by default.
+    `name`, `heading` and `meaning` have `{}` where the resource or the tier stands. With `in_parts` there may be a
+    metric of the last part of a run, too: the function keeps to the measured time of the run that it gets, and to its
+    rows from `first` on. The other arguments are those of `Metric`; `name` is the function's by default.
     """
     if better not in get_args(Better) or table not in get_args(Table) or per not in (None, *get_args(Per)):
         kinds = ", ".join(f"{key} {' or '.join(get_args(kind))}" for key, kind in _CHOICES.items())
@@ -89,6 +121,6 @@ def metric(
         if (per is not None) != ("{}" in (name or function.__name__)):
             raise ValueError("a metric per resource or tier, and no other one, has {} in its name")
         described = Metric(name or function.__name__, heading, unit, better, meaning, table, timed, beyond)
-        return Definition(function, described, per)
+        return Definition(function, described, per, in_parts)
 
     return define

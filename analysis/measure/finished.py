@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from math import floor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -149,11 +150,13 @@ class FinishedRun(Rows):
     `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
     int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
     gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
-    time: the arrival of row `first`, the first after the warm start, and the last decision. What `Rows` have, all rows
-    have here; `parts` have it of some, so that a sum over many rows takes little memory. `prices` are those of a unit
-    for an hour, by resource, and `costs` says what servers draw and cost, if anything does; `thought` is the
-    agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and
-    is None where the scenario has none. `simulation` is all the rest, to be looked at only.
+    time: the arrival of row `first`, the first after the warm start, and the last decision. A metric of the last part
+    of the requests gets the run from there on: `first` is then the first row of that part, while `since` is always the
+    first after the warm start. What `Rows` have, all rows have here; `parts` have it of some, so that a sum over many
+    rows takes little memory. `prices` are those of a unit for an hour, by resource, and `costs` says what servers draw
+    and cost, if anything does; `thought` is the agent's time in nanoseconds; `bounded` says whether `scheduled_bound`
+    holds for the run. `moving` has the moves, and is None where the scenario has none. `simulation` is all the rest, to
+    be looked at only.
     """
 
     def __init__(
@@ -169,7 +172,8 @@ class FinishedRun(Rows):
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
-        self.simulation, self.first, self.thought, self.bounded = simulation, first, thought, bounded
+        self.simulation, self.thought, self.bounded = simulation, thought, bounded
+        self.first = self.since = first
         self.moving = simulation.moving
         self.samples = {name: read_only(column) for name, column in samples.items()}
         self.prices, self.costs = dict(prices), costs
@@ -187,6 +191,18 @@ class FinishedRun(Rows):
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
         self._whole = Rows(self, 0, len(self.outcome))
+
+    def last_part(self, share: float) -> FinishedRun:
+        """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
+        whole = self.simulation.offered - self.since
+        first = self.simulation.offered - max(1, floor(share * whole + 1e-9))
+        found = FinishedRun(
+            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, bounded=False
+        )
+        found.since = self.since
+        there = found.samples["time"] >= found.begin  # the last sample is
+        found.samples = {name: read_only(column[there]) for name, column in found.samples.items()}
+        return found
 
     def forget(self) -> None:
         super().forget()
@@ -332,6 +348,18 @@ class FinishedRun(Rows):
 
         First the mean over all that are measured, then after the last one of these.
         """
+        return self._in_use(0)
+
+    @cached_property
+    def shares_before(self) -> list[float] | None:
+        """The same right before the measured decisions, on average; None where requests are moved.
+
+        What ends by the time of a decision has been released by then, and what the decision places is not there yet.
+        """
+        return None if self.moving else self._in_use(1)[0]
+
+    def _in_use(self, later: int) -> tuple[list[float], list[float]]:
+        """Compute `shares` as if whatever is placed were there so many decisions `later`."""
         measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
         last = len(measured) - 1 - int(measured[::-1].argmax())
         grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
@@ -349,6 +377,7 @@ class FinishedRun(Rows):
 
         for part in self.parts():
             first, after = order.lasting(part.held, part.end)
+            first += later  # of what ends before that, first is after: nothing
             for column in range(size.shape[1]):
                 add(first, after, column, part.amount(column))
         moves = self.on_the_way

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.measure import BUILT_IN, METRICS
-from analysis.measure.definition import Definition
+from analysis.measure import ASKED, BUILT_IN, METRICS
+from analysis.measure.definition import Asked, Definition
 from analysis.measure.metric import Metric
 from simcore.errors import RunError, UserError, short
 from simcore.raised import place_in
@@ -29,8 +29,8 @@ NO_METRICS = (
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
-def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
-    """Compute every metric of a finished run: those that all runs have, and those `added` by name.
+def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
+    """Compute every metric of a finished run: those that all runs have, and those `added`.
 
     Raises RunError where there is nothing to measure, and where an added metric raises or returns no number.
     """
@@ -38,13 +38,13 @@ def measure(run: FinishedRun, added: Sequence[str] = ()) -> dict[str, Any]:
     for definition in built_in():
         found |= definition.measured(run)
         run.forget()
-    for name in added:
-        found |= _guarded(added_metric(name), run)
+    for asked in added:
+        found |= _guarded(added_metric(asked), run)
         run.forget()
     return found
 
 
-def describe(resources: Sequence[str], tiers: Sequence[str], added: Sequence[str] = ()) -> list[Metric]:
+def describe(resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = ()) -> list[Metric]:
     """Describe the columns of all these metrics, in the order in which tables show them."""
     definitions = [*built_in(), *map(added_metric, added)]
     return [column for definition in definitions for column in definition.columns(resources, tiers)]
@@ -56,27 +56,44 @@ def built_in() -> tuple[Definition, ...]:
     return tuple(METRICS.load(name) for name in BUILT_IN)
 
 
-def added_metric(name: str) -> Definition:
-    """Return a metric that is not built in, by its registered name, `package.module:name` or `file.py:name`."""
-    found = METRICS.load(name)
+def added_metric(asked: Asked) -> Definition:
+    """Return the metric that a scenario asks for by its registered name, `package.module:name` or `file.py:name`."""
+    found = METRICS.load(asked.name)
     if not isinstance(found, Definition):
-        raise UserError("is not a metric", value=name, remedy=DEFINE)
-    return found
+        raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
+    if asked.last is None:
+        return found
+    if not found.in_parts:
+        known = ", ".join(name for name in (*BUILT_IN, *ASKED) if METRICS.load(name).in_parts)
+        problem, remedy = "is a metric of whole runs only", f"Of the last part of the requests there are {known}."
+        raise UserError(problem, value=asked.name, remedy=remedy)
+    return found.of_the_last(asked.last)
 
 
-def check_added(added: Sequence[str], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
-    """Refuse metrics whose columns runs have already, with these `swept` keys."""
+def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequence[str], swept: Iterable[str]) -> None:
+    """Refuse metrics whose columns runs have already, with these `swept` keys; the error's key is the place in them."""
     if not added:
         return  # and nothing is imported that only a run needs
     taken = {*NO_METRICS, *KEPT_APART, *swept, "scenario", *(one.name for one in describe(resources, tiers))}
-    for name in added:
-        if name in BUILT_IN:
-            raise UserError("every run has this metric", value=name, remedy="Take it out of the list.")
-        for column in added_metric(name).names(resources, tiers):
-            if column in taken:
-                remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
-                raise UserError(f"there is a column {column} already", value=name, remedy=remedy)
-            taken.add(column)
+    for number, asked in enumerate(added):
+        try:
+            columns = _columns_of(asked, taken, resources, tiers)
+        except UserError as error:
+            error.key = str(number)
+            raise
+        taken |= columns
+
+
+def _columns_of(asked: Asked, taken: Collection[str], resources: Sequence[str], tiers: Sequence[str]) -> set[str]:
+    """Return the columns of a metric that is asked for; refuses one that is there, or that has one of those `taken`."""
+    if asked.name in BUILT_IN and asked.last is None:
+        raise UserError("every run has this metric", value=asked.name, remedy="Take it out of the list.")
+    columns = added_metric(asked).names(resources, tiers)
+    for column in columns:
+        if column in taken:
+            remedy = 'Give the metric another name: rename the function, or write @metric(name="...", ...).'
+            raise UserError(f"there is a column {column} already", value=asked.name, remedy=remedy)
+    return set(columns)
 
 
 def _guarded(definition: Definition, run: FinishedRun) -> dict[str, Any]:

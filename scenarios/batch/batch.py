@@ -233,7 +233,8 @@ class Batch:
             tuple(dict.fromkeys(name for row in rows for name in row.get(key, ()))) for key in ("resources", "tiers")
         )
         there = {name for row in rows for name in row}
-        metrics = tuple(metric for metric in describe(resources, tiers, self.scenario.metrics) if metric.name in there)
+        asked = [one.asked for one in self.scenario.metrics]
+        metrics = tuple(metric for metric in describe(resources, tiers, asked) if metric.name in there)
         return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.headings)
 
 

@@ -89,7 +89,7 @@ def asked_of(agent: AgentSpec) -> str:
 def modules_of(run: Run) -> list[str]:
     """List the modules from outside of a run's agents, movers, requests and metrics, with all that these import."""
     things = [AGENTS.load(run.agent.name), *_things(run.agent.options), *_things(_brought(run.scenario))]
-    things += [METRICS.load(name) for name in run.scenario.metrics]
+    things += [METRICS.load(one.name) for one in run.scenario.metrics]
     return [name for thing in things for name in modules_from(thing)]
 
 
@@ -144,7 +144,7 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     # Keys are sorted below, but the order of resources matters: agents look at the first one.
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
-    data["metrics"] = sorted(scenario.metrics)
+    data["metrics"] = sorted(([one.name, one.last] for one in scenario.metrics), key=str)
     if scenario.warm_start:
         data["warm_start"]["with"]["label"] = ""
     if scenario.cluster.trace and content:

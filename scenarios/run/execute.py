@@ -117,7 +117,7 @@ def _execute(
     over = FinishedRun(
         simulation, first, samples, thought, prices=scenario.hourly, costs=costs, bounded=is_bounded(world)
     )
-    metrics = measure(over, scenario.metrics)
+    metrics = measure(over, [one.asked for one in scenario.metrics])
     details = folder / "details"
     if "requests" in scenario.record:
         write_requests(details / f"{run.name}.requests.parquet", simulation, first)

@@ -18,6 +18,7 @@ from scenarios.schema.costs import CostsSpec
 from scenarios.schema.failures import Failures
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
+from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
@@ -174,11 +175,11 @@ class Scenario(Model):
         "`moves` (a row for each).",
         examples=["[requests]"],
     )
-    metrics: tuple[Text, ...] = Field(
+    metrics: tuple[MetricEntry, ...] = Field(
         default=(),
-        description="Metrics beside those that every run has: a registered name, `package.module:name`, or "
-        "`file.py:name` relative to this file.",
-        examples=["[mine.py:longest_queue]"],
+        description="Metrics beside those that every run has: others by name, and those of the last part of the "
+        "requests, when the cluster has filled.",
+        examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"],
     )
     decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
         default=600.0,
@@ -361,10 +362,10 @@ class Scenario(Model):
         network = self.cluster.network
         try:
             tiers = network.topology.built.tiers if network else ()
-            check_added(self.metrics, self.resources, tiers, [*self.sweep.product, *self.sweep.zip])
+            asked = [one.asked for one in self.metrics]
+            check_added(asked, self.resources, tiers, [*self.sweep.product, *self.sweep.zip])
         except UserError as error:
-            at = ("metrics", self.metrics.index(str(error.value)))
-            raise wrong(error.problem, error.remedy, at, error.value) from None
+            raise wrong(error.problem, error.remedy, ("metrics", int(error.key or 0)), error.value) from None
 
     def _check_size(self) -> None:
         if self.size:

@@ -13,6 +13,7 @@ from analysis.measure.metric import Metric
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.costs import CostsSpec
 from scenarios.schema.fields import Count, Model, PositiveNumber, Text
+from scenarios.schema.metric import MetricSpec
 from simcore.errors import UserError, suggest
 
 
@@ -44,9 +45,11 @@ class Size(Model):
     )
 
 
-def metrics_of(cluster: ClusterSpec, added: Sequence[str]) -> list[Metric]:
+def metrics_of(cluster: ClusterSpec, added: Sequence[MetricSpec]) -> list[Metric]:
     """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
-    return describe(cluster.resources, cluster.network.topology.built.tiers if cluster.network else (), added)
+    return describe(
+        cluster.resources, cluster.network.topology.built.tiers if cluster.network else (), [one.asked for one in added]
+    )
 
 
 def groups_of(cluster: ClusterSpec) -> dict[str, tuple[str, int]]:

@@ -13,6 +13,7 @@ from analysis.measure.metrics import shares
     heading="{} %",
     unit="%",
     better="higher",
+    in_parts=True,
     meaning="share allocated, weighted by time",
 )
 def allocation(run: FinishedRun) -> list[float]:
@@ -27,11 +28,26 @@ def allocation(run: FinishedRun) -> list[float]:
     unit="%",
     better="higher",
     table="never",
+    in_parts=True,
     meaning="share allocated, mean over the moments right after every decision",
 )
 def after_decisions(run: FinishedRun) -> list[float]:
     """Average what is allocated over the decisions."""
     return shares.over_decisions(run, links=False)
+
+
+@metric(
+    name="allocation_{}_before",
+    per="resource",
+    heading="{} % (before decisions)",
+    unit="%",
+    better="higher",
+    in_parts=True,
+    meaning="share allocated, mean over the moments right before every decision",
+)
+def before_decisions(run: FinishedRun) -> list[float] | None:
+    """Average what decisions find allocated: nothing is known of it where requests are moved."""
+    return shares.before_decisions(run, links=False)
 
 
 @metric(

@@ -15,6 +15,7 @@ from analysis.measure.finished import FinishedRun
     unit="%",
     better="lower",
     table="first",
+    in_parts=True,
     meaning="free {} that no flavour can use",
 )
 def fragmentation(run: FinishedRun) -> list[float]:

@@ -8,7 +8,12 @@ from analysis.measure.definition import metric
 from analysis.measure.finished import HOUR, FinishedRun
 
 
-@metric(heading="hours", table="never", meaning="from the first arrival after the warm start to the last decision")
+@metric(
+    heading="hours",
+    table="never",
+    in_parts=True,
+    meaning="from the first arrival after the warm start to the last decision",
+)
 def hours(run: FinishedRun) -> float:
     """Measure the measured time."""
     return (run.finish - run.begin) / HOUR

@@ -11,7 +11,9 @@ NO_PATH = "no path: "
 """Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
 
 
-@metric(name="allocation_{}", per="tier", heading="{} %", unit="%", meaning="share of the links reserved")
+@metric(
+    name="allocation_{}", per="tier", heading="{} %", unit="%", in_parts=True, meaning="share of the links reserved"
+)
 def allocation(run: FinishedRun) -> list[float]:
     """Average what is reserved over the measured time."""
     return shares.over_time(run, links=True)
@@ -23,11 +25,25 @@ def allocation(run: FinishedRun) -> list[float]:
     heading="{} % (decisions)",
     unit="%",
     table="never",
+    in_parts=True,
     meaning="share of the links reserved, mean over the moments right after every decision",
 )
 def after_decisions(run: FinishedRun) -> list[float]:
     """Average what is reserved over the decisions."""
     return shares.over_decisions(run, links=True)
+
+
+@metric(
+    name="allocation_{}_before",
+    per="tier",
+    heading="{} % (before decisions)",
+    unit="%",
+    in_parts=True,
+    meaning="share of the links reserved, mean over the moments right before every decision",
+)
+def before_decisions(run: FinishedRun) -> list[float] | None:
+    """Average what decisions find reserved."""
+    return shares.before_decisions(run, links=True)
 
 
 @metric(
@@ -63,6 +79,7 @@ def utilisation(run: FinishedRun) -> list[float] | None:
     unit="%",
     better="lower",
     table="never",
+    in_parts=True,
     meaning="share of the requests that were rejected because no path through the tier {} was free",
 )
 def blocked(run: FinishedRun) -> list[float]:

@@ -15,13 +15,13 @@ def _came(run: FinishedRun) -> slice:
     return slice(run.first, run.simulation.offered)
 
 
-@metric(heading="offered", table="never", meaning="requests that arrived while the run lasted")
+@metric(heading="offered", table="never", meaning="requests that arrived while the run lasted", in_parts=True)
 def offered(run: FinishedRun) -> int:
     """Count the requests that arrived after the warm start."""
     return run.simulation.offered - run.first
 
 
-@metric(heading="scheduled", better="higher", meaning="requests that got a place")
+@metric(heading="scheduled", better="higher", meaning="requests that got a place", in_parts=True)
 def scheduled(run: FinishedRun) -> int:
     """Count those that got a place: the scheduled length where the run stops at the first that gets none."""
     return int(np.count_nonzero(run.got_place[_came(run)]))
@@ -38,19 +38,45 @@ def bound(run: FinishedRun) -> int | None:
     return scheduled_bound(run.simulation, run.first) if run.bounded else None
 
 
-@metric(heading="accepted %", unit="%", better="higher", meaning="share of the offered requests that got a place")
+@metric(
+    heading="accepted %",
+    unit="%",
+    better="higher",
+    meaning="share of the offered requests that got a place",
+    in_parts=True,
+)
 def acceptance(run: FinishedRun) -> float:
     """Divide the placed requests by those offered."""
     return ratio(scheduled(run), offered(run))
 
 
-@metric(heading="rejected", better="lower", table="never", meaning="requests that got no place")
+@metric(
+    name="acceptance_cumulative",
+    heading="accepted % so far",
+    unit="%",
+    better="higher",
+    in_parts=True,
+    meaning="share accepted of the requests so far, mean over the moments after every request",
+)
+def cumulative(run: FinishedRun) -> float:
+    """Average the acceptance so far over the requests; what came before the last part counts in it."""
+    placed = np.cumsum(run.got_place[run.since : run.simulation.offered])
+    so_far = placed / np.arange(1, len(placed) + 1)
+    return float(so_far[run.first - run.since :].mean()) if len(so_far) else 0.0
+
+
+@metric(heading="rejected", better="lower", table="never", meaning="requests that got no place", in_parts=True)
 def rejected(run: FinishedRun) -> int:
     """Count the requests that were refused, or declined by the agent."""
     return int(np.count_nonzero(run.outcome[_came(run)] == REJECTED))
 
 
-@metric(heading="impossible", table="never", meaning="requests larger than any server, which no agent was asked about")
+@metric(
+    heading="impossible",
+    table="never",
+    meaning="requests larger than any server, which no agent was asked about",
+    in_parts=True,
+)
 def impossible(run: FinishedRun) -> int:
     """Count the requests that not even the empty cluster could hold."""
     return int(np.count_nonzero(run.outcome[_came(run)] == IMPOSSIBLE))

@@ -12,7 +12,13 @@ def servers(run: FinishedRun) -> int:
     return len(run.capacity)
 
 
-@metric(name="servers_used", heading="servers used", better="lower", meaning="holding something, mean over the run")
+@metric(
+    name="servers_used",
+    heading="servers used",
+    better="lower",
+    in_parts=True,
+    meaning="holding something, mean over the run",
+)
 def used(run: FinishedRun) -> float:
     """Average over the samples how many servers hold something."""
     return float(run.samples["in_use"].mean())

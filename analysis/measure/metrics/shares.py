@@ -24,6 +24,12 @@ def over_decisions(run: FinishedRun, *, links: bool) -> list[float]:
     return [run.shares[0][r] for r in columns(run, links=links)]
 
 
+def before_decisions(run: FinishedRun, *, links: bool) -> list[float] | None:
+    """Average the shares right before every decision; None where requests are moved."""
+    found = run.shares_before
+    return None if found is None else [found[r] for r in columns(run, links=links)]
+
+
 def at_the_end(run: FinishedRun, *, links: bool) -> list[float]:
     """Return the shares right after the last decision."""
     return [run.shares[1][r] for r in columns(run, links=links)]

@@ -6,13 +6,20 @@ from analysis.measure.definition import Definition, metric
 from analysis.measure.finished import FinishedRun
 
 
-@metric(heading="servers/request", better="lower", meaning="servers that a placed request is spread over")
+@metric(
+    heading="servers/request", better="lower", in_parts=True, meaning="servers that a placed request is spread over"
+)
 def servers_per_request(run: FinishedRun) -> float | None:
     """Average how many servers a placed request has."""
     return _mean(run, 0)
 
 
-@metric(heading="span", better="lower", meaning="0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean")
+@metric(
+    heading="span",
+    better="lower",
+    in_parts=True,
+    meaning="0 one server, 1 one rack, 2 neighbouring racks, 3 beyond; mean",
+)
 def span(run: FinishedRun) -> float | None:
     """Average the spans of the placed requests."""
     return _mean(run, 1)
@@ -33,6 +40,7 @@ def _share(number: int, where: str) -> Definition:
         heading=f"{where} %",
         unit="%",
         table="never",
+        in_parts=True,
         meaning=f"share of the placements in {where}",
     )
     def share(run: FinishedRun) -> float | None:

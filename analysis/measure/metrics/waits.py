@@ -9,13 +9,27 @@ from analysis.measure.finished import FinishedRun, ratio
 from analysis.measure.metrics.requests import scheduled
 
 
-@metric(heading="total wait", unit="s", better="lower", table="never", meaning="of all placed requests together")
+@metric(
+    heading="total wait",
+    unit="s",
+    better="lower",
+    table="never",
+    in_parts=True,
+    meaning="of all placed requests together",
+)
 def wait_total(run: FinishedRun) -> float:
     """Add the waits up."""
     return float(sum(part.waits.sum() for part in run.parts()))
 
 
-@metric(heading="mean wait", unit="s", better="lower", table="differs", meaning="time from arrival to placement")
+@metric(
+    heading="mean wait",
+    unit="s",
+    better="lower",
+    table="differs",
+    in_parts=True,
+    meaning="time from arrival to placement",
+)
 def wait_mean(run: FinishedRun) -> float:
     """Average the waits; 0 where nothing was placed."""
     return ratio(wait_total(run), scheduled(run))
@@ -26,6 +40,7 @@ def wait_mean(run: FinishedRun) -> float:
     unit="s",
     better="lower",
     table="differs",
+    in_parts=True,
     meaning="95 % of the placed requests waited no longer",
 )
 def wait_p95(run: FinishedRun) -> float:
@@ -35,7 +50,9 @@ def wait_p95(run: FinishedRun) -> float:
     return float(np.quantile(run.waits, 0.95, method="inverted_cdf"))
 
 
-@metric(heading="longest wait", unit="s", better="lower", table="never", meaning="of all placed requests")
+@metric(
+    heading="longest wait", unit="s", better="lower", table="never", in_parts=True, meaning="of all placed requests"
+)
 def wait_max(run: FinishedRun) -> float:
     """Find the longest wait; 0 where nothing was placed."""
     return max(float(part.waits.max(initial=0.0)) for part in run.parts())

@@ -116,6 +116,64 @@ def test_what_is_no_metric_is_refused(tmp_path: Path, text: str, says: str) -> N
         asking(written(tmp_path, text))
 
 
+def test_the_last_part_of_the_requests_is_measured_by_itself(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a network, at its pace: against what is recorded of the requests."""
+    file = tmp_path / "filled.yaml"
+    file.write_text(
+        "cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}\n"
+        "workload: {demand: uniform, requests: 40, holding: 30, step: 1 s}\n"
+        "pacing: {step: 1 s, await_room: true}\n"
+        "agents: [tetris]\n"
+        "replications: 2\n"
+        "record: [requests]\n"
+        "metrics:\n"
+        "  - {acceptance: {last: 20 %}}\n"
+        "  - {name: acceptance_cumulative, last: 0.2}\n"
+        "  - {allocation_before: {last: 50 %}}\n"
+        "  - links_allocation_before\n"
+        "  - {span_1: {last: 12.5 %}}\n"
+    )
+    folder = tmp_path / "out"
+    assert main(["run", str(file), "--out", str(folder), "--jobs", "1"]) == 0
+    assert "accepted % so far, last 20 %" in Results(folder).table().headings
+    for run in Results(folder).runs.iter_rows(named=True):
+        rows = Results(folder).requests(run["run"]).to_dicts()
+        placed = [row["outcome"] == "placed" for row in rows]
+        assert run["acceptance_last_20"] == sum(placed[32:]) / 8
+        so_far = [sum(placed[: row + 1]) / (row + 1) for row in range(40)]
+        assert run["acceptance_cumulative_last_20"] == pytest.approx(sum(so_far[32:]) / 8)
+        held = [
+            sum(row["cpu"] for row in rows[:now] if row["outcome"] == "placed" and row["end"] > rows[now]["decided"])
+            for now in range(40)
+        ]
+        assert run["allocation_cpu_before_last_50"] == pytest.approx(sum(held[20:]) / 20 / 400)
+        spans = [row["span"] for row in rows[35:] if row["outcome"] == "placed"]
+        assert run["span_1_last_12.5"] == pytest.approx(sum(span == 1 for span in spans) / len(spans))
+        assert 0 < run["allocation_server-rack_before"] < run["allocation_server-rack_decisions"]
+    capsys.readouterr()
+    assert main(["compare", str(folder), "--metric", "acceptance_last_20", "--format", "markdown"]) == 0
+    assert "**accepted %, last 20 %" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({"decision_us": {"last": "20 %"}}, r"metrics\.1: is a metric of whole runs only \(got .decision_us"),
+        ({"acceptance": {"first": "20 %"}}, r"metrics\.1\.first: unknown key"),
+        ({"acceptance": "20 %"}, r"metrics\.1\.acceptance: does not say which part of the requests"),
+        ({"acceptance": {"last": "120 %"}}, r"metrics\.1\.last: is more than 1"),
+        (7, r"metrics\.1: is not a metric"),
+        ({"acceptance": {}}, r"metrics\.1: every run has this metric"),
+        ("acceptance_cumulative", r"metrics\.1: there is a column acceptance_cumulative already"),
+    ],
+)
+def test_what_is_no_part_of_a_run_is_refused(entry: object, says: str) -> None:
+    with pytest.raises(ScenarioError, match=says):
+        scenario(metrics=["acceptance_cumulative", entry])
+
+
 def test_a_metric_that_every_run_has_is_refused() -> None:
     with pytest.raises(UserError, match="every run has this metric"):
         asking("wait_mean")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, inf, isnan, nan
 from typing import Any
@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
+from hypothesis import strategies as st
 
+from analysis.measure import ASKED, BUILT_IN, METRICS
+from analysis.measure.definition import Asked
+from analysis.measure.finished import FinishedRun
+from analysis.measure.measuring import measure
 from analysis.measure.samples import KEPT
 from fabric.cluster import NEVER
 from simcore.engine import Change
 from simcore.errors import RunError
 from simcore.rules import Overflow
 from simcore.vocabulary import QUANTUM
-from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
+from tests.support.runs import PRICES, RESOURCES, Case, Decision, Demand, Run, cases, run
 
 WORDS = ("pending", "placed", "rejected", "impossible", "interrupted")
 
@@ -142,6 +147,31 @@ def by_definition(ran: Run) -> dict[str, Any]:
     return found
 
 
+def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
+    """What the metrics are that only some scenarios ask for; row `since` is the first after the warm start."""
+    simulation, found = ran.simulation, dict[str, Any]()
+    got = [WORDS[code] in ("placed", "interrupted") for code in simulation.record.outcome.tolist()]
+    so_far = {row: Fraction(sum(got[since : row + 1]), row + 1 - since) for row in range(since, simulation.offered)}
+    mine = [so_far[row] for row in range(ran.first, simulation.offered)]
+    found["acceptance_cumulative"] = sum(mine) / len(mine)
+    asked, interruption = simulation.asked(), simulation.record.interruption.tolist()
+
+    def lasts(decision: Decision, until: float) -> bool:
+        """Whether what a decision placed is still there then: what ends at an instant has ended."""
+        end = decision.time + float(asked.duration[decision.row])
+        return got[decision.row] and until < (end if isnan(cut := interruption[decision.row]) else cut)
+
+    begin = float(simulation.workload.arrival[ran.first])
+    for r, name in enumerate(RESOURCES):
+        shares = []
+        for number, decision in enumerate(ran.decisions):
+            if decision.row >= ran.first and decision.time >= begin:
+                there = [before.row for before in ran.decisions[:number] if lasts(before, decision.time)]
+                shares.append(Fraction(sum(int(asked.demand[row, r]) for row in there), decision.installed[r]))
+        found[f"allocation_{name}_before"] = sum(shares) / len(shares)
+    return found
+
+
 def installed(ran: Run, r: int, begin: Fraction, finish: Any) -> Fraction:
     """Quanta installed x seconds."""
     there: Fraction = installed_at_begin(ran, r) * (finish - begin)
@@ -195,6 +225,30 @@ def test_every_metric_is_what_it_says(case: Case) -> None:
     assume(ran.first < len(ran.simulation.workload))
     assume(any(d.row >= ran.first and d.time >= case.requests[ran.first][0] for d in ran.decisions))
     agree(ran)
+
+
+@given(cases(), st.integers(1, 100))
+@example(Case([(4, 4)], TIES, overflow=Overflow("expand", 1, 3, "drop")), 50)
+@example(Case([(4, 4), (2, 2), (2, 2)], BACK, failures=[(1.0, 1, 9.0), (2.0, 0, 3.0)], requeue=True), 60)
+@example(WARM, 100)
+def test_metrics_of_the_last_part_are_those_of_a_run_that_begins_there(case: Case, percent: int) -> None:
+    ran = run(case)
+    assume(ran.first < ran.simulation.offered)
+    last = max(1, (ran.simulation.offered - ran.first) * percent // 100)
+    part = replace(ran, first=ran.simulation.offered - last)
+    begin = part.simulation.workload.arrival[part.first]
+    part.samples = {name: column[ran.samples["time"] >= begin] for name, column in ran.samples.items()}
+    assume(any(d.row >= part.first and d.time >= begin for d in ran.decisions))
+    expected = by_definition(part) | asked_by_definition(part, ran.first)
+    whole = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
+    names = [name for name in (*BUILT_IN, *ASKED) if METRICS.load(name).in_parts]
+    found = measure(whole, [Asked(name, percent / 100) for name in names])
+    compared = 0
+    for name, value in expected.items():
+        if (column := f"{name}_last_{percent}") in found:
+            assert found[column] == pytest.approx(float(value), rel=1e-9, abs=1e-12), name
+            compared += 1
+    assert compared == sum("_last_" in column for column in found)
 
 
 @given(cases())

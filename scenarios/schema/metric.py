@@ -1,0 +1,59 @@
+"""The schema of one entry of `metrics:`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field
+
+from analysis.measure import METRICS
+from analysis.measure.definition import Asked
+from scenarios.schema.fields import Model, Share, Shown, Text, wrong
+from scenarios.schema.outline import PLUGIN, Schema, mapping
+
+_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part of the requests."
+
+
+class MetricSpec(Model):
+    """A metric beside those that every run has. Short forms: `mine.py:longest_queue`, `{acceptance: {last: 20 %}}`."""
+
+    name: Text = Field(
+        description="A registered name, `package.module:name`, or `file.py:name` relative to this file.",
+        examples=["acceptance"],
+    )
+    last: Share | None = Field(
+        default=None,
+        description="Which part of the requests is measured: the last so many of those that were offered, and the "
+        "time from the first of them on; by default all that the run measures.",
+        examples=["20 %"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"name": data}
+        if not isinstance(data, Mapping):
+            raise wrong("is not a metric", _REMEDY)
+        if "name" in data or len(data) != 1:
+            return data
+        [(name, options)] = data.items()
+        if options is not None and not isinstance(options, Mapping):
+            raise wrong("does not say which part of the requests", _REMEDY, (name,), options)
+        return {"name": name, **(options or {})}
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        name: Schema = {"anyOf": [{"enum": sorted(METRICS)}, {"type": "string", "pattern": PLUGIN}]}
+        last = {"last": own["properties"]["last"]}
+        short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
+        forms = [name, mapping({"name": name, **last}, ["name"]), {**short, "additionalProperties": mapping(last)}]
+        return {"anyOf": forms, "description": "A name, {name: {last: 20 %}}, or a mapping with name and last."}
+
+    @property
+    def asked(self) -> Asked:
+        """What it asks for."""
+        return Asked(self.name, self.last)
+
+
+MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]
