@@ -20,8 +20,8 @@ from simcore.vocabulary import Ints
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""
 AT_MOST, SPREAD, NONE, SAME, SOME = range(5)
-"""What a check asks of the count: at most its limit; at most its limit above the smallest; nothing; something unless
-there is none anywhere; something.
+"""What a check asks of the count: at most its limit; at most its limit above the smallest; nothing; something, unless
+there is none anywhere, and in no more domains than its limit; something.
 """
 NO_BOUND = np.iinfo(np.int64).max
 
@@ -38,7 +38,7 @@ class Mask(NamedTuple):
     where the last one ends. What a role's requests add to are rows `to` int64 [roles, 2], first and end, of `adds`
     int64 [any, 3]: the first of the counts, the row of `domains`, and the place in `totals`.
 
-    Written are `counts` int64 [any] and `totals` int64 [counters].
+    Written are `counts` int64 [any], and `totals` int64 [counters]: how many domains have a count that is not 0.
     """
 
     closed: Ints
@@ -62,8 +62,12 @@ class Counter(NamedTuple):
     label: str
 
 
-def checks_of(rule: Rule, group: str) -> list[tuple[int, Counter, int]]:
-    """Return what a rule asks of a request of this group: a kind of check, the counter, and the limit."""
+def checks_of(rule: Rule, group: str, several: bool) -> list[tuple[int, Counter, int]]:
+    """Return what a rule asks of a request of this group: a kind of check, the counter, and the limit.
+
+    Where one request may lie in `several` domains, those of `together` may, too; where not, such a group is in two
+    domains only while one of it moves from the one to the other, and nobody joins it before it has arrived.
+    """
     match rule:
         case AtMost(count, of, per) if of == group:
             return [(AT_MOST, Counter((of,), per), count)]
@@ -72,18 +76,23 @@ def checks_of(rule: Rule, group: str) -> list[tuple[int, Counter, int]]:
         case Apart(groups, per) if group in groups:
             return [(NONE, Counter(tuple(other for other in groups if other != group), per), 0)]
         case Together(groups, per) if group in groups:
-            return [(SAME, Counter(groups, per), 0)]
+            return [(SAME, Counter(groups, per), NO_BOUND if several else 1)]
         case Near(of, groups, per) if of == group:
             return [(SOME, Counter(groups, per), 0)]
     return []
 
 
 def compiled(
-    labels: ServerLabels, rules: Sequence[Rule], roles: Sequence[Role], drains: Mapping[int, npt.NDArray[np.bool_]]
+    labels: ServerLabels,
+    rules: Sequence[Rule],
+    roles: Sequence[Role],
+    drains: Mapping[int, npt.NDArray[np.bool_]],
+    several: bool,
 ) -> Mask:
     """Compile rules for these roles. Nothing is counted yet.
 
-    `drains` are the servers, bool [servers], that each rule among those that empty servers empties now.
+    `drains` are the servers, bool [servers], that each rule among those that empty servers empties now. `several` is
+    whether a request may lie in several domains.
     """
     rows: dict[str, int] = {}
     domains: list[Ints] = []
@@ -117,7 +126,7 @@ def compiled(
         if role.group not in by_group:
             first = len(checks)
             for place, rule in ordered:
-                for kind, counter, limit in checks_of(rule, role.group):
+                for kind, counter, limit in checks_of(rule, role.group, several):
                     number = counters.setdefault(counter, len(counters))
                     row = rows[counter.label]
                     checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row])
@@ -154,6 +163,15 @@ def compiled(
     )
 
 
+def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
+    """Count a role's request on these servers, once in each domain; sign -1 takes it out."""
+    for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
+        cells = first + np.unique(mask.domains[row, servers])
+        before = np.count_nonzero(mask.counts[cells])
+        mask.counts[cells] += sign
+        mask.totals[total] += np.count_nonzero(mask.counts[cells]) - before
+
+
 def open_roles(mask: Mask) -> list[bool]:
     """Tell which roles no rule keeps from anywhere, whatever is counted."""
     return [first == end and not (mask.closed[door] >= 0).any() for door, first, end in mask.roles.tolist()]
@@ -169,7 +187,7 @@ def _firsts(places: Ints, size: int) -> list[int]:
 def bounds_of(kind: int, limit: int, least: int, total: int) -> tuple[int, int]:
     """Return between which numbers the count of a domain must lie.
 
-    `least` is the smallest of the domains that are not closed, and `total` that of all together.
+    `least` is the smallest of the domains that are not closed, and `total` how many domains have some.
     """
     low, high = 0, NO_BOUND
     if kind == AT_MOST:
@@ -179,7 +197,7 @@ def bounds_of(kind: int, limit: int, least: int, total: int) -> tuple[int, int]:
     elif kind == NONE:
         high = 0
     elif kind == SAME:
-        low = 1 if total > 0 else 0
+        low = 0 if total == 0 else 1 if total <= limit else NO_BOUND
     else:
         low = 1
     return low, high

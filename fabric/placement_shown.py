@@ -188,8 +188,10 @@ def count_up(mask: Mask, slots: Slots, now: int) -> None:
         server, role, sign = code >> 32, ((code & 0xFFFFFFFF) >> 1) - 1, 1 - 2 * (code & 1)
         if role >= 0:
             for place in range(to[role, 0], to[role, 1]):
-                counts[adds[place, 0] + domains[adds[place, 1], server]] += sign
-                totals[adds[place, 2]] += sign
+                cell = adds[place, 0] + domains[adds[place, 1], server]
+                before = counts[cell]
+                counts[cell] = before + sign
+                totals[adds[place, 2]] += int(before + sign != 0) - int(before != 0)
     slots.counted[0] = now
 
 

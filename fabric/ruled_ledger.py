@@ -13,7 +13,7 @@ from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels, groups_of
-from fabric.placement_mask import RULES, TAINT, WHERE, Mask, compiled, open_roles
+from fabric.placement_mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
 from fabric.placement_shown import (
     Ruling,
     Stage,
@@ -42,6 +42,9 @@ class Ruled(Ledger):
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
     """
 
+    several = False
+    """Whether a request may lie on several servers."""
+
     def __init__(
         self, cluster: Cluster, labels: ServerLabels, rules: Sequence[Rule], *more: Any, **options: Any
     ) -> None:
@@ -53,7 +56,7 @@ class Ruled(Ledger):
         self._lies: dict[int, tuple[int, int]] = {}
         """Of every request that holds something: its server, and its role."""
         self._goes: dict[int, tuple[int, int]] = {}
-        """The same of every request on its way, for where it goes: it counts at both."""
+        """The same of every request on its way, for where it goes: it counts at both, once in a domain of both."""
         super().__init__(cluster, *more, **options)
         if len(set(map(str, self.rules))) < len(self.rules):
             raise UserError("a rule is there twice", key="placement", remedy="Remove one of the two.")
@@ -82,16 +85,14 @@ class Ruled(Ledger):
 
     def _count(self, mask: Mask) -> None:
         """Count who lies where in a mask that has counted nobody."""
-        for server, role in (*self._lies.values(), *self._goes.values()):
-            for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
-                mask.counts[first + mask.domains[row, server]] += 1
-                mask.totals[total] += 1
+        for row, (_, role) in self._lies.items():
+            add(mask, self._ends(row), role, 1)
 
     def _compiled(self, draining: Iterable[int]) -> Mask:
         """Compile the rules, of those that empty servers the ones with these numbers, with nobody anywhere."""
         rules = self.rules
         drained = {n: rule.of(self._labels) for n in draining if isinstance(rule := rules[n], Drain)}
-        return compiled(self._labels, rules, self._asked, drained)
+        return compiled(self._labels, rules, self._asked, drained, self.several)
 
     def _drain(self, number: int) -> None:
         """Let the servers of a rule take no more requests."""
@@ -149,37 +150,51 @@ class Ruled(Ledger):
     def release(self, row: int) -> None:
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         super().release(row)
-        for lay in self._lies.pop(row, None), self._goes.pop(row, None):
-            if lay:
-                self._happened(event(*lay, -1))
+        if row in self._goes:
+            self._counted(self._ends(row), self._lies[row][1], -1)
+            del self._lies[row], self._goes[row]
+        elif lay := self._lies.pop(row, None):
+            self._happened(event(*lay, -1))
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take the place that a request is to move to, beside its old one; returns the server and the node.
 
         The rules are to let it lie there without its old place; until it has arrived, it counts at both.
         """
-        row = request.index
+        row, role = request.index, request.role
         server, node = super().begin_move(request, placement)
-        if not self._open[request.role]:
-            slot = self._without(row)
-            refused = self._failing[slot][server]
-            said: int = refusing(self._mask, self._slots, request.role, slot, server) if refused else 0
-            self._happened(event(*self._lies[row]))
-            if refused:
-                super().end_move(row, False)
-                raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
-        self._goes[row] = server, request.role
-        self._happened(event(server, request.role))
+        self._counted(self._ends(row), role, -1)
+        if not self._open[role] and self._failing[slot := self._slot(role)][server]:
+            said: int = refusing(self._mask, self._slots, role, slot, server)
+            self._counted(self._ends(row), role, 1)
+            super().end_move(row, False)
+            raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        self._goes[row] = server, role
+        self._counted(self._ends(row), role, 1)
         self.view.free = self._all
         return server, node
 
     def end_move(self, row: int, arrived: bool) -> None:
         """Give back the old place of a request on its way that has arrived, or else its new one."""
         super().end_move(row, arrived)
-        if goes := self._goes.pop(row, None):
-            left = self._lies[row] if arrived else goes
-            self._lies[row] = goes if arrived else self._lies[row]
-            self._happened(event(*left, -1))
+        if row in self._goes:
+            ends = self._ends(row)
+            role = self._lies[row][1]
+            self._counted(ends, role, -1)
+            goes = self._goes.pop(row)
+            if arrived:
+                self._lies[row] = goes
+            self._counted(self._ends(row), role, 1)
+
+    def _ends(self, row: int) -> Ints:
+        """Return where a request lies, and where it goes, if it is on its way: int64 [1 or 2] servers."""
+        return np.array([lay[0] for lay in (self._lies[row], self._goes.get(row)) if lay], np.int64)
+
+    def _counted(self, servers: Ints, role: int, sign: int) -> None:
+        """Count a request that came to servers, sign 1, or left them, -1, and note that these have changed."""
+        add(self._mask, servers, role, sign)
+        for server in servers.tolist():
+            self._happened(event(server))
 
     def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_]:
         """Tell on which servers rules let a request lie, bool [servers]; where it lies, it does not count itself.
@@ -201,12 +216,6 @@ class Ruled(Ledger):
         for lay in left:
             self._happened(event(*lay))
         return may
-
-    def _without(self, row: int) -> int:
-        """Return the slot of a request's role as it is without the request, which the caller counts again."""
-        server, role = self._lies[row]
-        self._happened(event(server, role, -1))
-        return self._slot(role)
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""

@@ -10,8 +10,8 @@ from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from fabric.placement import Rule, ServerLabels
-from fabric.placement_mask import Mask
-from fabric.placement_shown import event, refusals, refusing
+from fabric.placement_mask import Mask, add
+from fabric.placement_shown import refusals, refusing
 from fabric.routing import Routing
 from fabric.ruled_ledger import Ruled
 from simcore.errors import InfeasiblePlacement
@@ -24,6 +24,8 @@ class RuledNetwork(Ruled, NetworkLedger):
     It has taken the servers that its answer names, also those that give nothing but their links, and counts once in
     each domain of these. So whichever of the servers that it is shown an agent takes, no rule is broken.
     """
+
+    several = True
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class RuledNetwork(Ruled, NetworkLedger):
     def _count(self, mask: Mask) -> None:
         """Count who lies where in a mask that has counted nobody."""
         for servers, role in self._across.values():
-            _add(mask, servers, role, 1)
+            add(mask, servers, role, 1)
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take shares and links; returns the server and the node of the first share.
@@ -62,7 +64,7 @@ class RuledNetwork(Ruled, NetworkLedger):
                 self._remembered.pop()
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         self._across[row] = servers, role
-        self._moved(servers, role, 1)
+        self._counted(servers, role, 1)
         self.view.free = self._all
         return place
 
@@ -70,13 +72,7 @@ class RuledNetwork(Ruled, NetworkLedger):
         """Give back what this request holds; does nothing, once, if a failure has done so before its time."""
         Ledger.release(self, row)
         if across := self._across.pop(row, None):
-            self._moved(*across, -1)
-
-    def _moved(self, servers: Ints, role: int, sign: int) -> None:
-        """Count a request that came, sign 1, or went, -1, and note that its servers have changed."""
-        _add(self._mask, servers, role, sign)
-        for server in servers.tolist():
-            self._happened(event(server))
+            self._counted(*across, -1)
 
     def _decisive(self, request: Request) -> int:
         """Return which rule leaves less than the request needs, of all servers together; -1 where none does."""
@@ -95,11 +91,3 @@ class RuledNetwork(Ruled, NetworkLedger):
         return shares.keys() == self._across.keys() and all(
             own <= {*self._across[row][0].tolist()} for row, own in shares.items()
         )
-
-
-def _add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
-    """Count a role's request on these servers in a mask, once in each domain; sign -1 takes it out."""
-    for first, row, total in mask.adds[slice(*mask.to[role])].tolist():
-        domains = np.unique(mask.domains[row, servers])
-        mask.counts[first + domains] += sign
-        mask.totals[total] += sign * len(domains)

@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
+from fabric.placement import Rule, ServerLabels, numbered
+from simcore.roles import Role
+from tests.reference.placement import Lies, refused_by
+
 Room: TypeAlias = list[list[list[int]]]
 """Quanta, [servers][nodes][resources]."""
 Demand: TypeAlias = tuple[int, ...]
@@ -27,7 +31,8 @@ class Case:
     """Everything that determines a run, but for the agent.
 
     `failures` are (time, server, repair after), and `blackouts` (time, domain, repair after): servers whose numbers
-    have the same rest by `domains` fail together.
+    have the same rest by `domains` fail together. `placement` are rules about the `groups` of the requests; two servers
+    after one another are a zone.
     """
 
     capacity: Room
@@ -45,6 +50,8 @@ class Case:
     window: float = 0.0
     domains: int = 1
     blackouts: list[tuple[float, int, float]] = field(default_factory=list)
+    placement: tuple[Rule, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 @dataclass
@@ -201,7 +208,7 @@ class Reference:
             placed = 0
             for i in self.order(offer):
                 row = self.rows[i]
-                if (where := self.decide(self.free, i, row.demand, row.spread)) is not None:
+                if (where := self.decide(self.shown(i), i, row.demand, row.spread)) is not None:
                     self.place(i, where)
                     self.line.remove(i)
                     placed += 1
@@ -210,7 +217,7 @@ class Reference:
 
     def place(self, i: int, where: Where) -> None:
         row = self.rows[i]
-        self.taken.append(Taken(i, self.now, where, [[list(node) for node in server] for server in self.free]))
+        self.taken.append(Taken(i, self.now, where, self.shown(i)))
         row.outcome, row.decided, row.where = "placed", self.now, where
         self.ends[i] = self.now + row.duration
         self.move(i, -1)
@@ -334,7 +341,7 @@ class Reference:
             self.release()
             i = self.line[0]
             row = self.rows[i]
-            where = self.decide(self.free, i, row.demand, row.spread)
+            where = self.decide(self.shown(i), i, row.demand, row.spread)
             if where is not None:
                 self.place(i, where)
                 self.line.pop(0)
@@ -358,4 +365,51 @@ class Reference:
     def reject(self, i: int) -> None:
         row = self.rows[i]
         row.outcome, row.decided = "rejected", self.now
-        row.reason = why_not(self.free, row.demand, row.spread)
+        row.reason = self.why_not(i)
+
+    # -- rules of placement ------------------------------------------------------------------------------------
+
+    def role(self, i: int) -> Role:
+        """What a request is to the rules; one that was sent back is what it was."""
+        while self.rows[i].origin >= 0:
+            i = self.rows[i].origin
+        return Role(self.case.groups[i]) if self.case.groups else Role()
+
+    def lies(self) -> dict[int, Lies]:
+        """Who lies where."""
+        found = {}
+        for i in self.ends:
+            where = self.rows[i].where
+            assert where is not None
+            found[i] = Lies((where[0],), self.role(i))
+        return found
+
+    def refused(self, i: int, lies: dict[int, Lies]) -> list[int]:
+        """What keeps a request off each server, -1 for nothing; it does not count itself."""
+        servers = len(self.capacity)
+        if not self.case.placement:
+            return [-1] * servers
+        labels = ServerLabels(servers, {"zone": numbered(servers, 2)})
+        others = [one for row, one in lies.items() if row != i]
+        return [
+            refused_by(labels, self.case.placement, others, self.role(i), server, self.now) for server in range(servers)
+        ]
+
+    def may(self, i: int) -> list[bool]:
+        """On which servers the rules let a request lie."""
+        return [said < 0 for said in self.refused(i, self.lies())]
+
+    def shown(self, i: int) -> Room:
+        """What whoever decides about a request sees free."""
+        return [
+            [list(node) if may else [0] * len(node) for node in server]
+            for server, may in zip(self.free, self.may(i), strict=True)
+        ]
+
+    def why_not(self, i: int) -> int:
+        """As `why_not` if no server has room; else the rule that takes the last one with room, 0 if one is left."""
+        row = self.rows[i]
+        code = why_not(self.free, row.demand, row.spread)
+        said = self.refused(i, self.lies())
+        taken = [said[server] for server, _ in feasible(self.free, row.demand, row.spread)]
+        return code if code or min(taken) < 0 else 3 + len(row.demand) + max(taken)

@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-from tests.reference.engine import Case, Decide, Demand, Reference, Room, Where, feasible, fits, shares, why_not
+from tests.reference.engine import Case, Decide, Demand, Reference, Room, Where, feasible, fits, shares
+from tests.reference.placement import Lies
 
 Runs: TypeAlias = list[tuple[int, Where, Demand, bool]]
 """Of every request that may be moved: its row, where it is, its demand, and whether it is spread."""
-Plans: TypeAlias = Callable[[Room, Runs, int, int], list[tuple[int, Where]]]
-"""(free, running, moves, row of the request that room is made for, or -1) -> moves: rows and places."""
+May: TypeAlias = Callable[[int], list[bool]]
+"""(row) -> on which servers the rules of placement let it lie, not counting itself."""
+Plans: TypeAlias = Callable[[Room, Runs, int, int, May], list[tuple[int, Where]]]
+"""(free, running, moves, row of the request that room is made for, or -1, may) -> moves: rows and places."""
 
 
 @dataclass
@@ -83,6 +86,10 @@ class MovingReference(Reference):
     @property
     def flying(self) -> list[Flight]:
         return [flight for flight in self.flights if flight.outcome in ("under way", "leaving")]
+
+    def lies(self) -> dict[int, Lies]:
+        goes = {flight.row: flight.target[0] for flight in self.flying}
+        return {row: lie._replace(goes=(goes[row],)) if row in goes else lie for row, lie in super().lies().items()}
 
     # -- what happens when ------------------------------------------------------------------------------------
 
@@ -181,7 +188,8 @@ class MovingReference(Reference):
             in_vain = plan.request >= 0 and self.line[:1] != [plan.request]
             moving = any(flight.row == i for flight in self.flying)
             row = self.rows[i]
-            if in_vain or moving or i not in self.ends or not fits(self.free, row.demand, row.spread, where):
+            possible = i in self.ends and self.may(i)[where[0]] and fits(self.free, row.demand, row.spread, where)
+            if in_vain or moving or not possible:
                 if not self.flying:
                     plan.left = []
                 return
@@ -209,7 +217,7 @@ class MovingReference(Reference):
             if i not in away and own not in self.rules.fixed:
                 assert row.where is not None
                 running.append((i, row.where, row.demand, row.spread))
-        plan = self.plans(self.free, running, moves, request) if running and moves > 0 else []
+        plan = self.plans(self.free, running, moves, request, self.may) if running and moves > 0 else []
         self.plan.left = []
         if plan and request >= 0:
             free = [[list(node) for node in server] for server in self.free]
@@ -221,7 +229,11 @@ class MovingReference(Reference):
                         for r, amount in enumerate(amounts):
                             free[server][node][r] += sign * amount
                 at[i] = where
-            if not feasible(free, self.rows[request].demand, self.rows[request].spread):
+            lies = {row: lie._replace(servers=(at[row][0],)) if row in at else lie for row, lie in self.lies().items()}
+            may = [said < 0 for said in self.refused(request, lies)]
+            if not any(
+                may[server] for server, _ in feasible(free, self.rows[request].demand, self.rows[request].spread)
+            ):
                 plan = []
         if plan:
             self.plan = Planned(why, request, list(plan))
@@ -240,12 +252,11 @@ class MovingReference(Reference):
             self.stuck = False
 
     def overflow(self, i: int) -> None:
-        row = self.rows[i]
         if self.plan.request == i and self.plan.under_way:
             self.stuck = True
             return
         fresh = self.rules.room and self.tried != (i, self.now)
-        if fresh and why_not(self.free, row.demand, row.spread) != 0:
+        if fresh and self.why_not(i) != 0:
             self.tried = i, self.now
             if self.ask("room", self.rules.room, i):
                 self.stuck = self.plan.under_way

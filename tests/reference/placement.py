@@ -10,10 +10,14 @@ from simcore.roles import Role
 
 
 class Lies(NamedTuple):
-    """A request that holds something: its servers, of which there are several in a network only, and its role."""
+    """A request that holds something: its servers, of which there are several in a network only, and its role.
+
+    One that is being moved also holds its place on the server that it `goes` to.
+    """
 
     servers: tuple[int, ...]
     role: Role
+    goes: tuple[int, ...] = ()
 
 
 def refused_by(
@@ -101,7 +105,7 @@ def _keeps(
         """How many requests of these groups are in the domain of a server?"""
         domain = _domain(labels, per, server)
         return sum(
-            one.role.group in groups and any(_domain(labels, per, other) == domain for other in one.servers)
+            one.role.group in groups and any(_domain(labels, per, other) == domain for other in one.servers + one.goes)
             for one in lie
         )
 
@@ -124,10 +128,16 @@ def _keeps(
         return group not in rule.groups or there(others, rule.per, server) == 0
     if isinstance(rule, Together):
         groups = (group,) if rule.groups == ("*",) and group else rule.groups
-        anywhere = any(one.role.group in groups for one in lie)
-        return group not in groups or not anywhere or there(groups, rule.per, server) > 0
+        fellows = [one for one in lie if one.role.group in groups]
+        beside = there(groups, rule.per, server) > 0 and not any(_between(labels, rule.per, one) for one in fellows)
+        return group not in groups or not fellows or beside
     assert isinstance(rule, Near)
     return group != rule.of or there(rule.groups, rule.per, server) > 0
+
+
+def _between(labels: ServerLabels, per: str, one: Lies) -> bool:
+    """Is it on its way from one domain to another? Beside which of the two it will lie is not known yet."""
+    return bool({_domain(labels, per, server) for server in one.goes} - {_domain(labels, per, one.servers[0])})
 
 
 def _matches(labels: ServerLabels, where: Sequence[tuple[str, tuple[str, ...]]], server: int) -> bool:

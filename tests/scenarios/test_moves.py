@@ -159,6 +159,29 @@ def test_a_drain_is_emptied_by_moves(tmp_path: Path) -> None:
     assert there.is_empty()
 
 
+@pytest.mark.parametrize("per", ["server", "zone"])
+def test_those_who_belong_together_are_so_when_a_move_arrives(per: str, tmp_path: Path) -> None:
+    """One of the group goes to a fuller server from 30 s to 34 s; one that comes in between would be beside one end."""
+    rows = ["id,arrival,lifetime,cpu,group,where", "0,0,500,3,web,zone=b"]
+    rows += [f"{at},{at},500,1,db," for at in (10, 32, 40)]
+    (tmp_path / "few.csv").write_text("\n".join(rows) + "\n")
+    data = scenario(
+        cluster={"groups": [{"count": 2, "node": {"cpu": 8}, "labels": {"zone": zone}} for zone in "ab"]},
+        workload={"trace": "table", "path": str(tmp_path / "few.csv")},
+        placement=[{"together": ["db"], "per": per}],
+        rescheduling={"every": "30 s", "moves": 1, "mover": "agent"},
+        moves={"downtime": "4 s"},
+        record=["moves", "requests"],
+        agents=["first-fit"],
+    )
+    _, name = run(data, tmp_path)
+    moves = pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")
+    assert moves.select("row", "from_server", "to_server", "begin", "end").rows() == [(1, 0, 2, 30.0, 34.0)]
+    requests = pl.read_parquet(tmp_path / "details" / f"{name}.requests.parquet")
+    assert requests["server"].to_list() == [2, 2, -1, 2]
+    assert requests["reason"][2] == f"rule: db together per {per}"
+
+
 def test_fixed_requests_stay(tmp_path: Path) -> None:
     flavours = [{"cpu": 1, "mem": 2, "group": "free"}, {"cpu": 1, "mem": 1, "group": "db"}]
     changes: dict[str, Any] = {

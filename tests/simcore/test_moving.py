@@ -13,10 +13,21 @@ from hypothesis import strategies as st
 
 from simcore.faults import Faults
 from tests.reference.engine import SPREAD, Case, Decide, Room, Where
-from tests.reference.moving import MovingReference, Plans, Rules, Runs
+from tests.reference.moving import May, MovingReference, Plans, Rules, Runs
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import first, scaled
-from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, simulate
+from tests.support.simulations import (
+    RULES,
+    cases,
+    compare,
+    deciders,
+    drive,
+    first_fit,
+    long_case,
+    moody,
+    ruled_case,
+    simulate,
+)
 
 
 def check(case: Case, decide: Decide, plans: Plans, rules: Rules) -> MovingReference:
@@ -42,27 +53,44 @@ def test_moves_are_the_references(case: Case, decide: Decide, salt: int, rules: 
     check(case, decide, shuffler(salt), rules)
 
 
+def drawn_rules(rng: Random) -> Rules:
+    """Draw how moves are made in a long case."""
+    return Rules(
+        rng.choice([0, 1, 2, 3]),
+        rng.randint(1, 5),
+        rng.choice([0, 1, 3]),
+        rng.choice([0.0, 0.5, 1.0]),
+        rng.choice([0.0, 0.5, 2.0]),
+        rng.choice([0, 1, 2]),
+        rng.choice([0, 0, 10]),
+        frozenset(rng.sample(range(30), 3)),
+    )
+
+
 @pytest.mark.parametrize("start", first(1, range(0, 400, 100)))
 def test_long_runs_with_moves_are_the_references(start: int) -> None:
     outcomes = set()
     for seed in range(start, start + 100):
-        rng = Random(seed)
-        rules = Rules(
-            rng.choice([0, 1, 2, 3]),
-            rng.randint(1, 5),
-            rng.choice([0, 1, 3]),
-            rng.choice([0.0, 0.5, 1.0]),
-            rng.choice([0.0, 0.5, 2.0]),
-            rng.choice([0, 1, 2]),
-            rng.choice([0, 0, 10]),
-            frozenset(rng.sample(range(30), 3)),
-        )
+        rules = drawn_rules(Random(seed))
         for decide in (first_fit, moody(seed)):
             reference = check(long_case(seed), decide, shuffler(seed), rules)
             outcomes |= {(flight.why, flight.outcome) for flight in reference.flights}
     assert {why for why, _ in outcomes} == {"room", "schedule"}
     assert {what for _, what in outcomes} >= {"done", "called off", "interrupted", "ended"}
     assert SPREAD in {flight.target[1] for flight in reference.flights} or start
+
+
+@pytest.mark.parametrize("start", first(1, range(0, 400, 100)))
+def test_long_runs_with_moves_and_rules_of_placement_are_the_references(start: int) -> None:
+    moved, refused = set(), set()
+    for seed in range(start, start + 100):
+        case = ruled_case(seed)
+        reference = check(case, first_fit, shuffler(seed), drawn_rules(Random(seed)))
+        moved |= {reference.role(flight.row).group for flight in reference.flights}
+        bases = 5 + len(case.spread_above)
+        refused |= {case.placement[row.reason - bases] for row in reference.rows if row.reason >= bases}
+    assert moved == {"a", "b", ""}
+    assert refused == set(RULES)
 
 
 def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
@@ -72,7 +100,7 @@ def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
         simulation = simulate(case, Faults(8.0, 50.0, (), True, seed))
         asked: list[float] = []
 
-        def plans(free: Room, running: Runs, moves: int, request: int) -> list[tuple[int, Where]]:
+        def plans(free: Room, running: Runs, moves: int, request: int, may: May) -> list[tuple[int, Where]]:
             asked.append(simulation.now)  # noqa: B023
             return []
 
@@ -91,7 +119,7 @@ def test_rescheduling_goes_on_after_repairs_that_are_waited_for() -> None:
 @given(cases(), deciders, st.sampled_from([1, 3]))
 def test_a_mover_that_moves_nothing_changes_nothing(case: Case, decide: Decide, every: int) -> None:
     plain, moved = simulate(case), simulate(case)
-    moving = move_in(moved, Rules(every=every, room=3, downtime=1.0), Told(lambda free, running, moves, request: []))
+    moving = move_in(moved, Rules(every=every, room=3, downtime=1.0), Told(lambda *_: []))
     assert drive(plain, decide) == drive(moved, decide)
     assert moving.log == []
     for name in plain.record.COLUMNS:

@@ -15,14 +15,14 @@ from simcore.moves import Asked, Move, Mover, MoveRules, Running
 from simcore.moving import Moving
 from simcore.vocabulary import Request, View
 from tests.reference.engine import Room, Where, feasible, shares
-from tests.reference.moving import Plans, Rules, Runs
+from tests.reference.moving import May, Plans, Rules, Runs
 from tests.support.simulations import place
 
 
 def shuffler(salt: int) -> Plans:
     """Make what plans moves at random, always the same in the same situation, and each fits after those before."""
 
-    def plans(free: Room, running: Runs, moves: int, request: int) -> list[tuple[int, Where]]:
+    def plans(free: Room, running: Runs, moves: int, request: int, may: May) -> list[tuple[int, Where]]:
         digest = hashlib.blake2b(repr((salt, free, running, moves, request)).encode(), digest_size=8).digest()
         rng = Random(digest)
         free = [[list(node) for node in server] for server in free]
@@ -30,7 +30,8 @@ def shuffler(salt: int) -> Plans:
         found = []
         for _ in range(rng.randint(0, moves)):
             row, _, demand, spread = rng.choice(running)
-            places = [where for where in feasible(free, demand, spread) if where != at[row]]
+            open_to = may(row)
+            places = [where for where in feasible(free, demand, spread) if where != at[row] and open_to[where[0]]]
             if places:
                 where = rng.choice(places)
                 for to, sign in ((where, -1), (at[row], +1)):
@@ -55,8 +56,13 @@ class Told(Mover):
         for row, server, node in zip(running.row.tolist(), running.server.tolist(), running.node.tolist(), strict=True):
             one = running.request(row)
             runs.append((row, (server, node), one.demand, one.spread))
-        found = self.plans(view.free.tolist(), runs, moves, -1 if request is None else request.index)
-        nodes = view.free.shape[1]
+        servers, nodes, _ = view.free.shape
+
+        def may(row: int) -> list[bool]:
+            found: list[bool] = running.may(row).tolist() if running.may else [True] * servers
+            return found
+
+        found = self.plans(view.free.tolist(), runs, moves, -1 if request is None else request.index, may)
         return [Move(row, place(running.request(row), where, nodes)) for row, where in found]
 
 

@@ -6,6 +6,7 @@ What a run came to is compared with `tests.reference.engine`.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from math import inf, isnan
 from random import Random
 from typing import TypeVar
@@ -15,12 +16,15 @@ from hypothesis import strategies as st
 
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
+from fabric.placement import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
+from fabric.ruled_ledger import Ruled
 from simcore import rng
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
 from simcore.play import play
 from simcore.record import OUTCOMES
+from simcore.roles import Roles
 from simcore.rules import Overflow
 from simcore.vocabulary import Agent, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
@@ -44,11 +48,11 @@ class WatchedLedger(Ledger):
         assert self.happened < MANY, "the run does not end"
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
-        before = self.view.free.tobytes()
+        before = self.view.everything_free.tobytes()
         try:
             return super().apply(request, placement)
         except InfeasiblePlacement:
-            assert self.view.free.tobytes() == before
+            assert self.view.everything_free.tobytes() == before
             raise
         finally:
             self._observe()
@@ -58,11 +62,11 @@ class WatchedLedger(Ledger):
         self._observe()
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
-        before = self.view.free.tobytes()
+        before = self.view.everything_free.tobytes()
         try:
             return super().begin_move(request, placement)
         except InfeasiblePlacement:
-            assert self.view.free.tobytes() == before
+            assert self.view.everything_free.tobytes() == before
             raise
         finally:
             self._observe()
@@ -83,6 +87,10 @@ class WatchedLedger(Ledger):
     def grow(self, by: int) -> None:
         super().grow(by)
         self._observe()
+
+
+class WatchedRules(WatchedLedger, Ruled):
+    """Checks so what is counted for rules of placement, too."""
 
 
 def first_fit(free: Room, row: int, demand: Demand, spread: bool) -> Where | None:
@@ -124,9 +132,16 @@ def workload_of(requests: list[tuple[float, float, Demand]], resources: int = 1)
 
 def simulate(case: Case, faults: Faults | None = None) -> Simulation:
     """Put a case on the engine, with its own scheduled failures or with other ones."""
+    workload, cluster = workload_of(case.requests, len(case.spread_above)), cluster_of(case)
+    ledger = WatchedLedger(cluster)
+    if case.placement:
+        servers = len(case.capacity)
+        labels = ServerLabels(servers, {"zone": numbered(servers, 2)}, blocks={"zone": 2})
+        ledger = WatchedRules(cluster, labels, case.placement)
+        workload = replace(workload, roles=Roles.of_texts(len(workload), list(case.groups)))
     return Simulation(
-        workload_of(case.requests, len(case.spread_above)),
-        WatchedLedger(cluster_of(case)),
+        workload,
+        ledger,
         Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
         expansion=case.expansion,
         faults=[faults] if faults else _planned(case),
@@ -280,6 +295,28 @@ def long_case(seed: int) -> Case:
             for _ in range(rng.randint(0, 4))
         ],
     )
+
+
+RULES: tuple[Rule, ...] = (
+    Together(("a",), "server"),
+    Together(("a", "b"), "zone"),
+    Together(("*",), "zone"),
+    AtMost(1, "a", "server"),
+    AtMost(2, "*", "zone"),
+    Apart(("a", "b"), "server"),
+    Apart(("a", "b"), "zone"),
+    Spread("b", "zone"),
+    Near("b", ("a",), "zone"),
+)
+
+
+def ruled_case(seed: int) -> Case:
+    """Make a long case with rules of placement, on up to five servers in zones of two."""
+    rng, case = Random(seed), long_case(seed)
+    case.capacity += [case.growth] * rng.randint(0, 5 - len(case.capacity))
+    case.placement = tuple(rng.sample(RULES, rng.randint(1, 3)))
+    case.groups = tuple(rng.choice(["a", "a", "b", ""]) for _ in case.requests)
+    return case
 
 
 deciders = st.one_of(st.just(first_fit), st.integers(0, 99).map(moody))
