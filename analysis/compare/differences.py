@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.compare.family import Family
+from analysis.compare.family import Family, in_words
 from analysis.compare.statistics import (
     FEWEST,
     bootstrap,
@@ -45,10 +45,10 @@ class Differences:
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
     `metrics` what is compared; `is_since` whether each agent is beside itself in earlier results: the key `of` is then
-    the agent, and `agent` is `before` or `now`; `families` how many comparisons of each are tested; `overlap` that of
-    the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on something else than they
-    were learned on; `versions` those of Binwright that wrote the runs. docs/guides/results.md says what each column is,
-    and how it is computed.
+    the agent, and `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as
+    `family` says in words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which
+    weights are used on something else than they were learned on; `versions` those of Binwright that wrote the runs.
+    docs/guides/results.md says what each column is, and how it is computed.
     """
 
     def __init__(
@@ -57,8 +57,14 @@ class Differences:
         baseline: str | None = None,
         metrics: Sequence[str] | str | None = None,
         since: ResultsFolder | None = None,
+        *,
+        all_pairs: bool = False,
     ) -> None:
-        """Compare agents with the baseline, or each of them with itself in the earlier results `since`."""
+        """Compare agents with the baseline, or each of them with itself in the earlier results `since`.
+
+        Who names a baseline asks for the comparisons with it, and p-values are corrected for these; without one they
+        are corrected for every two agents, and so they are with `all_pairs`: when the results chose the baseline.
+        """
         import polars as pl
 
         if metrics is not None and not metrics:
@@ -66,6 +72,7 @@ class Differences:
                 "no metric is named", key="metrics", remedy="Name one, or leave it out for all worth showing."
             )
         self.is_since = since is not None
+        self.is_named = baseline is not None and not all_pairs
         several = [results] if isinstance(results, ResultsFolder) else results
         if since is not None and baseline is not None:
             remedy = "Leave out one of the two: with earlier results, each agent's baseline is itself."
@@ -146,6 +153,20 @@ class Differences:
         frame = heads.with_columns(columns)
         return frame.with_columns(pl.col("seeds_for_1pct").cast(pl.Int64, strict=False))
 
+    def _family(self, metric: Metric) -> Family:
+        """Make the comparisons that are asked for: agents with their earlier selves are one family at a point."""
+        together = self._groups.numbered(self.keys[:-1]) if self.is_since else None
+        return Family(self._groups, metric, base=self._base if self.is_named else None, together=together)
+
+    @property
+    def family(self) -> str:
+        """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
+        size = max(self.families.values(), default=0)
+        beside = "the comparisons of agents with what they were before" if self.is_since else ""
+        if self.is_named:
+            beside = f"the comparisons with {self.heading(self.baseline)}"
+        return in_words(size, apart=len(self.keys) > self.is_since, beside=beside) if size else ""
+
     def _statistics(self, metric: Metric) -> dict[str, Any]:
         """Compute the columns of a metric, each [groups]."""
         values = self._groups.matrix(metric.name)
@@ -163,7 +184,7 @@ class Differences:
         pairs = (~np.isnan(difference)).sum(axis=1)
         diff, diff_half, deviation = by_count(difference, _spread, 3)
         (base,) = by_count(against, lambda some: (some.mean(axis=1),), 1)
-        family = Family(self._groups, metric)
+        family = self._family(metric)
         self.families[metric.name] = family.size
         answers = family.beside(self._base)
         diff_half[answers.exact] = 0.0

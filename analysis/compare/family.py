@@ -1,4 +1,4 @@
-"""Which agents differ: all comparisons of a metric are one family, and whoever asks gets the same answer."""
+"""Which agents differ: the comparisons that are asked for at a point are one family, and each has one test."""
 
 from __future__ import annotations
 
@@ -36,28 +36,38 @@ class Answers:
 
 
 class Family:
-    """Compares every two agents at every point by one metric; `size` counts the comparisons that are tested.
+    """Compares agents at every point by one metric; `size` is the largest number of comparisons in a family.
+
+    A family is what is asked for at a point: every two agents, or all agents with the one that `base` int64 [groups]
+    names there (-1 is nobody). Points that `together` int64 [groups] gives one number share a family.
 
     Pairs of groups with FEWEST seeds in common or more are tested; groups without chance are not: what differs there
-    differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, survives the correction,
-    and the t-test elsewhere: so the test goes by numbers of agents and seeds, and not by what they found.
+    differs. The signed-rank test decides where its smallest possible p, 2^(1 - n) of n pairs, would survive the
+    correction for every two agents, and the t-test elsewhere: so each pair has one test, whatever is asked for, which
+    goes by numbers of agents and seeds and not by what they found.
     """
 
-    def __init__(self, groups: Groups, metric: Metric) -> None:
+    def __init__(
+        self, groups: Groups, metric: Metric, *, base: Ints | None = None, together: Ints | None = None
+    ) -> None:
         values, self._exact = groups.matrix(metric.name), groups.exact(metric)
         one, other = _pairs(groups.point)
+        number = (groups.point if together is None else together)[one]
         every = _portions(np.arange(len(one)), values)
         found = [_seen(differences(values[one[some]], values[other[some]])) for some in every]
         count, largest, p_t = (np.concatenate(column) for column in zip(*found, strict=True))
         exact = self._exact[one] & self._exact[other]
         tested = (count >= FEWEST) & ~exact
-        self.size = int(tested.sum())
-        ranks = tested & (self.size * 2.0 ** (1 - count) <= ALPHA)
+        ranks = tested & (np.bincount(number, tested)[number] * 2.0 ** (1 - count) <= ALPHA)
+        asked = np.ones(len(one), bool) if base is None else (one == base[one]) | (other == base[one])
+        self.size = int(np.bincount(number, tested & asked).max(initial=0))
         alone = np.where(tested, p_t, np.nan)
         for some in _portions(np.flatnonzero(ranks), values):
             difference = differences(values[one[some]], values[other[some]])
             (alone[some],) = by_count(difference, lambda rows: (signed_rank(rows),), 1)
-        p = holm(alone)
+        p = np.full(len(one), np.nan)
+        for some in _alike(number[tested & asked], np.flatnonzero(tested & asked)):
+            p[some] = holm(alone[some])
         told = np.where(exact, largest > 0, p <= ALPHA)
         width = int(np.bincount(groups.point).max(initial=1))
         first = np.unique(groups.point, return_index=True)[1]
@@ -81,6 +91,16 @@ class Family:
         return Answers(p + blank, alone + blank, ranks & there, exact & there, told & there)
 
 
+def in_words(size: int, *, apart: bool, beside: str = "") -> str:
+    """Say which comparisons p-values are corrected for: of every two agents, or those that `beside` names.
+
+    `size` is the number of comparisons in the largest family; `apart` says that each point has one of its own.
+    """
+    at = " at each point" if apart else ""
+    which = beside or "all comparisons of two agents"
+    return f"corrected by Holm{at} for {which} by the metric, up to {size:,}"
+
+
 def _pairs(point: Ints) -> tuple[Ints, Ints]:
     """Pair every two groups of a point, which are neighbours: the first of each and the second, int64 [pairs]."""
     ones, others = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -89,6 +109,12 @@ def _pairs(point: Ints) -> tuple[Ints, Ints]:
         ones.append(one)
         others.append(one + step)
     return np.concatenate(ones), np.concatenate(others)
+
+
+def _alike(number: Ints, rows: Ints) -> list[Ints]:
+    """Divide rows by the number that each has."""
+    order = np.argsort(number, kind="stable")
+    return np.split(rows[order], np.flatnonzero(np.diff(number[order])) + 1)
 
 
 def _portions(rows: Ints, values: Floats) -> list[Ints]:

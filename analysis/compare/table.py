@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.compare.family import Bools, Family
+from analysis.compare.family import Bools, Family, in_words
 from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
@@ -112,6 +112,11 @@ class Table:
         ]
 
     @property
+    def family(self) -> str:
+        """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
+        return in_words(self._tested, apart=bool(self.swept)) if self._tested else ""
+
+    @property
     def legend(self) -> str:
         """What the marks mean."""
         return self._legend(range(len(self.metrics)))
@@ -145,13 +150,15 @@ class Table:
         elif not exact:
             notes.append("One seed: no intervals, and nothing is told apart.")
         marks = {entry.mark for entry in entries}
-        if BEST in marks:
-            notes.append(f"{BEST} best{'.' if TIED not in marks else ';'}")
         if TIED in marks:
-            why = f" by these seeds: {corrected(self._tested)}" if self._tested else ": not tested"
-            notes.append(f"{TIED} not told from the best{why}.")
+            why = f" by these seeds: p > .05, {self.family}" if self.family else ": not tested"
+            notes.append(f"{BEST} best; {TIED} not told from the best{why}.")
+        elif BEST in marks:
+            told = f", told from all others by these seeds: p <= .05, {self.family}" if self.family else ""
+            notes.append(f"{BEST} best{told}.")
         if self._several_seeds and any(self._untold(number) for number in shown):
-            notes.append("No mark in a column: none is told from the best.")
+            said = f": p > .05, {self.family}" if self.family and marks <= {""} else ""
+            notes.append(f"No mark {'at a point' if self.swept else 'in a column'}: none is told from the best{said}.")
         return " ".join(notes)
 
     def _is_cut(self, number: int) -> bool:
@@ -194,11 +201,6 @@ class Table:
 def is_cut(metric: Metric, mean: float, half: float) -> bool:
     """Tell whether an interval would go on where no mean of the metric can be."""
     return metric.ends(mean, half) != (mean - half, mean + half)
-
-
-def corrected(size: int) -> str:
-    """Say what p-values are corrected for; `size` is that of the largest family."""
-    return f"p > .05, corrected by Holm for all comparisons of two agents by the metric, up to {size:,}"
 
 
 def _column(metric: Metric, groups: Groups, family: Family) -> list[Entry | None]:

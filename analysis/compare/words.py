@@ -120,12 +120,9 @@ def legend(comparison: Differences) -> str:
     elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
         base = comparison.heading(comparison.baseline)
         notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
-        if family := max(comparison.families.values()):
-            notes.append(
-                "Verdicts go by p-values, corrected by Holm for all comparisons of two agents by the metric "
-                f"({family:,}), and so are the same for any baseline: an interval may miss 0 and the verdict still be "
-                f"{SAME}, not told apart by these seeds."
-            )
+        if comparison.family:
+            notes += [f"Verdicts go by p-values, {comparison.family}{_wherefore(comparison)}."]
+            notes += [f"An interval may miss 0 and the verdict still be {SAME}, not told apart by these seeds."]
         if (paired["pairs"] < FEWEST).any():
             notes.append(f"Fewer than {FEWEST} paired seeds are not tested ({UNKNOWN}).")
     failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
@@ -137,6 +134,15 @@ def legend(comparison: Differences) -> str:
     if len(comparison.versions) > 1:
         notes.append(f"Different versions of Binwright wrote these runs: {', '.join(comparison.versions)}.")
     return "\n".join([*warnings, " ".join(notes)])
+
+
+def _wherefore(comparison: Differences) -> str:
+    """Say what follows from what p-values are corrected for."""
+    if comparison.is_named:
+        return ", as if it had been chosen before anybody saw results"
+    if comparison.is_since:
+        return ""
+    return "; they are the same for any baseline, and --baseline asks for the comparisons with one alone"
 
 
 def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:

@@ -35,8 +35,8 @@ class Options:
     """Says what is asked of a figure; a kind looks at those options that concern it.
 
     `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
-    these values (as text) or one `seed`, `x` the swept key to draw over, `at` a moment in seconds, `baseline` the agent
-    that others are compared with (default: the first).
+    these values (as text) or one `seed`, `x` the swept key to draw or rank over, `at` a moment in seconds, `baseline`
+    the agent that others are compared with (default: the first).
 
     The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
     `analysis.figures.chosen_style.style_of`.

@@ -43,7 +43,8 @@ def compose(results: ResultsFolder) -> str:
     sections = {
         "answer": (
             "The answer",
-            f"{answers}\n{_warnings(results)}{_counts(results)}\n{summary.replace('<figure', '<figure class=wide', 1)}",
+            f"{answers}\n{_family(table)}{_warnings(results)}{_counts(results)}\n"
+            f"{summary.replace('<figure', '<figure class=wide', 1)}",
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
         "differences": ("Paired differences", _differences(results)),
@@ -98,6 +99,13 @@ def _counts(results: ResultsFolder) -> str:
     failed = len(results.failed)
     failures = f' <a class="wrong" href="#failed">{_count(failed, "run")} failed.</a>' if failed else ""
     return f'<p class="soft">{_count(len(runs), "run")}: {agents}, {seeds}{points}.{failures}</p>'
+
+
+def _family(table: Table) -> str:
+    """Say which comparisons all of the page is corrected for."""
+    if not table.family:
+        return ""
+    return f'<p class="soft">Told apart: p &lt;= .05, {escape(table.family)}; here, in tables and in figures.</p>\n'
 
 
 def _warnings(results: ResultsFolder) -> str:

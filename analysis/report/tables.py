@@ -219,7 +219,7 @@ MEANINGS = {
     "tested, with fewer than five seeds in common",
     "%": "the difference in % of the baseline's mean",
     "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm for all "
-    "comparisons of two agents by this metric, whatever the baseline",
+    "comparisons of two agents by this metric at this point, whatever the baseline",
     "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
 }
 

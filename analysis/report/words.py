@@ -79,7 +79,7 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     if entry.alone:
         return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
     try:
-        frame = Differences(results, best, [metric.name]).frame
+        frame = Differences(results, best, [metric.name], all_pairs=True).frame
     except ResultsError as error:
         return f"{first} It cannot be compared: {escape(error.problem)}."
     found = {row["agent"]: row for row in frame.iter_rows(named=True)}

@@ -100,7 +100,12 @@ def _compare(commands: Commands) -> None:
     compare = commands.add_parser("compare", help="every agent beside a baseline: by how much, and can the seeds tell")
     compare.set_defaults(answer="comparing.compare")
     compare.add_argument("results", nargs="+", metavar="RESULTS", help="folders that runs wrote")
-    compare.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")
+    compare.add_argument(
+        "--baseline",
+        metavar="AGENT",
+        help="what the others are compared with; p-values are then corrected for these comparisons only (default: the "
+        "first, and for every two agents)",
+    )
     compare.add_argument("--since", metavar="RESULTS", help="earlier results: compare each agent with itself in them")
     compare.add_argument(
         "--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these metrics"

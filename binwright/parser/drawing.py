@@ -28,7 +28,7 @@ def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     figures.add_argument(
         "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
     )
-    figures.add_argument("--x", metavar="KEY", help="the swept key to draw over")
+    figures.add_argument("--x", metavar="KEY", help="the swept key to draw or rank over")
     figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
     figures.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")
     looks = figures.add_argument_group(

@@ -264,5 +264,5 @@ def _told(
     here = reduce(and_, (pl.col(key) == count for key, count in zip(question.keys, best, strict=True)))
     there.runs = results.runs.filter(here & pl.col("agent").is_in(list(steps)))
     first = next(agent for agent, each in steps.items() if each["size"] == FoundMix(best))
-    frame = Differences(there, first, [question.target.metric.name]).frame
+    frame = Differences(there, first, [question.target.metric.name], all_pairs=True).frame
     return {agent: in_words(verdict) for agent, verdict in frame.select("agent", "verdict").rows()}

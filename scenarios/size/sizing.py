@@ -245,7 +245,7 @@ def _told(question: Question, answers: Mapping[str, Row], best: int, results: Re
     there = copy(results)
     there.runs = results.runs.filter((pl.col(question.key) == best) & pl.col("agent").is_in(list(answers)))
     first = next(agent for agent, answer in answers.items() if answer["size"] == best)
-    frame = Differences(there, first, [question.target.metric.name]).frame
+    frame = Differences(there, first, [question.target.metric.name], all_pairs=True).frame
     return {agent: in_words(verdict) for agent, verdict in frame.select("agent", "verdict").rows()}
 
 

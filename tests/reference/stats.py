@@ -1,8 +1,9 @@
-"""Holm's correction, and all comparisons of a metric as one family: slow and plain."""
+"""Holm's correction, and the comparisons at a point as one family; Friedman's test: slow and plain."""
 
 from __future__ import annotations
 
 from itertools import combinations
+from math import factorial, prod
 from typing import Any, TypeAlias
 
 from scipy import stats
@@ -30,20 +31,22 @@ def values_of(runs: list[dict[str, Any]], metric: str, swept: list[str]) -> Valu
     return found
 
 
-def slow_verdicts(values: Values) -> Verdicts:
-    """Compare every two agents at every point, where nothing is exact."""
-    pairs = [(point, *two) for point, agents in values.items() for two in combinations(agents, 2)]
-    differences = {}
-    for point, one, other in pairs:
-        mine, theirs = values[point][one], values[point][other]
-        differences[point, one, other] = [round(mine[seed] - theirs[seed], 10) for seed in mine if seed in theirs]
-    tested = [pair for pair in pairs if len(differences[pair]) >= 5]
-    p = [slow_p(differences[pair], len(tested)) for pair in tested]
-    corrected = dict(zip(tested, holm_slowly(p), strict=True))
+def slow_verdicts(values: Values, base: str | None = None) -> Verdicts:
+    """Compare every two agents, or all with the baseline, where nothing is exact; each point is a family."""
     found: Verdicts = {}
-    for point, one, other in pairs:
-        mine_p = corrected.get((point, one, other))
-        found[point, one, other] = found[point, other, one] = (mine_p, mine_p is not None and mine_p <= 0.05)
+    for point, agents in values.items():
+        pairs = list(combinations(agents, 2))
+        differences = {
+            (one, other): [round(agents[one][s] - agents[other][s], 10) for s in agents[one] if s in agents[other]]
+            for one, other in pairs
+        }
+        tested = [pair for pair in pairs if len(differences[pair]) >= 5]
+        asked = [pair for pair in tested if base is None or base in pair]
+        p = [slow_p(differences[pair], len(tested)) for pair in asked]
+        corrected = dict(zip(asked, holm_slowly(p), strict=True))
+        for one, other in pairs:
+            mine = corrected.get((one, other))
+            found[point, one, other] = found[point, other, one] = (mine, mine is not None and mine <= 0.05)
     return found
 
 
@@ -57,3 +60,22 @@ def slow_p(difference: list[float], family: int) -> float:
         signs = stats.PermutationMethod(n_resamples=100_000)
         return float(stats.wilcoxon(there, method=signs).pvalue)
     return 2.0 ** (1 - n) if len(set(difference)) == 1 else float(stats.ttest_1samp(difference, 0).pvalue)
+
+
+def slow_friedman(rows: list[list[float]]) -> float:
+    """Return Friedman's p in the form of Iman and Davenport (1980): the analysis of variance of the ranks, two-way.
+
+    Rows are blocks. Where all rank alike, nothing is left over, and p counts the arrangements of the ranks in a block.
+    """
+    n, k = len(rows), len(rows[0])
+    ranks = [[sum(x < y for x in row) + (sum(x == y for x in row) + 1) / 2 for y in row] for row in rows]
+    mean = (k + 1) / 2
+    columns = [sum(row[j] for row in ranks) / n for j in range(k)]
+    between = sum(n * (column - mean) ** 2 for column in columns)
+    left = sum((row[j] - columns[j]) ** 2 for row in ranks for j in range(k))
+    if between < 1e-12:
+        return 1.0
+    if left < 1e-12:
+        same = prod(factorial(ranks[0].count(rank)) for rank in set(ranks[0]))
+        return float(factorial(k) // same) ** (1 - n)
+    return float(stats.f.sf(between / (k - 1) / (left / ((k - 1) * (n - 1))), k - 1, (k - 1) * (n - 1)))

@@ -140,11 +140,16 @@ def test_the_legend_says_why_an_interval_may_miss_zero_without_a_verdict(tmp_pat
     base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6]
     some = [0.02, -0.001, 0.03, 0.01, 0.02, 0.01]
     numbers = {"base": base, **{f"agent {n}": [x + d for x, d in zip(base, some, strict=True)] for n in range(9)}}
-    found = Comparison(results(tmp_path, runs(numbers)))
+    found_in = results(tmp_path, runs(numbers))
+    found = Comparison(found_in)
     one = only(found, "agent 0")
     assert one["diff_low"] > 0
     assert one["verdict"] == "not told apart"
-    assert "two agents by the metric (45), and so are the same for any baseline: an interval may miss 0" in found.legend
+    assert "Holm for all comparisons of two agents by the metric, up to 45; they are the same for any" in found.legend
+    assert "An interval may miss 0 and the verdict still be =" in found.legend
+    named = Comparison(found_in, "base")
+    assert only(named, "agent 0")["p"] < one["p"]
+    assert "Holm for the comparisons with base by the metric, up to 9, as if it had been chosen before" in named.legend
 
 
 def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
@@ -156,21 +161,23 @@ def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
         assert only(found, "agent-1")["verdict"] == "better"
 
 
-def test_the_family_is_all_comparisons_of_a_metric_over_agents_and_points(tmp_path: Path) -> None:
+@pytest.mark.parametrize("baseline", [None, "a", "c"])
+def test_the_family_is_what_is_asked_for_at_a_point_by_a_metric(tmp_path: Path, baseline: str | None) -> None:
     rows = [
         row(agent, seed, point={"key": point}, acceptance=RNG.normal(), income=RNG.normal())
         for point in range(3)
         for agent in "abc"
         for seed in range(5)
     ]
-    found = Comparison(results(tmp_path, rows), metrics=["acceptance", "income"])
+    found = Comparison(results(tmp_path, rows), baseline, metrics=["acceptance", "income"])
     assert found.points == [(0,), (1,), (2,)]
+    assert "at each point" in found.legend
     for metric in ("acceptance", "income"):
-        wanted = slow_verdicts(values_of(rows, metric, ["key"]))
-        assert found.families[metric] == len(wanted) / 2 == 9
+        wanted = slow_verdicts(values_of(rows, metric, ["key"]), baseline)
+        assert found.families[metric] == (2 if baseline else 3)
         one = found.frame.filter(pl.col("metric") == metric, pl.col("verdict") != "baseline")
         assert one["p"].to_list() == pytest.approx(
-            [wanted[(key,), agent, "a"][0] for key, agent in one.select("key", "agent").rows()]
+            [wanted[(key,), agent, baseline or "a"][0] for key, agent in one.select("key", "agent").rows()]
         )
 
 
@@ -217,11 +224,11 @@ def test_rows_in_any_order_and_either_agent_as_the_baseline(found: list[tuple[An
     found = [*((1, agent, 0, 3) for agent in "abc"), *found]
     rows = [row(agent, seed, point={"key": key}, acceptance=x) for key, agent, seed, x in found]
     with TemporaryDirectory() as folder:
-        one = Comparison(results(Path(folder), rows), "a", ["acceptance"])
+        one = Comparison(results(Path(folder), rows), "a", ["acceptance"], all_pairs=True)
         luck.shuffle(rows)
         shuffled = results(Path(folder), rows)
-    turned = [Comparison(shuffled, agent, ["acceptance"]) for agent in "bc"]
-    other = Comparison(shuffled, "a", ["acceptance"])
+    turned = [Comparison(shuffled, agent, ["acceptance"], all_pairs=True) for agent in "bc"]
+    other = Comparison(shuffled, "a", ["acceptance"], all_pairs=True)
     assert_frame_equal(one.frame, other.frame, check_row_order=False)
     for back in turned:
         both = one.frame.filter(agent=back.baseline).join(back.frame.filter(agent="a"), on="key", suffix="_back")

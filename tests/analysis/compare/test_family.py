@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,9 +17,12 @@ from hypothesis import strategies as st
 from analysis.compare import family
 from analysis.compare.comparison import Comparison
 from analysis.compare.table import BEST, TIED
+from analysis.figures.chosen import Chosen, Options
+from analysis.figures.draw import draw
+from analysis.figures.kinds.critical_difference import ranked
 from analysis.front import Results
 from analysis.report.words import answer
-from tests.reference.stats import slow_verdicts, values_of
+from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import row, write_results
 
@@ -40,6 +44,16 @@ def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[s
     ]
 
 
+def joined(found: Results) -> set[frozenset[str]]:
+    """The pairs of agents that a bar of the critical-difference diagram joins."""
+    chosen = Chosen(found, Options())
+    panels, _ = ranked(chosen, chosen.metric("acceptance"), ["seed"])
+    agents = panels[0].agents
+    return {
+        frozenset((agents[one], agents[other])) for group in panels[0].alike() for one, other in combinations(group, 2)
+    }
+
+
 def said(found: Results) -> str:
     return re.sub("<[^>]*>", "", answer(found, found.table())[0]).replace("&nbsp;", " ")
 
@@ -54,17 +68,27 @@ drawn = st.lists(st.tuples(*[eighths] * 4), min_size=4, max_size=10)
 @scaled(0.2)
 def test_the_same_p_and_verdict_wherever_a_pair_is_shown(found: list[tuple[float, ...]]) -> None:
     rows = [row(f"agent-{n}", seed, acceptance=x) for seed, some in enumerate(found) for n, x in enumerate(some)]
-    wanted = slow_verdicts(values_of(rows, "acceptance", []))
+    values = values_of(rows, "acceptance", [])
+    wanted = slow_verdicts(values)
     with TemporaryDirectory() as folder:
         runs = results(Path(folder), rows)
         agents = [f"agent-{n}" for n in range(4)]
         for base in agents:
-            frame = Comparison(runs, base, "acceptance").frame.filter(pl.col("agent") != base)
-            for agent, p, verdict in frame.select("agent", "p", "verdict").iter_rows():
-                slow_p, told = wanted[(), agent, base]
-                assert p == (slow_p if slow_p is None else pytest.approx(slow_p))
-                assert told == (verdict in ("better", "worse"))
+            asked = slow_verdicts(values, base)
+            for all_pairs, slow in ((True, wanted), (False, asked)):
+                frame = Comparison(runs, base, "acceptance", all_pairs=all_pairs).frame
+                for agent, p, verdict in frame.filter(pl.col("agent") != base).select("agent", "p", "verdict").rows():
+                    slow_p, told = slow[(), agent, base]
+                    assert p == (slow_p if slow_p is None else pytest.approx(slow_p))
+                    assert told == (verdict in ("better", "worse"))
+            # Who asks for fewer comparisons may be told more, but never less.
+            assert all(asked[pair][1] for pair, (_, told) in wanted.items() if told and base in pair)
+        assert Comparison(runs, None, "acceptance").frame.equals(
+            Comparison(runs, "agent-0", "acceptance", all_pairs=True).frame
+        )
         table, words = runs.table(), said(runs)
+        if len(found) >= 5:
+            assert joined(runs) == {frozenset(pair[1:]) for pair, (_, told) in wanted.items() if not told}
     number = [metric.name for metric in table.metrics].index("acceptance")
     marks = {line.agent: cell.mark for line in table.rows if (cell := line.entries[number])}
     if BEST in marks.values():
@@ -80,6 +104,52 @@ def test_the_same_p_and_verdict_wherever_a_pair_is_shown(found: list[tuple[float
         assert "cannot tell it from any" not in words
 
 
+def test_points_are_families_of_their_own_and_the_figure_says_the_same(tmp_path: Path) -> None:
+    """Six agents at four loads: 15 comparisons at each, not 60."""
+    rng = np.random.default_rng(3)
+    rows = [
+        row(f"a{n}", seed, point={"key": key}, acceptance=0.5 + 0.01 * n + rng.normal(0, 0.01))
+        for key in range(4)
+        for n in range(6)
+        for seed in range(10)
+    ]
+    runs = results(tmp_path, rows)
+    values = values_of(rows, "acceptance", ["key"])
+    wanted = slow_verdicts(values)
+    at_once = slow_verdicts({(): {f"{a}@{k}": v for (k,), agents in values.items() for a, v in agents.items()}})
+    assert sum(told for _, told in wanted.values()) > sum(
+        at_once[(), f"{one}@{key}", f"{other}@{key}"][1] for (key,), one, other in wanted
+    )
+    chosen = Chosen(runs, Options())
+    panels, family = ranked(chosen, chosen.metric("acceptance"), ["seed"])
+    assert "at each point for all comparisons of two agents by the metric, up to 15" in family
+    assert family in runs.table().legend
+    assert family in Comparison(runs).legend
+    for key, panel in enumerate(panels):
+        for (one, mine), (other, theirs) in combinations(enumerate(panel.agents), 2):
+            assert panel.told[one, other] == panel.told[other, one] == wanted[(key,), mine, theirs][1]
+    figure = draw(runs, "critical-difference")
+    assert [ax.get_title().partition(" (")[0] for ax in figure.axes] == [f"key {key}" for key in range(4)]
+    for ax, panel in zip(figure.axes, panels, strict=True):
+        dotted = [line for line in ax.lines if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) > 1]
+        drawn = [sorted(np.asarray(line.get_xdata(), float).tolist()) for line in dotted]
+        assert drawn == [sorted(panel.average[group].tolist()) for group in panel.alike()]
+    assert family in figure.get_label()
+
+
+def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    sides = {}
+    for side in ("before", "now"):
+        rows = [row(f"a{n}", seed, acceptance=0.5 + rng.normal(0, 0.01)) for n in range(6) for seed in range(10)]
+        sides[side] = results(tmp_path / side, rows)
+    found = Comparison(sides["now"], None, "acceptance", sides["before"])
+    mine = found.frame.filter(agent="now")
+    assert found.families == {"acceptance": 6}
+    assert mine["p"].to_list() == pytest.approx(holm_slowly(mine["p_alone"].to_list()))
+    assert "by Holm for the comparisons of agents with what they were before by the metric, up to 6" in found.legend
+
+
 def test_many_pairs_are_compared_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     rows = [
@@ -91,7 +161,7 @@ def test_many_pairs_are_compared_in_portions(tmp_path: Path, monkeypatch: pytest
     whole = Comparison(results(tmp_path, rows))
     monkeypatch.setattr(family, "AT_ONCE", 40)
     assert Comparison(results(tmp_path, rows)).frame.equals(whole.frame)
-    assert whole.families["acceptance"] == 45
+    assert whole.families["acceptance"] == 15
 
 
 # -- without chance ----------------------------------------------------------------------------------------------------
@@ -162,7 +232,7 @@ def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> No
     by_agent = {one["agent"]: one for one in found.frame.iter_rows(named=True)}
     assert (by_agent["b"]["test"], by_agent["b"]["verdict"]) == ("exact", "worse")
     assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
-    assert found.families == {"acceptance": 2}
+    assert found.families == {"acceptance": 1}
     assert "Values without an interval are exact" in found.legend
     assert "corrected by Holm" in found.legend
 

@@ -513,8 +513,13 @@ def test_what_is_missing_is_named(
 
 
 def test_points_of_different_sweeps_are_ranked_together(found: dict[str, Results]) -> None:
-    figure = draw([found["swept"], found["loaded"]], "critical-difference", metrics=["acceptance"])
+    both = [found["swept"], found["loaded"]]
+    figure = draw(both, "critical-difference", metrics=["acceptance"], x="points")
     assert "7 points" in title(figure)
+    with pytest.raises(ResultsError, match="5 values of scenario on which all of them finished: these are 3 and 1"):
+        draw(both, "critical-difference", metrics=["acceptance"], x="scenario")
+    with pytest.raises(ResultsError, match="5 seeds on which all of them finished: these are 3 and 2 at until 20 %"):
+        draw(found["swept"], "critical-difference")
 
 
 def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:

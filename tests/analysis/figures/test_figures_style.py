@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import factorial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,11 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import friedmanchisquare
 
 import binwright as bw
 from agents import AGENTS
 from analysis.figures.chosen import number
-from analysis.figures.kinds.critical_difference import Ranks, rank
+from analysis.figures.kinds.critical_difference import Ranks
 from analysis.figures.style import COLOURS, SHADES, SHIPPED, looks
 from analysis.front import Results
 from binwright.cli import main
@@ -112,46 +110,23 @@ def test_other_values_are_not() -> None:
 # -- ranks ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_critical_difference_is_demsars() -> None:
-    """Four classifiers on 14 data sets: 1.25 at 5 % (Demsar 2006, page 17)."""
-    assert rank(np.random.default_rng(0).random((14, 4))).critical == pytest.approx(1.25, abs=0.005)
-
-
-scores = st.integers(2, 6).flatmap(
-    lambda agents: st.lists(
-        st.lists(st.integers(0, 5), min_size=agents, max_size=agents, unique=True), min_size=2, max_size=8
-    )
-)
-
-
-@given(scores.filter(lambda rows: len(rows[0]) > 2))
-def test_ranks_are_those_of_the_friedman_test(rows: list[list[int]]) -> None:
-    values = np.array(rows, np.float64)
-    blocks, agents = values.shape
-    found = rank(values)
-    assert found.average == pytest.approx(np.argsort(np.argsort(values, axis=1), axis=1).mean(axis=0) + 1)
-    chi = friedmanchisquare(*values.T).statistic
-    if blocks * (agents - 1) - chi > 1e-6:
-        from scipy.stats import f
-
-        statistic = (blocks - 1) * chi / (blocks * (agents - 1) - chi)
-        assert found.p == pytest.approx(f.sf(statistic, agents - 1, (agents - 1) * (blocks - 1)))
-    else:
-        assert found.p == pytest.approx(factorial(agents) ** (1.0 - blocks))  # of all orders of all blocks
-
-
-@given(st.lists(st.integers(0, 20), min_size=1, max_size=8), st.integers(0, 8))
-def test_cliques_are_the_largest_groups_within_the_difference(ranks: list[int], critical: int) -> None:
-    order = sorted(ranks)
+@given(st.integers(1, 7), st.data())
+def test_bars_join_the_largest_groups_of_agents_that_are_alike(agents: int, data: st.DataObject) -> None:
+    pairs = list(combinations(range(agents), 2))
+    told = np.zeros((agents, agents), bool)
+    for one, other in data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else ():
+        told[one, other] = told[other, one] = True
+    ranks = np.array(data.draw(st.permutations(range(agents))), np.float64)
     groups = [
-        (first, last) for first, last in combinations(range(len(order)), 2) if order[last] - order[first] <= critical
+        set(some)
+        for size in range(2, agents + 1)
+        for some in combinations(range(agents), size)
+        if not any(told[one, other] for one, other in combinations(some, 2))
     ]
-    largest = [
-        group
-        for group in groups
-        if not any(other != group and other[0] <= group[0] and group[1] <= other[1] for other in groups)
-    ]
-    assert Ranks(np.array(ranks, np.float64), float(critical), 1.0).cliques() == largest
+    largest = [group for group in groups if not any(group < other for other in groups)]
+    found = Ranks("", [str(n) for n in range(agents)], ranks, 1.0, told, 5).alike()
+    assert sorted(map(sorted, found)) == sorted(map(sorted, largest))
+    assert all(ranks[group].tolist() == sorted(ranks[group]) for group in found)
 
 
 # -- what is recorded ----------------------------------------------------------------------------------------------

@@ -325,6 +325,18 @@ def test_words_when_there_is_little_to_say(
     Page(compose(results))
 
 
+def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {f"agent-{n}": [0.5 + (1 + n / 9) * noise for noise in NOISE] for n in range(4)}
+    results = made(tmp_path, values, {"cluster.servers": [1, 2, 3]})
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
+    page = compose(results)
+    said = "corrected by Holm at each point for all comparisons of two agents by the metric, up to 6"
+    answer, table, differences = (page.index(f'<section id="{key}"') for key in ("answer", "table", "differences"))
+    for begin, end in ((answer, table), (table, differences), (differences, len(page))):
+        assert said in page[begin:end]
+    assert "up to" not in page.replace(said, "")
+
+
 def test_words_over_points(tmp_path: Path) -> None:
     values = {"good": [0.5 + noise for noise in NOISE], "bad": [0.3 + 1.1 * noise for noise in NOISE]}
     text = said(made(tmp_path, values, {"cluster.servers": [1, 2, 3]}))
