@@ -134,7 +134,7 @@ def test_points_are_families_of_their_own_and_the_figure_says_the_same(tmp_path:
         dotted = [line for line in ax.lines if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) > 1]
         drawn = [sorted(np.asarray(line.get_xdata(), float).tolist()) for line in dotted]
         assert drawn == [sorted(panel.average[group].tolist()) for group in panel.alike()]
-    assert family in figure.get_label()
+    assert family in str(figure.get_label())
 
 
 def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
