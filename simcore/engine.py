@@ -275,8 +275,10 @@ class Simulation:
 
     def _pace(self, request: Request, pacing: Pacing) -> Generator[Request, None, Request]:
         """Let the clock go on until the request may be offered, and return it as arriving then."""
-        clock = self.clock
-        time = clock.now + pacing.step if request.index else 0.0
+        clock, running = self.clock, self.workload.running
+        if request.index < running:
+            return request
+        time = clock.now + pacing.step if request.index > running else 0.0
         while clock.run_to(time, self._blocked):
             yield from self._serve()
         while pacing.await_room and clock.due and not self.ledger.has_room(request):

@@ -183,6 +183,10 @@ class Workload:
     `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
     placement; `None` when they are nothing to these. `labels` are words str [n] for people, such as the tenant of each
     request: agents do not see them. `foresight` is what agents may know of `duration`; `None` when that is the truth.
+
+    The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
+    their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
+    whose `duration` is inf therefore, for how long they were seen to run.
     """
 
     resources: tuple[str, ...]
@@ -197,6 +201,13 @@ class Workload:
     roles: Roles | None = None
     labels: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     foresight: Foresight | None = None
+    age: Floats | None = None
+    watched: Floats | None = None
+
+    @property
+    def running(self) -> int:
+        """How many requests, the first ones, run already when the run begins."""
+        return 0 if self.age is None else len(self.age)
 
     @property
     def told(self) -> Floats:

@@ -18,7 +18,10 @@ class Change(Protocol):
     """A change of a workload: which of its rows come, some of them again, and when."""
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        """Choose rows int64 [m] and arrivals float64 [m], in any order; a row that comes again is a copy."""
+        """Choose rows int64 [m] and arrivals float64 [m], in any order; a row that comes again is a copy.
+
+        A copy of one that runs already at the start does so, too.
+        """
         ...
 
 
@@ -26,22 +29,27 @@ class Change(Protocol):
 class Demand:
     """So many more requests, or fewer: `by` .2 is a fifth more, -.1 a tenth less.
 
-    Copies of random requests come when other random ones come, so that hours and days stay as they are. `of` says which
-    requests: those with one of these values of every label, or of `group`.
+    Copies of random requests come when other random ones come, so that hours and days stay as they are. Of those that
+    run already at the start there are as many more, or fewer. `of` says which requests: those with one of these values
+    of every label, or of `group`.
     """
 
     by: float
     of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        mine = np.flatnonzero(chosen(base, self.of))
-        count = round(abs(self.by) * len(mine))
-        every = np.arange(len(base))
+        mine, every = np.flatnonzero(chosen(base, self.of)), np.arange(len(base))
+        kinds = [mine[mine >= base.running], mine[mine < base.running]]
         if self.by < 0:
-            kept = np.delete(every, rng.choice(mine, count, replace=False))
+            lost = [rng.choice(kind, round(-self.by * len(kind)), replace=False) for kind in kinds]
+            kept = np.delete(every, np.concatenate(lost))
             return kept, base.arrival[kept]
-        copies = rng.choice(mine, count)
-        return np.concatenate([every, copies]), np.concatenate([base.arrival, base.arrival[rng.choice(mine, count)]])
+        rows, times = [every], [base.arrival]
+        for kind in kinds:
+            count = round(self.by * len(kind))
+            rows.append(rng.choice(kind, count))
+            times.append(base.arrival[rng.choice(kind, count)])
+        return np.concatenate(rows), np.concatenate(times)
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class Wave:
     over: float
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        copies = rng.choice(len(base), self.requests)
+        copies = base.running + rng.choice(len(base) - base.running, self.requests)
         moments = self.at + self.over * rng.random(self.requests)
         return np.concatenate([np.arange(len(base)), copies]), np.concatenate([base.arrival, moments])
 
@@ -73,6 +81,7 @@ class Holiday:
                 "no request comes then", value=begin, remedy=f"Begin earlier: the last comes at {last}."
             )
         inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.end))
+        inside = inside[inside >= base.running]
         lost = rng.choice(inside, len(inside) - round(self.share * len(inside)), replace=False)
         kept = np.delete(np.arange(len(base)), lost)
         return kept, base.arrival[kept]
@@ -107,8 +116,8 @@ def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt
 def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
     """Change a workload step by step; each step draws from a stream of its own.
 
-    Requests of one moment stay in order, copies behind all others; copies have new ids: numbers after the highest, or
-    the step and a number behind the name: `+1.1`, `+1.2`.
+    Requests of one moment stay in order, copies behind all others, and those that run already before them; copies have
+    new ids: numbers after the highest, or the step and a number behind the name: `+1.1`, `+1.2`.
     """
     for place, change in enumerate(changes):
         try:
@@ -116,33 +125,34 @@ def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
         except WorkloadError as error:
             error.key = error.key or f"workload.changes.{place}"
             raise
-        if not len(rows):
+        if not (rows >= base.running).any():
             remedy = "Let some requests come."
             raise WorkloadError("leaves no request", key=f"workload.changes.{place}", remedy=remedy)
-        order = np.argsort(times, kind="stable")
         base = _taken(base, rows, times, place)
-        base = _taken(base, order, base.arrival[order], None)
     return base
 
 
-def _taken(base: Workload, rows: Ints, times: Floats, step: int | None) -> Workload:
-    """Take rows in this order; with a step, those that were there before get new ids."""
+def _taken(base: Workload, rows: Ints, times: Floats, step: int) -> Workload:
+    """Take rows at these times, and put them into order; those that were taken before get new ids."""
     ids = base.id[rows]
-    if step is not None:
-        again = np.ones(len(rows), np.bool_)
-        again[np.unique(rows, return_index=True)[1]] = False
-        if ids.dtype.kind == "i":
-            ids[again] = base.id.max() + 1 + np.arange(again.sum())
-        elif again.any():
-            names = ids.astype(object)
-            names[again] = [f"{name}+{step + 1}.{number}" for number, name in enumerate(ids[again].tolist(), 1)]
-            ids = names.astype(np.str_)
+    again = np.ones(len(rows), np.bool_)
+    again[np.unique(rows, return_index=True)[1]] = False
+    if ids.dtype.kind == "i":
+        ids[again] = base.id.max() + 1 + np.arange(again.sum())
+    elif again.any():
+        names = ids.astype(object)
+        names[again] = [f"{name}+{step + 1}.{number}" for number, name in enumerate(ids[again].tolist(), 1)]
+        ids = names.astype(np.str_)
+    order = np.lexsort((times, rows >= base.running))
+    rows = rows[order]
     return replace(
         base,
-        arrival=times,
+        arrival=times[order],
         duration=base.duration[rows],
         demand=base.demand[rows],
-        id=ids,
+        id=ids[order],
+        age=None if base.age is None else base.age[rows[rows < base.running]],
+        watched=None if base.watched is None else base.watched[rows],
         models=None if base.models is None else base.models[rows],
         roles=None if base.roles is None else base.roles.take(rows),
         labels={name: words[rows] for name, words in base.labels.items()},

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical
+from workloads.survival import kaplan_meier
 from workloads.traces.cells import moment
 from workloads.traces.check import resources_in
 
@@ -65,26 +65,13 @@ def _quantiles(frame: pl.DataFrame, end: float, points: int) -> tuple[float, ...
     lifetime = frame["lifetime"].to_numpy()
     ended = np.isfinite(lifetime)
     watched = np.where(ended, lifetime, end - frame["arrival"].to_numpy())
-    times, share = _kaplan_meier(watched, ended, end)
+    times, share = kaplan_meier(watched, ended)
+    times, share = np.append(times, max([end, *times[-1:]])), np.append(share, 1.0)
     mean = float(np.sum(times * np.diff(share, prepend=0.0)))
     at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
     quantiles = [_round(value, 3) for value in times[np.minimum(at, len(times) - 1)]]
     quantiles[-1] = _round(_last(quantiles, mean), 3)
     return tuple(quantiles)
-
-
-def _kaplan_meier(
-    watched: Floats, ended: np.ndarray[tuple[int], np.dtype[np.bool_]], longest: float
-) -> tuple[Floats, Floats]:
-    """Ascending lifetimes and the share, ascending to 1, of requests that ended by each of them.
-
-    Kaplan and Meier, Nonparametric Estimation from Incomplete Observations, 1958. What never ended while it could
-    be watched gets `longest`.
-    """
-    times, deaths = np.unique(watched[ended], return_counts=True)
-    at_risk = len(watched) - np.searchsorted(np.sort(watched), times)
-    share = 1 - np.cumprod(1 - deaths / at_risk)
-    return np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
 
 
 def _last(quantiles: list[float], mean: float) -> float:

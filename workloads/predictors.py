@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import exp, inf, log
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.predictor import Predictor
 from simcore.vocabulary import Floats, Ints, Workload
+from workloads.survival import kaplan_meier
 
 
 @dataclass
@@ -44,7 +45,8 @@ class Noise(Predictor):
 class Survival(Predictor):
     """The median of those of the same kind that stayed as long: `by` flavour (demand), group, or a label (tenant).
 
-    Kinds of fewer than `least` requests in the training share the table of all.
+    Kinds of fewer than `least` requests in the training share the table of all. Of those that were seen in part only,
+    the tables take what was seen.
     """
 
     by: str = "flavour"
@@ -53,16 +55,18 @@ class Survival(Predictor):
     summary: ClassVar[str] = "the median of others of the same flavour or group that stayed as long."
     reference: ClassVar[str] = "Kaplan and Meier 1958, Nonparametric estimation from incomplete observations"
     drawn = False
-    _tables: dict[object, Floats] = field(default_factory=dict, init=False, repr=False)
-    _all: Floats = field(default_factory=lambda: np.zeros(0), init=False, repr=False)
+    _tables: dict[object, _Stays] = field(default_factory=dict, init=False, repr=False)
+    _all: _Stays = field(default_factory=lambda: _Stays(np.zeros(0)), init=False, repr=False)
 
     def fit(self, training: Workload) -> None:
         """Sort how long the requests of every kind stayed."""
         kinds, of = self._kinds(training)
-        self._all = np.sort(training.duration)
         order = np.argsort(of, kind="stable")
-        parts = np.split(training.duration[order], np.cumsum(np.bincount(of, minlength=len(kinds)))[:-1])
-        self._tables = {kind: np.sort(part) for kind, part in zip(kinds, parts, strict=True) if len(part) >= self.least}
+        parts = np.split(order, np.cumsum(np.bincount(of, minlength=len(kinds)))[:-1])
+        self._all = _stays(training, order)
+        self._tables = {
+            kind: _stays(training, part) for kind, part in zip(kinds, parts, strict=True) if len(part) >= self.least
+        }
 
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
         kinds, of = self._kinds(requests)
@@ -100,11 +104,33 @@ class Survival(Predictor):
         return [str(word) for word in found], of.reshape(-1)
 
 
-def _median(table: Floats, elapsed: float) -> float:
-    """Return the median of the numbers of a sorted table that are above `elapsed`."""
-    first = int(np.searchsorted(table, elapsed, side="right"))
-    left = len(table) - first
-    return float(table[first + (left - 1) // 2]) if left else 2.0 * elapsed
+class _Stays(NamedTuple):
+    """Lists how long requests stayed, ascending; with the `share` that has ended by each time where not all counts."""
+
+    times: Floats
+    share: Floats | None = None
+
+
+def _stays(training: Workload, rows: Ints) -> _Stays:
+    """Make the table of these rows."""
+    stay = training.duration[rows]
+    if training.watched is None or np.isnan(watched := training.watched[rows]).all():
+        return _Stays(np.sort(stay))
+    ended = np.isnan(watched)
+    return _Stays(*kaplan_meier(np.where(ended, stay, watched), ended))
+
+
+def _median(table: _Stays, elapsed: float) -> float:
+    """Return the median of the times of a table that are above `elapsed`; infinite where it was never seen."""
+    first = int(np.searchsorted(table.times, elapsed, side="right"))
+    left = len(table.times) - first
+    if not left:
+        return 2.0 * elapsed
+    if table.share is None:
+        return float(table.times[first + (left - 1) // 2])
+    before = table.share[first - 1] if first else 0.0
+    place = int(np.searchsorted(table.share, (1.0 + before) / 2 - 1e-12))
+    return float(table.times[place]) if place < len(table.times) else inf
 
 
 class Shuffled(Predictor):

@@ -11,18 +11,28 @@ from simcore.errors import WorkloadError, unread
 KEY = "workload.start.path"
 
 
+def first_listed(file: Path) -> int:
+    """Find the first row that any seed begins at."""
+    return min((start for start, _ in _starts(file)), default=0)
+
+
 def listed_start(file: Path, seed: int) -> tuple[int, int | None]:
     """Find the row of a seed (seed 0 has the first), and how many requests, if a CSV says it in a column `requests`."""
-    try:
-        stat = file.stat()
-        starts = _listed(file, (stat.st_mtime_ns, stat.st_size))
-    except OSError as error:
-        problem, remedy = unread(error, file, "Give a CSV file.")
-        raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
+    starts = _starts(file)
     if seed >= len(starts):
         remedy = f"Seeds count from 0: take those below {len(starts)} by `seed:` and `replications:`, or list more."
         raise WorkloadError(f"has {len(starts)} starts, and none for seed {seed}", file=file, key=KEY, remedy=remedy)
     return starts[seed]
+
+
+def _starts(file: Path) -> list[tuple[int, int | None]]:
+    """Read the starts of all seeds."""
+    try:
+        stat = file.stat()
+        return _listed(file, (stat.st_mtime_ns, stat.st_size))
+    except OSError as error:
+        problem, remedy = unread(error, file, "Give a CSV file.")
+        raise WorkloadError(problem, file=file, key=KEY, remedy=remedy) from None
 
 
 @lru_cache(maxsize=2)

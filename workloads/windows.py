@@ -65,12 +65,14 @@ class Window:
     drawn for each window, and one apart dealt to each; from a fixed start they follow one another in the trace, so
     `requests` must be given, as for windows apart.
     `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
+    With `running`, the requests from before the window that still run at its start come first, in addition.
     """
 
     start: Start = 0
     requests: int | None = None
     superpose: int = 1
     time_scale: float = 1.0
+    running: bool = False
 
 
 def select(
@@ -81,39 +83,80 @@ def select(
     *,
     scale: Mapping[str, float] | None = None,
     file: Path | None = None,
+    watched: bool = False,
 ) -> Workload:
     """Select the requests of a window over a trace (the common columns, as a frame or one array).
 
     Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
-    Requests of one instant stay in the order of windows, and within a window of the trace. `scale` says how many units
-    of a resource a 1 in the trace is, where that is not one unit. `file` is named in errors.
+    Requests of one instant stay in the order of windows, and within a window of the trace; those that run already come
+    before all others. `scale` says how many units of a resource a 1 in the trace is, where that is not one unit. `file`
+    is named in errors. `watched` asks for how long those were seen to run that never end.
     """
     _check(window, file)
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
-    arrival = table["arrival"]
-    spans = _spans(arrival, window, seed, file)
-    rows = np.concatenate([np.arange(first, end) for first, end in spans])
-    times = np.concatenate([arrival[first:end] - arrival[first] for first, end in spans]) * window.time_scale
+    spans = _spans(table["arrival"], window, seed, file)
+    before = [running_at(table, first, window.time_scale) if window.running else NOBODY for first, _ in spans]
+    rows = np.concatenate([*(of for of, _ in before), *(np.arange(first, end) for first, end in spans)])
+    age = np.concatenate([ran for _, ran in before])
+    times = np.concatenate([table["arrival"][first:end] - table["arrival"][first] for first, end in spans])
+    times = np.concatenate([np.zeros(len(age)), times * window.time_scale])
     names = _names(table, rows)
     if window.superpose > 1:
-        names = np.concatenate(
-            [
-                np.char.add(f"w{number}:", _names(table, np.arange(first, end)).astype(str))
-                for number, (first, end) in enumerate(spans, 1)
-            ]
-        )
-        order = np.argsort(times, kind="stable")
+        counts = [*(len(of) for of, _ in before), *(end - first for first, end in spans)]
+        prefixes = [f"w{number}:" for number in range(1, len(spans) + 1)] * 2
+        names = np.char.add(np.repeat(prefixes, counts), names.astype(str))
+        order = np.argsort(times[len(age) :], kind="stable") + len(age)
+        order = np.concatenate([np.arange(len(age)), order])
         rows, times, names = rows[order], times[order], names[order]
+    duration = table["lifetime"][rows]
+    duration[: len(age)] -= age
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     quanta = np.rint(demand * QUANTUM).astype(np.int64)
+    seen = (last_moment(table) - table["arrival"][rows]) * window.time_scale if watched else None
     texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
     models = texts.get(MODELS)
     placed = {name: text for name, text in texts.items() if name in PLACED}
     roles = Roles.of_texts(len(rows), **placed) if placed else None
     labels = {name.removeprefix(LABELS): text for name, text in texts.items() if name.startswith(LABELS)}
-    return Workload(resources, times, table["lifetime"][rows], quanta, names, models=models, roles=roles, labels=labels)
+    return Workload(
+        resources,
+        times,
+        duration,
+        quanta,
+        names,
+        models=models,
+        roles=roles,
+        labels=labels,
+        age=age if len(age) else None,
+        watched=seen,
+    )
+
+
+def last_moment(table: Columns) -> float:
+    """Find the last moment of which a trace says something: an arrival or an end."""
+    ends = table["arrival"] + table["lifetime"]
+    return max(float(table["arrival"][-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
+
+
+NOBODY: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros(0)
+
+
+def running_at(table: Columns, row: int, time_scale: float = 1.0) -> tuple[Ints, Floats]:
+    """Find the earlier rows that still run when a row arrives, and for how long they have, in seconds.
+
+    What ends at that moment has ended.
+    """
+    age = age_at(table, row, slice(row), time_scale)
+    rows = np.flatnonzero(table["lifetime"][:row] > age)
+    return rows, age[rows]
+
+
+def age_at(table: Columns, row: int, rows: slice | Ints, time_scale: float = 1.0) -> Floats:
+    """Compute how long before a row others came, in seconds float64."""
+    age: Floats = (table["arrival"][row] - table["arrival"][rows]) * time_scale
+    return age
 
 
 def _check(window: Window, file: Path | None) -> None:

@@ -9,6 +9,8 @@ BUILT_IN = {
     "acceptance": "analysis.measure.metrics.requests:acceptance",
     "rejected": "analysis.measure.metrics.requests:rejected",
     "impossible": "analysis.measure.metrics.requests:impossible",
+    "running": "analysis.measure.metrics.requests:running",
+    "running_lost": "analysis.measure.metrics.requests:running_lost",
     "stopped": "analysis.measure.metrics.requests:stopped",
     "moves": "analysis.measure.metrics.moves:moves",
     "wait_total": "analysis.measure.metrics.waits:wait_total",

@@ -25,6 +25,10 @@ from simcore.vocabulary import QUANTUM, Floats, Ints
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
+FULL = (
+    "request {} runs already at the start and fits nowhere, so that `overflow: stop` ended the run before the first "
+    "arrival. Give it more servers, or another overflow; `workload: {{running: drop}}` leaves out what runs already"
+)
 
 HOUR = 3600.0
 
@@ -172,6 +176,8 @@ class FinishedRun(Rows):
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
+        if simulation.stopped and simulation.offered <= simulation.workload.running:
+            raise RunError(FULL.format(simulation.workload.id[simulation.offered - 1]))
         self.simulation, self.thought, self.bounded = simulation, thought, bounded
         self.first = self.since = first
         self.moving = simulation.moving

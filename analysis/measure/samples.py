@@ -23,12 +23,13 @@ class Sampler:
     stranded and installed per resource.
 
     Meant as the `watch` of `play`. When there are too many rows, every second one goes and the pace halves: runs of
-    any length are covered evenly.
+    any length are covered evenly. Nothing is kept before request `first` is due, with which measuring begins.
     """
 
-    def __init__(self, simulation: Simulation, ledger: Ledger) -> None:
+    def __init__(self, simulation: Simulation, ledger: Ledger, first: int = 0) -> None:
         self._simulation = simulation
         self._ledger = ledger
+        self._first = first
         flavours, _ = simulation.workload.flavours
         flavours = flavours[ledger.possible(flavours)]
         spread = ledger.spreads(flavours)
@@ -39,6 +40,12 @@ class Sampler:
         self._stride = 1
 
     def __call__(self) -> int:
+        """Take a sample, if it is time; returns after how many decisions to take the next."""
+        if (early := self._first - self._simulation.offered) > 0:
+            return early
+        return self.look()
+
+    def look(self) -> int:
         """Take a sample; returns after how many decisions to take the next."""
         simulation, view = self._simulation, self._simulation.view
         in_use, free, used, stranded = self._ledger.look(self._flavours)
@@ -78,7 +85,7 @@ class Sampler:
         def form() -> list[object]:
             return [(name, column.dtype.kind, column.shape[1:]) for name, column in self.columns().items()]
 
-        self()
+        self.look()
         mine = form()
         self._stride, self._rows = index(so_far[0]), [*so_far[1]]
         if self._stride < 1 or form() != mine:

@@ -114,7 +114,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
     from scenarios.batch.estimate import estimate
     from scenarios.build.engines import check_engine
-    from scenarios.run.check import check_scenario, overlap_of, without_effect
+    from scenarios.run.check import check_scenario, overlap_of, running_at_start, without_effect
     from simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
@@ -125,6 +125,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         check_engine(engine, batch.runs)
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
+        _note(running_at_start(batch.scenario, batch.folder))
         _warn_of(without_effect(batch.scenario))
         if len(known) < len(batch.runs):
             found = estimate([batch], [known], jobs, engine)
@@ -159,6 +160,11 @@ def _warn_of(what: object) -> None:
         out.print(f"[yellow]Warning:[/] {escape(str(what))}", highlight=False)
 
 
+def _note(what: str) -> None:
+    if what:
+        out.print(what, markup=False, highlight=False, soft_wrap=True)
+
+
 def _warn(results: Results) -> None:
     from analysis.measure.outside import outside_of
     from analysis.measure.overlap import overlap_of
@@ -166,6 +172,9 @@ def _warn(results: Results) -> None:
     _warn_of(overlap_of(results.runs, results.swept))
     _warn_of(outside_of(results.runs, results.swept))
     done = results.done
+    if "running_lost" in done.columns and (lost := int(done["running_lost"].sum() or 0)):
+        share = lost / int(done["running"].sum())
+        _warn_of(f"{share:.2%} of the requests that ran already at the start got no place (metric `running_lost`).")
     if "missing_groups" in done.columns:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"
@@ -215,7 +224,7 @@ def _say_where(results: Results) -> None:
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
-    from scenarios.run.check import check_scenario, missing_files, overlap_of, without_effect
+    from scenarios.run.check import check_scenario, missing_files, overlap_of, running_at_start, without_effect
     from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
@@ -248,6 +257,7 @@ def validate(asked: Namespace) -> int:
         if not mistakes and not missing:
             out.print(f"[green]valid[/]  {escape(file)}: {_count(runs)}", highlight=False, soft_wrap=True)
             _warn_of(overlap_of(scenario))
+            _note(running_at_start(scenario, default_folder(scenario)))
             _warn_of(without_effect(scenario))
     return MISTAKE if wrong else 0
 

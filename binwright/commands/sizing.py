@@ -106,7 +106,9 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
     if "failed" in row:
         return f"{said}failed"
     metric = metrics[row["metric"]]
-    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{'' if row['enough'] else ', not enough'}"
+    lost = f", {row['lost']:,} that run already get no place" if row["lost"] else ""
+    short = "" if row["enough"] else ", not enough"
+    return f"{said}{metric.heading} {metric.write(row['mean'], row['half'])}{lost}{short}"
 
 
 def _table(found: Sized) -> rich.table.Table:

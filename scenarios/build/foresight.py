@@ -17,13 +17,13 @@ from scenarios.build.trace import TraceRequests, content_of
 from scenarios.schema.knowledge import OtherLifetimes, Predicted
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.starts import ApartStart, RandomStart
 from scenarios.schema.workload import Trace
 from simcore.errors import UserError, WorkloadError
 from simcore.foresight import Foresight
 from simcore.predictor import Predictor
 from simcore.rng import stream
 from simcore.vocabulary import Floats, Workload
+from workloads.windows import age_at
 
 PREDICTING = "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see docs/guides/lifetimes.md."
 AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see docs/guides/lifetimes.md."
@@ -106,15 +106,39 @@ def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predic
 
 
 def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -> Foresight:
-    n = len(workload)
-    shown = workload if predictor.sees_truth else replace(workload, duration=np.full(n, np.nan))
+    n, whole = len(workload), workload.duration.copy()
+    if workload.age is not None:
+        whole[: workload.running] += workload.age
+    shown = replace(workload, duration=whole if predictor.sees_truth else np.full(n, np.nan))
     with own.guarded(name, KEY, PREDICTING):
         told = predictor.predict(shown, stream(seed, "lifetimes"))
     if not isinstance(told, np.ndarray) or told.shape != (n,) or told.dtype != np.float64 or not (told >= 0).all():
         raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
     found: Floats = told
     foresight = predictor.foresight(shown, found)
-    return foresight if foresight.ask is None else replace(foresight, ask=partial(_again, foresight.ask, name))
+    if foresight.ask is not None:
+        foresight = replace(foresight, ask=partial(_again, foresight.ask, name))
+    return foresight if workload.age is None else _of_rests(foresight, workload.age, whole, workload.duration)
+
+
+def _of_rests(foresight: Foresight, age: Floats, whole: Floats, rests: Floats) -> Foresight:
+    """Have what is said of those that run already count from the start of the run, as the run does.
+
+    They have run for `age`; `whole` is how long they stay in all, and `rests` how long from the start on.
+    """
+
+    def rest(row: int, elapsed: float) -> float:
+        in_all = foresight.again(row, float(age[row]) + elapsed)
+        # Who knows the truth is to say what the run goes by, to the last bit.
+        return float(rests[row]) if in_all == whole[row] else max(0.0, in_all - float(age[row]))
+
+    def ask(row: int, first: float, elapsed: float) -> float:
+        assert foresight.ask
+        return rest(row, elapsed) if row < len(age) else foresight.ask(row, first, elapsed)
+
+    told = foresight.told.copy()
+    told[: len(age)] = [rest(row, 0.0) for row in range(len(age))]
+    return Foresight(told, ask)
 
 
 def _again(ask: Callable[[int, float, float], float], name: str, row: int, first: float, elapsed: float) -> float:
@@ -136,7 +160,8 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
         return lambda: requests.draw(TRAINING)
 
     def draw() -> Workload:
-        first, end = rows or (0, _first(spec))
+        met = TraceRequests(spec, scenario.resources, cache, dict)
+        first, end = rows or (0, met.earliest)
         if rows and first >= end:
             problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
             raise UserError(problem, key="knowledge.training", value=list(rows), remedy=remedy)
@@ -146,10 +171,11 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
                 key="knowledge.training",
                 remedy="Say which rows to learn from, as in `training: [0, 50000]`, or let runs start later.",
             )
-        plain = {"start": first, "requests": end - first, "superpose": 1, "time_scale": 1.0, "inflate": None}
-        learned = spec.model_copy(update=plain)
+        every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None}
+        learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
         try:
-            return TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+            found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+            return found if spec.running == "drop" or spec.inflate else _known_at(met, first, found)
         except WorkloadError as error:
             if error.key != "workload.start":
                 raise
@@ -159,11 +185,14 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
     return draw
 
 
-def _first(spec: Trace) -> int:
-    """Return the first row that a run may meet; 0 where that is not known beforehand."""
-    start = spec.start
-    if isinstance(start, RandomStart):
-        return start.random[0]
-    if isinstance(start, ApartStart):
-        return start.apart[0]
-    return start if isinstance(start, int) else 0
+def _known_at(met: TraceRequests, first: int, found: Workload) -> Workload:
+    """Hide the ends of those in `found`, the rows from `first` on, that still run when the first run begins.
+
+    Runs meet them, and what agents are told of them must not be made of what becomes of them.
+    """
+    rows = np.arange(first, first + len(found))
+    before = rows < met.earliest
+    watched = np.full(len(found), np.nan)
+    watched[before] = age_at(met.table, met.earliest, rows[before], met.spec.time_scale)
+    runs = before & (found.duration > watched)
+    return replace(found, duration=np.where(runs, np.inf, found.duration), watched=np.where(runs, watched, np.nan))

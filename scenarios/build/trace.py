@@ -19,9 +19,9 @@ from scenarios.schema.workload import Trace
 from simcore.opened import digest_of
 from simcore.roles import NO_ROLE, Roles
 from simcore.units import TIME
-from simcore.vocabulary import Workload
+from simcore.vocabulary import QUANTUM, Workload
 from workloads.inflated import Inflated
-from workloads.starts import listed_start
+from workloads.starts import first_listed, listed_start
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
@@ -56,20 +56,50 @@ class TraceRequests:
             return inflated(self.spec, self.window_of(seed), self._total()).draw(seed)
         return self.window_of(seed)
 
-    def window_of(self, seed: int) -> Workload:
-        """Read the requests of a seed's window, before any is repeated."""
+    def window_of(self, seed: int, *, watched: bool = False) -> Workload:
+        """Read the requests of a seed's window, before any is repeated; `watched` as `select` has it."""
         spec = self.spec
-        file = find(spec.trace, spec.path)
-        stat = file.stat()
+        file, version = self._file()
         units = dict.fromkeys(self._resources, 1.0) if spec.knows_units else spec.units_of(self._resources)
         scale = tuple(units.items())
-        version = (stat.st_mtime_ns, stat.st_size)
         options = json.dumps(spec.options)
-        found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version)
+        found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version, watched)
         if spec.role == NO_ROLE:
             return found
         roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))
         return replace(found, roles=roles.filled(spec.role))
+
+    @property
+    def table(self) -> Columns:
+        """The whole trace."""
+        file, version = self._file()
+        return _table(self.spec.trace, file, json.dumps(self.spec.options), self._resources, self._cache, version)
+
+    def _file(self) -> tuple[Path, tuple[int, int]]:
+        file = find(self.spec.trace, self.spec.path)
+        stat = file.stat()
+        return file, (stat.st_mtime_ns, stat.st_size)
+
+    @property
+    def earliest(self) -> int:
+        """The first row that any seed may begin at; the rows before it are met only where they still run then."""
+        start = self.spec.start
+        if isinstance(start, RandomStart):
+            return start.random[0]
+        if isinstance(start, ApartStart):
+            return start.apart[0]
+        if isinstance(start, ListedStart):
+            return first_listed(Path(start.path))
+        return start if isinstance(start, int) else int(np.searchsorted(self.table["arrival"], _seconds(start)))
+
+    def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
+        """Count the requests that run already when the windows of a seed begin, and add up their units of resources."""
+        kept = TraceRequests(
+            self.spec.model_copy(update={"running": "keep"}), self._resources, self._cache, self._total
+        )
+        found = kept.window_of(seed)
+        sums = found.demand[: found.running].sum(axis=0) / QUANTUM
+        return found.running, dict(zip(found.resources, sums.tolist(), strict=True))
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the first row of each of a seed's windows, and the row after its last one.
@@ -141,10 +171,11 @@ def _select(
     seed: int,
     cache: Path | None,
     version: tuple[int, int],
+    watched: bool,
 ) -> Workload:
     resources = tuple(resource for resource, _ in scale)
     table = _table(name, file, options, resources, cache, version)
-    return select(table, window, resources, seed, scale=dict(scale), file=file)
+    return select(table, window, resources, seed, scale=dict(scale), file=file, watched=watched)
 
 
 @lru_cache(maxsize=2)
@@ -171,4 +202,4 @@ def _window(spec: Trace, seed: int) -> Window:
         requests = requests or listed
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
-    return Window(start, requests, spec.superpose, spec.time_scale)
+    return Window(start, requests, spec.superpose, spec.time_scale, spec.running == "keep" and not spec.inflate)

@@ -12,7 +12,7 @@ from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.costs import build_costs
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, plan, points
-from scenarios.build.trace import kept
+from scenarios.build.trace import TraceRequests, kept
 from scenarios.build.world import build_agent, build_world, fitted
 from scenarios.run.execute import cache_of
 from scenarios.run.guard import STARTING, limited, printing
@@ -30,6 +30,13 @@ from simcore.rng import stream
 from simcore.vocabulary import View, Workload
 from workloads.starts import listed_start
 from workloads.traces.library import find, find_servers
+
+SEEDS = 20
+"""So many seeds are looked at, at most, to say how much runs already at the start."""
+BECOMES = {
+    "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
+    "drop": "`workload: {running: drop}` leaves them out.",
+}
 
 
 def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
@@ -73,6 +80,33 @@ def overlap_of(scenario: Scenario) -> Overlap | None:
     requests = (build_world(at_point).requests for _, at_point in points(scenario))
     drawn = ([each.windows(seed) for seed in seeds] for each in requests)
     return worst(overlap([rows for rows in windows if rows]) for windows in drawn)
+
+
+def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
+    """Say how much runs already when windows of a trace begin, and what becomes of it; at the point with the most."""
+    seeds = range(scenario.seed, scenario.seed + min(scenario.replications, SEEDS))
+    most, said = 0, ""
+    for _, at_point in points(scenario):
+        spec = at_point.workload
+        if not isinstance(spec, Trace):
+            continue
+        requests = TraceRequests(spec, at_point.resources, _cache(at_point, folder), dict)
+        try:
+            found = [requests.running_at_start(seed) for seed in (seeds if requests.drawn else seeds[:1])]
+        except FileNeeded:
+            continue
+        if (count := sum(running for running, _ in found)) <= most:
+            continue
+        most = count
+        amounts = ", ".join(
+            f"{sum(sums[name] for _, sums in found) / len(found):,.0f} {name}"
+            for name in at_point.resources
+            if any(sums[name] for _, sums in found)
+        )
+        said = f"{most / len(found):,.0f} requests ({amounts}) run already at the start"
+        said += f", on average of {len(found)} seeds" if len(found) > 1 else ""
+        said += f": {BECOMES[spec.running]}"
+    return said
 
 
 def without_effect(scenario: Scenario) -> str:

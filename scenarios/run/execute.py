@@ -85,14 +85,14 @@ def _execute(
         cast("CellSimulation", simulation).hire = hire
     moving_luck = Watched(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
-    first, chance = simulation.offered, warm_luck.drawn
+    first, chance = measured_from(simulation), warm_luck.drawn
     if state_keeper:
         first, chance = state_keeper.take_up(simulation, first, chance)
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
     lost = not_kept(run, world, agent, compiled)  # what an agent remembers it may know only now
-    sampler = Sampler(simulation, ledger)
+    sampler = Sampler(simulation, ledger, first)
     watch: Callable[[], int] = sampler
     states: StateSampler | None = None
     if "states" in scenario.record:
@@ -111,7 +111,7 @@ def _execute(
     with limited(limit, partial(_state, simulation)):
         thought = play_on(simulation, agent, Going(portions, simulation, run, tell, keeper, lost))
         thought += keeper.thought if keeper else 0
-    sampler()  # how it ended
+    sampler.look()  # how it ended
     samples = sampler.columns()
     costs = build_costs(scenario, run.seed)
     over = FinishedRun(
@@ -131,8 +131,9 @@ def _execute(
         write_moves(details / f"{run.name}.moves.parquet", simulation)
     if states:
         write_states(details / f"{run.name}.states.parquet", states)
-    requests = len(simulation.workload)
-    rows = world.requests.windows(run.seed, requests, simulation.offered / requests)
+    running = simulation.workload.running
+    requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
+    rows = world.requests.windows(run.seed, requests, came / requests)
     return {
         **metrics,
         **({"windows": written(rows)} if rows else {}),
@@ -190,6 +191,11 @@ def warmed_up(
     return simulation, ledger, play_on
 
 
+def measured_from(simulation: Simulation) -> int:
+    """Return the first row that is measured: that after the warm start, and after what runs already at the start."""
+    return max(simulation.offered, simulation.workload.running)
+
+
 def _state(simulation: Simulation) -> object:
     """Tell what changes with every decision, so that a guard sees progress."""
     return simulation.offered, simulation.now, simulation.waiting, len(simulation.offer)
@@ -232,10 +238,13 @@ class _Reached:
         demand = simulation.workload.demand[:, self._resource]
         self._largest, self._requests = int(demand.max()), len(demand)
         self._until = warm.until
+        self._simulation = simulation
         self.reached = False
         self.share = 0.0
 
     def __call__(self) -> int:
+        if (early := self._simulation.workload.running - self._simulation.offered) > 0:
+            return early  # what runs already is there before anything begins
         r = self._resource
         used, installed = int(self._ledger.used()[r]), int(self._view.capacity[:, :, r].sum())
         self.share = used / installed

@@ -15,7 +15,7 @@ from scenarios.build.engines import agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
-from scenarios.run.execute import warmed_up
+from scenarios.run.execute import measured_from, warmed_up
 from scenarios.run.refusals import over_time
 from simcore.asking import answer_all, raised, said
 from simcore.engine import Simulation
@@ -173,7 +173,7 @@ def _played(run: Run, world: World) -> tuple[int, Simulation]:
     """Play a run to its end; returns the first row that its agent was asked about, too."""
     agent, warm = agents_of(run, world)
     simulation, _, play_on = warmed_up(run, world, warm, is_compiled("auto", run, world, agent, warm))
-    first = simulation.offered
+    first = measured_from(simulation)
     begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
     play_on(simulation, agent, lambda: -1)

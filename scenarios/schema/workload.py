@@ -196,6 +196,11 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         description="Multiplies the time between arrivals, and only that: 2 halves the load.",
         examples=[0.5],
     )
+    running: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="What becomes of requests that run already at the start: with `keep` they are placed first, stay "
+        "for what is left of their lifetimes, and are not measured; with `drop` they are left out.",
+    )
     inflate: Inflate | None = Field(
         default=None,
         description="Fill the cluster with these requests again and again, in random order, without an end.",

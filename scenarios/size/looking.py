@@ -48,18 +48,19 @@ class Looked:
     """What an agent came to at a size: the mean of the metric over the seeds, and half of its 95 % interval's width.
 
     The half width is 0 where nothing was drawn, and infinite of one seed. `impossible` requests of all seeds together
-    were larger than any server, and count for nothing.
+    were larger than any server, and count for nothing; `lost` ran already at the start and got no place.
     """
 
     mean: float
     half: float
     impossible: int = 0
+    lost: int = 0
 
     @classmethod
-    def of(cls, values: Floats, *, random: bool, impossible: int = 0) -> Looked:
+    def of(cls, values: Floats, *, random: bool, impossible: int = 0, lost: int = 0) -> Looked:
         """Average the values of the seeds."""
         mean, half = mean_interval(values)
-        return cls(float(mean), float(half) if random else 0.0, impossible)
+        return cls(float(mean), float(half) if random else 0.0, impossible, lost)
 
     def ends(self, metric: Metric) -> tuple[float | None, float | None]:
         """Return the ends of the mean's interval; None where one seed has none."""
@@ -126,14 +127,24 @@ class Runs:
             np.array(values, float),
             random=any(row.get("random", True) for row in rows),
             impossible=sum(row["impossible"] for row in rows),
+            lost=sum(row["running_lost"] for row in rows),
         )
         self.looked[agent][size] = looked
-        return said | {"mean": looked.mean, "half": looked.half, "enough": target.met(looked.mean)}
+        is_enough = enough(target, {size: looked}, 0)[size]
+        return said | {
+            "mean": looked.mean,
+            "half": looked.half,
+            "lost": looked.lost,
+            "enough": is_enough,
+        }
 
 
 def enough(target: Target, looked: Mapping[Any, Looked], halves: int) -> dict[Any, bool]:
-    """Tell of the sizes that were looked at whether they are enough, with means moved towards the target."""
+    """Tell of the sizes that were looked at whether they are enough, with means moved towards the target.
+
+    What runs already when the requests begin must find a place in any case.
+    """
     return {
-        size: target.met(one.mean + target.sign * halves * one.half if halves else one.mean)
+        size: not one.lost and target.met(one.mean + target.sign * halves * one.half if halves else one.mean)
         for size, one in looked.items()
     }

@@ -654,10 +654,11 @@ def test_building_from_a_trace(tmp_path: Path, file: Path) -> None:
     (tmp_path / "t.csv").write_text("vmid,cpu,mem,at,lt\n" + "".join(f"{n},1,2,{n},5\n" for n in range(10)))
     file.write_text(changed(TRACE, "start: {random: [50000, 100000]}", "path: t.csv\n  start: 4 s\n  requests: 3"))
     scenario = load_scenario(file)
-    assert build_world(scenario).draw(0).id.tolist() == [4, 5, 6]
+    assert build_world(scenario).draw(0).id.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert build_world(load_scenario(file, ["workload.running=drop"])).draw(0).id.tolist() == [4, 5, 6]
     random = load_scenario(file, ["workload.start={random: [0, 7]}"])
     assert len({tuple(build_world(random).draw(seed).id.tolist()) for seed in range(20)}) > 1
-    assert build_world(load_scenario(file, ["workload.start=2"])).draw(0).id.tolist() == [2, 3, 4]
+    assert build_world(load_scenario(file, ["workload.start=2"])).draw(0).id.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:

@@ -105,15 +105,15 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
     forget()
     starts: list[Any] = [40, {"random": [40, 60]}, {"apart": [40, 80]}]
     for start in starts:
-        found = build_world(trace(tmp_path, start=start)).draw(0)
+        found = build_world(trace(tmp_path, start=start, running="drop")).draw(0)
         assert (found.told == 5).all()
         assert (found.duration == 70).all()
-    mixed = trace(tmp_path, start=40).dump()
+    mixed = trace(tmp_path, start=40, running="drop").dump()
     mixed["knowledge"]["training"] = [50, 90]
     assert (build_world(Scenario.model_validate(mixed)).draw(0).told == 70).all()
-    for start in (0, "20 s"):  # when a time is, only the file tells
-        with pytest.raises(UserError, match="learns from the rows before those that runs meet, and there are none"):
-            build_world(trace(tmp_path, start=start)).draw(0)
+    assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).told == 5).all()
+    with pytest.raises(UserError, match="learns from the rows before those that runs meet, and there are none"):
+        build_world(trace(tmp_path, start=0)).draw(0)
     other = scenario({"predicted": {"survival": {}}}).dump()
     other["knowledge"]["training"] = [0, 10]
     generated = Scenario.model_validate(other)
@@ -280,7 +280,7 @@ def test_what_was_learned_is_used_where_it_belongs_only(tmp_path: Path) -> None:
     def told(node: dict[str, int], long: int) -> list[float]:
         rows = [f"{i},{10 * i},{long if i % 2 else 5},{1 + i % 2},{2 - i % 2}" for i in range(40)]
         file.write_text("\n".join(["id,arrival,lifetime,cpu,gpu", *rows]))
-        given = {"trace": "table", "path": str(file), "requests": 4, "start": 30}
+        given = {"trace": "table", "path": str(file), "requests": 4, "start": 30, "running": "drop"}
         lifetimes = {"predicted": {"survival": {"least": 5}}}
         world = build_world(scenario(lifetimes, workload=given, cluster={"servers": 2, "node": node}))
         found: list[float] = world.draw(0).told.tolist()

@@ -82,6 +82,18 @@ def impossible(run: FinishedRun) -> int:
     return int(np.count_nonzero(run.outcome[_came(run)] == IMPOSSIBLE))
 
 
+@metric(heading="running", table="never", meaning="requests that ran already at the start; they are not measured")
+def running(run: FinishedRun) -> int:
+    """Count the requests that ran already at the start."""
+    return run.simulation.workload.running
+
+
+@metric(heading="running lost", better="lower", table="differs", meaning="of those, the ones that got no place")
+def running_lost(run: FinishedRun) -> int:
+    """Count those of them that got no place, though some server could hold them when empty."""
+    return int(np.count_nonzero(run.outcome[: run.simulation.workload.running] == REJECTED))
+
+
 @metric(heading="stopped", table="never", meaning="1 when a request that fit nowhere ended the run")
 def stopped(run: FinishedRun) -> int:
     """Tell whether overflow ended the run."""

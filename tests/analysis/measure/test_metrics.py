@@ -89,6 +89,8 @@ def by_definition(ran: Run) -> dict[str, Any]:
         "scheduled": len(got),
         "acceptance": Fraction(len(got), len(offered)) if offered else 0,
         "rejected": sum(outcome[row] == "rejected" for row in offered),
+        "running": 0,
+        "running_lost": 0,
         "impossible": sum(outcome[row] == "impossible" for row in offered),
         "interrupted": len(cut),
         "lost": len([row for row in cut if row not in continued]),

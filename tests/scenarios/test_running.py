@@ -1,0 +1,320 @@
+"""What runs already when a window of a trace begins: it is taken over, or left out, and either is said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from binwright.cli import main
+from scenarios.batch.batch import Batch
+from scenarios.build.requests import forget
+from scenarios.build.world import build_world
+from scenarios.run.check import running_at_start
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import WorkloadError
+from simcore.vocabulary import Workload
+from tests.support.batches import data
+from workloads.changes import Change, Demand, Holiday, Wave, changed
+from workloads.predictors import Survival
+from workloads.survival import kaplan_meier
+from workloads.windows import RandomRow, Window, select
+
+INF = float("inf")
+LONG = [(0, INF, 4), (1, 500, 2), (2, 3, 1), (3, 97, 1), (50, 10, 3), (100, 20, 1), (130, 5, 2), (140, 50, 2)]
+"""Arrival, lifetime and cpu: at row 5, when 100 s have passed, rows 0 and 1 run, and row 3 has ended just then."""
+
+
+def frame(rows: Sequence[tuple[float, float, float]]) -> pl.DataFrame:
+    arrival, lifetime, cpu = (np.array(column, np.float64) for column in zip(*rows, strict=True))
+    return pl.DataFrame({"id": np.arange(len(rows)), "arrival": arrival, "lifetime": lifetime, "cpu": cpu})
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> dict[str, Any]:
+    rows = "".join(f"{n},{arrival},{lifetime},{cpu}\n" for n, (arrival, lifetime, cpu) in enumerate(LONG))
+    (tmp_path / "t.csv").write_text("id,arrival,lifetime,cpu\n" + rows)
+    return {"trace": "table", "path": str(tmp_path / "t.csv"), "start": 5}
+
+
+def scenario(workload: dict[str, Any], **more: Any) -> Scenario:
+    given = {"cluster": {"servers": 1, "node": {"cpu": 10}}, "agents": ["first-fit"], "record": ["requests"]}
+    return scenario_from(data(workload=workload, **{**given, **more}))
+
+
+def played(folder: Path, given: Scenario) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Run it; the row of its metrics, and its requests."""
+    found = Batch(given, folder).run()
+    assert found.failed.is_empty(), found.failed["error"][0]
+    row = found.runs.row(0, named=True)
+    return row, pl.read_parquet(next((folder / "details").glob("*.requests.parquet")))
+
+
+def test_what_runs_is_taken_over_with_what_is_left_of_its_lifetime() -> None:
+    found = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
+    assert found.id.tolist() == [0, 1, 5, 6, 7]
+    assert found.arrival.tolist() == [0, 0, 0, 30, 40]
+    assert found.duration.tolist() == [INF, 401, 20, 5, 50]
+    assert found.age is not None
+    assert found.age.tolist() == [100, 99]
+    assert found.running == 2
+    assert select(frame(LONG), Window(5), ("cpu",), 0).running == 0
+    assert select(frame(LONG), Window(0, running=True), ("cpu",), 0).running == 0
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0, 1, 2, 3, 5, 9, 20, INF])), min_size=1, max_size=25),
+    first=st.integers(0, 24),
+    scale=st.sampled_from([0.5, 1.0, 3.0]),
+)
+def test_the_running_are_those_of_the_whole_trace(rows: list[tuple[int, float]], first: int, scale: float) -> None:
+    """What is held at any time is what the whole trace would hold then, had it found room."""
+    first %= len(rows)
+    whole = frame(
+        [(float(time), stays, 1.0) for time, (_, stays) in zip(np.cumsum([r[0] for r in rows]), rows, strict=True)]
+    )
+    every = select(whole, Window(0, time_scale=scale), ("cpu",), 0)
+    some = select(whole, Window(first, time_scale=scale, running=True), ("cpu",), 0)
+    begin = every.arrival[first]
+
+    def held(workload: Workload, time: float, rows: slice) -> set[int]:
+        there = (workload.arrival <= time) & (workload.arrival + workload.duration > time)
+        return set(workload.id[rows][there[rows]].tolist())
+
+    for time in every.arrival[first:]:
+        # Of those that come at the very beginning, the rows before `first` are there, too.
+        assert held(some, time - begin, slice(None)) == held(every, time, slice(None))
+    assert set(some.id[: some.running].tolist()) == held(every, begin, slice(0, first))
+    assert some.id[some.running :].tolist() == every.id[first:].tolist()
+
+
+def test_superposed_windows_take_over_each_its_own() -> None:
+    found = select(frame(LONG), Window(4, 2, superpose=2, running=True), ("cpu",), 0)
+    assert found.id.tolist() == ["w1:0", "w1:1", "w1:3", "w2:0", "w2:1", "w1:4", "w2:6", "w2:7", "w1:5"]
+    assert found.arrival.tolist() == [0, 0, 0, 0, 0, 0, 0, 10, 50]
+    assert found.duration[:5].tolist() == [INF, 451, 50, INF, 371]
+    plain = select(frame(LONG), Window(RandomRow(3, 6), 2, 3), ("cpu",), 7)
+    more = select(frame(LONG), Window(RandomRow(3, 6), 2, 3, running=True), ("cpu",), 7)
+    assert more.id[more.running :].tolist() == plain.id.tolist()
+    assert more.duration[more.running :].tolist() == plain.duration.tolist()
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: dict[str, Any], engine: Any) -> None:
+    found = Batch(scenario(trace), tmp_path / "results").run(engine=engine)
+    row = found.runs.row(0, named=True)
+    assert (row["offered"], row["scheduled"], row["running"], row["running_lost"]) == (3, 3, 2, 0)
+    assert row["allocation_cpu"] == pytest.approx((6 * 40 + 20 + 2 * 5) / 400)
+    asked = pl.read_parquet(next((tmp_path / "results" / "details").glob("*.requests.parquet")))
+    assert asked["warm"].to_list() == [True, True, False, False, False]
+    dropped, _ = played(tmp_path / "without", scenario({**trace, "running": "drop"}))
+    assert (dropped["offered"], dropped["running"], dropped["running_lost"]) == (3, 0, 0)
+    assert dropped["allocation_cpu"] == pytest.approx((20 + 2 * 5) / 400)
+
+
+def test_what_finds_no_place_is_counted_and_said(
+    tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}})
+    row, asked = played(tmp_path / "results", small)
+    assert (row["running"], row["running_lost"], row["offered"], row["scheduled"]) == (2, 1, 3, 1)
+    assert asked["outcome"].to_list() == ["placed", "rejected", "placed", "rejected", "rejected"]
+    file = tmp_path / "small.yaml"
+    file.write_text(
+        f"cluster: {{servers: 1, node: {{cpu: 5}}}}\nworkload: {{trace: table, path: {trace['path']}, start: 5}}\n"
+        "agents: [first-fit]\n"
+    )
+    assert main(["run", str(file), "--out", str(tmp_path / "again")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "50.00% of the requests that ran already at the start got no place (metric `running_lost`)." in said
+
+
+def test_a_run_that_stops_before_anything_arrives_says_so(tmp_path: Path, trace: dict[str, Any]) -> None:
+    small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}}, overflow="stop")
+    found = Batch(small, tmp_path / "results").run()
+    assert "request 1 runs already at the start and fits nowhere, so that `overflow: stop`" in found.failed["error"][0]
+
+
+def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> None:
+    """Also where so much is reached before: what runs is there in any case."""
+    warm = {"resource": "cpu", "until": "10 %", "with": "best-fit"}
+    row, asked = played(tmp_path / "results", scenario(trace, warm_start=warm))
+    assert (row["offered"], row["running"]) == (3, 2)
+    assert asked["warm"].to_list() == [True, True, False, False, False]
+    row, asked = played(tmp_path / "more", scenario(trace, warm_start={**warm, "until": "70 %"}))
+    assert asked["warm"].to_list() == [True, True, True, False, False]
+    assert row["offered"] == 2
+
+
+@pytest.mark.parametrize("how", ["keep", "drop"])
+def test_validate_and_dry_run_say_how_much(
+    tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        f"cluster: {{servers: 1, node: {{cpu: 10}}}}\nagents: [first-fit]\n"
+        f"workload: {{trace: table, path: {trace['path']}, start: 5, running: {how}}}\n"
+    )
+    becomes = {
+        "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
+        "drop": "`workload: {running: drop}` leaves them out.",
+    }[how]
+    for command in (["validate", str(file)], ["run", str(file), "--dry-run", "--out", str(tmp_path / "r")]):
+        assert main(command) == 0
+        assert f"2 requests (6 cpu) run already at the start: {becomes}" in " ".join(capsys.readouterr().out.split())
+    assert main(["validate", str(file), "--set", "workload.start=0"]) == 0
+    assert "already" not in capsys.readouterr().out
+
+
+def test_how_much_is_said_as_an_average_over_seeds(trace: dict[str, Any]) -> None:
+    given = scenario({**trace, "start": {"random": [2, 7]}, "requests": 1}, replications=20)
+    world = build_world(given)
+    counts = [world.draw(seed).running for seed in range(given.seed, given.seed + 20)]
+    assert len(set(counts)) > 1
+    assert f"{np.mean(counts):,.0f} requests (" in running_at_start(given)
+    assert "run already at the start, on average of 20 seeds: " in running_at_start(given)
+
+
+def test_what_is_repeated_without_an_end_takes_nothing_over(trace: dict[str, Any]) -> None:
+    given = scenario({**trace, "inflate": {"until": 1.0, "of": "cpu"}})
+    assert build_world(given).draw(0).running == 0
+    assert running_at_start(given) == ""
+
+
+# Changes
+
+
+@pytest.mark.parametrize(
+    ("change", "running", "arriving"),
+    [(Demand(0.5), 3, 5), (Demand(-0.5), 1, 1), (Wave(4, 0.0, 10.0), 2, 7), (Holiday(0.0, 0.0, 35.0), 2, 1)],
+)
+def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: int, arriving: int) -> None:
+    base = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
+    for seed in range(5):
+        found = changed(base, [change], seed)
+        assert (found.running, len(found) - found.running) == (running, arriving)
+        assert found.age is not None
+        assert (found.arrival[:running] == 0).all()
+        assert (np.diff(found.arrival) >= 0).all()
+        assert {(left, age) for left, age in zip(found.duration.tolist(), found.age.tolist(), strict=False)} <= {
+            (INF, 100.0),
+            (401.0, 99.0),
+        }
+        assert set(found.duration[running:].tolist()) <= {20.0, 5.0, 50.0}
+
+
+def test_no_change_leaves_only_what_runs() -> None:
+    base = select(frame(LONG), Window(7, running=True), ("cpu",), 0)
+    with pytest.raises(WorkloadError, match="leaves no request"):
+        changed(base, [Demand(-0.9)], 0)
+
+
+# What agents are told
+
+
+def foreseen(trace: dict[str, Any], how: object) -> Workload:
+    forget()
+    return build_world(scenario(trace, knowledge={"lifetimes": how})).draw(0)
+
+
+def test_agents_are_told_what_is_left(trace: dict[str, Any]) -> None:
+    known = foreseen(trace, "known")
+    assert known.told.tolist() == [INF, 401, 20, 5, 50]
+    sure = foreseen(trace, {"predicted": {"noise": {"sigma": 0}}})
+    assert sure.told.tolist() == known.told.tolist()
+    assert sure.foresight
+    assert sure.foresight.again(1, 7.5) == 401
+    noisy = foreseen(trace, {"predicted": {"noise": {"sigma": 2}}})
+    assert noisy.foresight
+    assert noisy.told[1] not in (401, 500)
+    assert noisy.foresight.again(1, 300) >= 300
+
+
+def test_tables_tell_what_is_left_of_those_that_ran_as_long(tmp_path: Path) -> None:
+    """Rows before the start stay 10, 20, ... 100 s; one that has run for 35 s stays for 70 s, and so 35 s more."""
+    rows = [(float(n), 10.0 * (n + 1), 1.0) for n in range(10)] + [(965.0, 80.0, 1.0), (1000.0, 5.0, 1.0)]
+    file = tmp_path / "t.csv"
+    file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},{c}\n" for n, (a, s, c) in enumerate(rows)))
+    given = {"trace": "table", "path": str(file), "start": 11}
+    forget()
+    made = scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}, "training": [0, 10]})
+    found = build_world(made).draw(0)
+    assert found.running == 1
+    assert found.told.tolist() == [35, 50]
+    assert found.foresight
+    assert found.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
+
+
+def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:
+    """What the table says does not depend on how long those stay that still run then."""
+    told = set()
+    for stays in (500, 5000):
+        rows = [(n, 20 if n % 2 else stays) for n in range(100)] + [(100, 7)] * 5
+        file = tmp_path / f"{stays}.csv"
+        file.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{a},{s},1\n" for n, (a, s) in enumerate(rows)))
+        given = {"trace": "table", "path": str(file), "start": 100}
+        forget()
+        found = build_world(scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {}}}})).draw(0)
+        assert found.running == 60
+        told.add(tuple(found.told.tolist()))
+    assert len(told) == 1
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.integers(0, 8)), min_size=1, max_size=30))
+def test_the_estimate_is_kaplan_and_meiers(some: list[tuple[int, bool, int]]) -> None:
+    kept = [(seen, ended, entered) for seen, ended, entered in some if entered < seen]
+    if not any(ended for _, ended, _ in kept):
+        return
+    seen, ended, entered = (np.array(column) for column in zip(*kept, strict=True))
+    times, share = kaplan_meier(seen.astype(np.float64), ended.astype(np.bool_), entered.astype(np.float64))
+    lives, expected = 1.0, []
+    for time in sorted({s for s, e, _ in kept if e}):
+        at_risk = sum(begins < time <= s for s, _, begins in kept)
+        lives *= 1 - sum(s == time and e for s, e, _ in kept) / at_risk
+        expected.append((time, 1 - lives))
+    assert times.tolist() == [time for time, _ in expected]
+    assert share.tolist() == pytest.approx([gone for _, gone in expected])
+
+
+def test_a_table_of_what_was_seen_in_part_has_its_median() -> None:
+    """Without any such, the median is that of plain counting; with more than half of them, there is none."""
+    base = select(frame([(n, n + 1, 1) for n in range(9)]), Window(), ("cpu",), 0)
+    plain, seen = Survival(least=1), Survival(least=1)
+    plain.fit(base)
+    seen.fit(replace(base, watched=np.full(9, np.nan)))
+    rng = np.random.default_rng(0)
+    assert plain.predict(base, rng).tolist() == seen.predict(base, rng).tolist() == [5.0] * 9
+    cut = np.where(np.arange(9) >= 3, 3.5, np.nan)
+    partly = Survival(least=1)
+    partly.fit(replace(base, duration=np.where(np.isnan(cut), base.duration, INF), watched=cut))
+    assert partly.predict(base, rng).tolist() == [INF] * 9
+    assert partly.again(base, 0, INF, 1.5) == INF
+    one = Survival(least=1)
+    one.fit(replace(base, watched=np.where(np.arange(9) < 2, 0.5, np.nan)))
+    assert one.predict(base, rng).tolist() == [6.0] * 9
+
+
+def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
+    """On one server all that arrives finds room, as one of the two that run is turned away, for each of three seeds."""
+    file = tmp_path / "t.csv"
+    file.write_text("id,arrival,lifetime,cpu\n0,0,inf,3\n1,1,inf,3\n2,9,5,1\n3,20,5,1\n")
+    given = scenario({"trace": "table", "path": str(file), "start": 2}, cluster={"servers": 1, "node": {"cpu": 4}})
+    said: list[tuple[int, float, int, bool]] = []
+    found = bw.size(
+        given,
+        most=5,
+        jobs=1,
+        out=tmp_path / "size",
+        watch=lambda row: said.append((row["size"], row["mean"], row["lost"], row["enough"])),
+    )
+    assert found.frame["size"].to_list() == [2]
+    assert said[:2] == [(1, 1.0, 3, False), (2, 1.0, 0, True)]
