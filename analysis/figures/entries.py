@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.compare.differences import BETTER, LESS, MORE, WORSE, Differences
-from analysis.compare.table import BEST, Entry, Table, TableRow
+from analysis.compare.differences import BASELINE, BETTER, LESS, MORE, WORSE, Differences
+from analysis.compare.table import Entry, Table, TableRow
 from analysis.figures.chosen import Chosen
 from analysis.figures.chosen_style import points
 from analysis.figures.panels import apart_enough
@@ -35,11 +35,40 @@ BESIDE = 26
 
 @dataclass(frozen=True)
 class Panel:
-    """Holds a metric and an entry for every row that is drawn; `baseline` is what it is the difference to, or ""."""
+    """Holds a metric and an entry for every row that is drawn; `baseline` is what it is the difference to, or "".
+
+    `hollow` says of every row whether the seeds do not tell it from the baseline.
+    """
 
     metric: Metric
     entries: Sequence[Entry | None]
+    hollow: Sequence[bool]
     baseline: str = ""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Holds a panel of differences for each metric, what they are to, and what their tests were corrected for.
+
+    One figure has one of these, so that what is hollow in one panel means the same in all others. `baseline` is ""
+    where nothing was tested, `family` where differences are exact.
+    """
+
+    panels: Sequence[Panel] = ()
+    baseline: str = ""
+    family: str = ""
+
+    def said(self, *, hollow: bool) -> str:
+        """Say what it means that some marks are hollow, or that none is."""
+        if not self.family:
+            return f"hollow: equal to {self.baseline}" if hollow else ""
+        told, sign = ("hollow: not", ">") if hollow else ("all", "<=")
+        return f"{told} told from {self.baseline}, p {sign} .05, {self.family}"
+
+    def values(self, metric: Metric, entries: Sequence[Entry | None]) -> Panel:
+        """Make a panel of a metric's own values, whose marks are hollow where those of its differences are."""
+        known = {panel.metric.name: panel.hollow for panel in self.panels}
+        return Panel(metric, entries, known.get(metric.name, [False] * len(entries)))
 
 
 def is_numeric(table: Table) -> bool:
@@ -47,33 +76,38 @@ def is_numeric(table: Table) -> bool:
     return len(table.swept) == 1 and all(isinstance(row.point[0], int | float) for row in table.rows)
 
 
-def differences(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> list[Panel]:
-    """Compare with the baseline over the seeds in common, by metric; differences that the seeds tell are marked."""
+def compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compared:
+    """Compare with the baseline over the seeds in common, by metric; nothing where there is nobody to compare with."""
     results = copy(chosen.results)
     if "scenario" in results.swept:  # a name that the comparison has a use of its own for
         results.runs = results.runs.rename({"scenario": "results"})
         swept = tuple("results" if key == "scenario" else key for key in results.swept)
         results.columns = replace(results.columns, swept=swept)
     comparison = Differences(results, chosen.options.baseline, [metric.name for metric in metrics])
+    tested = comparison.frame["test"].is_not_null().any()
     found: dict[Any, Entry] = {}
+    told = set()
     for row in comparison.frame.iter_rows(named=True):
+        key = row["metric"], *(row[key] for key in comparison.keys), row["agent"]
         if row["diff"] is not None:
             half = float("inf") if row["diff_low"] is None else (row["diff_high"] - row["diff_low"]) / 2
-            told = row["verdict"] in (BETTER, WORSE, MORE, LESS)
-            point = *(row[key] for key in comparison.keys), row["agent"]
-            found[row["metric"], *point] = Entry(row["diff"], half, BEST if told else "", row["test"] == "exact")
+            found[key] = Entry(row["diff"], half, exact=row["test"] == "exact")
+        if row["verdict"] in (BETTER, WORSE, MORE, LESS, BASELINE):
+            told.add(key)
+    keys = {metric.name: [(metric.name, *row.point, row.agent) for row in table.rows] for metric in metrics}
     panels = [
         Panel(
             metric.difference,
-            [found.get((metric.name, *row.point, row.agent)) for row in table.rows],
+            [found.get(key) for key in keys[metric.name]],
+            [tested and key not in told for key in keys[metric.name]],
             comparison.baseline,
         )
         for metric in metrics
     ]
-    return [panel for panel in panels if any(panel.entries)]
+    return Compared(panels, comparison.heading(comparison.baseline) if tested else "", comparison.family)
 
 
-def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel]) -> Figure:
+def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel], compared: Compared) -> Figure:
     """Draw the panels, whose entries are those of the rows."""
     numeric = is_numeric(table)
     if not panels or (not numeric and len(rows) > ROWS):
@@ -97,7 +131,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
             continue
         panel = panels[place]
         scale, unit = panel.metric.scale(max((abs(entry.mean) for entry in panel.entries if entry), default=1.0))
-        words = _words(chosen, panel, unit, numeric, BESIDE if numeric else below)
+        words = _words(chosen, panel, unit, BESIDE if numeric else below)
         tidy(ax)
         if numeric:
             _lines(ax, panel, scale, rows, chosen.look)
@@ -111,34 +145,32 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
             (ax.axhline if numeric else ax.axvline)(0, color=GREY, linewidth=0.8, zorder=0)
     if numeric:
         legend(figure, dict.fromkeys(row.agent for row in rows), chosen.look, named=chosen.heading)
-    heading(figure, chosen.title, _caption(rows, panels, numeric))
+    hollow = any(panel.hollow[at] for panel in panels for at, entry in enumerate(panel.entries) if entry)
+    heading(figure, chosen.title, _caption(rows, panels, "" if numeric else compared.said(hollow=hollow)))
     return figure
 
 
-def _words(chosen: Chosen, panel: Panel, unit: str, numeric: bool, letters: int) -> str:
+def _words(chosen: Chosen, panel: Panel, unit: str, letters: int) -> str:
     """Write what stands beside a panel's axis."""
     metric = panel.metric
-    told = bool(panel.baseline) and not numeric and any(entry and isfinite(entry.half) for entry in panel.entries)
-    notes = ["lower is better"] * (metric.better == "lower") + ["filled: told from it"] * told
     points = " points" if panel.baseline and metric.unit == "%" else ""
     lines = [metric.heading + points + (unit and f",{unit}")]
     lines += [f"difference to {chosen.heading(panel.baseline)}"] if panel.baseline else []
-    lines += [f"({'; '.join(notes)})"] if notes else []
+    lines += ["(lower is better)"] if metric.better == "lower" else []
     return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
 
 
-def _caption(rows: Sequence[TableRow], panels: Sequence[Panel], numeric: bool) -> str:
+def _caption(rows: Sequence[TableRow], panels: Sequence[Panel], told: str) -> str:
     shown = [panel for panel in panels if not panel.baseline] or panels
     entries = [entry for panel in shown for entry in panel.entries if entry]
-    marked = not shown[0].baseline and any(entry.mark for entry in entries) and not numeric
-    filled = "; filled: best, or not told from it" if marked else ""
     if all(entry.exact for entry in entries):
-        return f"exact: nothing was drawn, and other seeds give the same{filled.partition(',')[0]}"
-    if all(entry.alone or entry.exact for entry in entries):
-        return "one seed: what another one would say is not known"
-    paired = "; differences paired by seed" if any(panel.baseline for panel in panels) else ""
-    seeds = max(row.runs - row.failed for row in rows)
-    return f"mean and 95 % interval over {seeds} seeds{paired}{filled}"
+        said = ["exact: nothing was drawn, and other seeds give the same"]
+    elif all(entry.alone or entry.exact for entry in entries):
+        said = ["one seed: what another one would say is not known"]
+    else:
+        said = [f"mean and 95 % interval over {max(row.runs - row.failed for row in rows)} seeds"]
+        said += ["differences paired by seed"] if any(panel.baseline for panel in panels) else []
+    return "; ".join([*said, *filter(None, [told])])
 
 
 def few(table: Table, panels: list[Panel]) -> list[Panel]:
@@ -154,18 +186,14 @@ def _varied(chosen: Chosen, table: Table, row: TableRow) -> tuple[Any, ...]:
 def _dots(
     ax: Axes, panel: Panel, scale: float, places: Sequence[float], rows: Sequence[TableRow], chosen: Chosen
 ) -> None:
-    """Draw a dot for each row at its place, and fill those that have a mark.
-
-    Of values all are filled, where no agent is told from the best.
-    """
-    every = not panel.baseline and not any(entry and entry.mark for entry in panel.entries)
-    for y, row, entry in zip(places, rows, panel.entries, strict=True):
+    """Draw a dot for each row at its place, hollow where the panel says so."""
+    for y, row, entry, hollow in zip(places, rows, panel.entries, panel.hollow, strict=True):
         if entry is not None:
             ax.errorbar(
                 scale * entry.mean,
                 y,
                 xerr=np.reshape(_arms(panel.metric, entry, scale), (2, 1)) if isfinite(entry.half) else None,
-                markerfacecolor=None if entry.mark or every else "white",
+                markerfacecolor=ax.get_facecolor() if hollow else None,
                 **_looking(chosen.look[row.agent]),
             )
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))

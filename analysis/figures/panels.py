@@ -92,7 +92,7 @@ def panels(
             _logarithmic(ax, there)
         elif apart_enough(there):
             ax.set_xticks(there, [f"{value:{ticks}}" for value in there])
-        scale, unit = metric.scale(max((abs(average.mean) for average in averages.values()), default=1.0))
+        scale, beside_it = metric.axis(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
             line = [
                 (x[point, name], average)
@@ -101,7 +101,7 @@ def panels(
             ]
             _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
-        ax.set_ylabel(metric.heading + (unit and f",{unit}"))
+        ax.set_ylabel(beside_it)
         ax.set_title(
             ", ".join(f"{chosen.short(key)} {as_written(value)}" for key, value in zip(facets, other, strict=True))
         )

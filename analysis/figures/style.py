@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
-from matplotlib import colormaps, colors
+from matplotlib import colormaps, colors, rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -118,6 +118,11 @@ def shades(count: int = len(SHADES)) -> tuple[str, ...]:
 def new(width: Width, height: float) -> Figure:
     """Make an empty figure without pyplot (no window, no global state), `height` inches high at the house's text."""
     return Figure(figsize=(current().widths[width], height * points("text") / TEXT), layout="constrained")
+
+
+def ink() -> str:
+    """Return the colour of text, for what belongs to no agent: black, where the style is not a dark one."""
+    return str(rcParams["text.color"])
 
 
 def narrow(figure: Figure) -> bool:

@@ -45,6 +45,11 @@ class Metric:
             return _unit_of_time(size)
         return (100.0, "") if self.unit == "%" else (1.0, self.unit and f" {self.unit}")
 
+    def axis(self, size: float) -> tuple[float, str]:
+        """Return what to multiply values of this size by to draw them, and what to write beside their axis."""
+        scale, unit = self.scale(size)
+        return scale, self.heading + (unit and f",{unit}")
+
     @property
     def difference(self) -> Metric:
         """Describe differences of this metric."""

@@ -1,4 +1,4 @@
-"""Acceptance and utilisation: a bar per agent with its 95 % interval, its value written beside it."""
+"""Acceptance and utilisation: a bar or a dot per agent with its 95 % interval, its value written beside it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
 from analysis.figures.kind import figure
 from analysis.figures.rows import BARS, named_rows
-from analysis.figures.style import grid, heading, new, tidy
+from analysis.figures.style import grid, heading, ink, new, tidy
 from simcore.errors import ResultsError
 
 
-@figure(meaning="acceptance and utilisation, a bar per agent", needs="any results")
+@figure(
+    meaning="acceptance and utilisation of every agent: bars, or dots where bars from 0 would look alike",
+    needs="any results",
+)
 def draw(chosen: Chosen, options: Options) -> Figure:
     """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), and all allocation."""
     names = [*chosen.results.resources, *chosen.results.tiers]
@@ -43,7 +46,8 @@ def draw(chosen: Chosen, options: Options) -> Figure:
             continue
         metric = metrics[number]
         found = {row: average for row, average in averages[metric.name].items() if row in rows}
-        scale, unit = metric.scale(max((abs(average.mean) for average in found.values()), default=1.0))
+        most = max((abs(average.mean) for average in found.values()), default=1.0)
+        (scale, unit), (_, label) = metric.scale(most), metric.axis(most)
         tidy(ax, grid="x")
         little = 0.7 * points("text")
         places = named_rows(ax, chosen, rows, named=number % columns == 0)
@@ -63,14 +67,14 @@ def draw(chosen: Chosen, options: Options) -> Figure:
                         place,
                         xerr=np.reshape(average.arms(scale), (2, 1)),
                         fmt="none",
-                        ecolor=colour if alike else "#222222",
+                        ecolor=colour if alike else ink(),
                         **_CAPS,
                     )
                 text = metric.write(average.mean, average.half).removesuffix(unit)
                 end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
         _room_for_text(ax, ends, alike)
-        ax.set_xlabel(metric.heading + (unit and f",{unit}"))
+        ax.set_xlabel(label)
     heading(figure, chosen.title, chosen.caption)
     return figure
 

@@ -20,7 +20,7 @@ from analysis.compare.statistics import FEWEST, average_ranks, friedman
 from analysis.figures.chosen import MOST, Chosen, Options
 from analysis.figures.chosen_style import Width, points
 from analysis.figures.kind import figure
-from analysis.figures.style import grid, heading, new
+from analysis.figures.style import grid, heading, ink, new
 from analysis.measure.metric import Metric
 from analysis.results.groups import Groups
 from analysis.results.written import as_written
@@ -249,16 +249,15 @@ def _diagram(ax: Axes, chosen: Chosen, found: Ranks, depth: float, sides: tuple[
     ax.set_axis_off()
     ax.set_xlim(1 - sides[0] * unit, agents + sides[1] * unit)
     ax.set_ylim(-depth, 1.5)
-    ink = ax.xaxis.label.get_color()
-    ax.plot([1, agents], [0, 0], color=ink, linewidth=0.8)
+    ax.plot([1, agents], [0, 0], color=ink(), linewidth=0.8)
     for tick in range(1, agents + 1):
-        ax.plot([tick, tick], [0, 0.25], color=ink, linewidth=0.8)
+        ax.plot([tick, tick], [0, 0.25], color=ink(), linewidth=0.8)
         ax.text(tick, 0.35, str(tick), ha="center", va="bottom", fontsize=points())
     for number, group in enumerate(bars):
         ranks = found.average[group]
         y = -GAP * (number + 0.8)
-        ax.plot([ranks.min() - 0.04, ranks.max() + 0.04], [y, y], color=ink, linewidth=2.2, solid_capstyle="butt")
-        ax.plot(ranks, [y] * len(group), color=ink, linewidth=0, marker="o", markersize=3)
+        ax.plot([ranks.min() - 0.04, ranks.max() + 0.04], [y, y], color=ink(), linewidth=2.2, solid_capstyle="butt")
+        ax.plot(ranks, [y] * len(group), color=ink(), linewidth=0, marker="o", markersize=3)
     for place, agent in enumerate(found.order):
         colour, marker = chosen.look[found.agents[agent]]
         left = place < len(names[0])

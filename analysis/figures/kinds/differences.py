@@ -15,15 +15,23 @@ from simcore.errors import ResultsError
 
 @figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draw agent less baseline over the seeds that both finished, filled where the seeds tell them apart."""
+    """Draw agent less baseline over the seeds that both finished, hollow where these do not tell them apart."""
     table = Table(chosen.results, [chosen.metric(name) for name in dict.fromkeys(options.metrics)])
     metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]
-    panels = entries.differences(chosen, table, metrics) if metrics else []
+    found = entries.compared(chosen, table, metrics) if metrics else entries.Compared()
+    panels = [panel for panel in found.panels if any(panel.entries)]
     if not options.metrics:
         panels = entries.few(table, [one for one in panels if any(entry and entry.mean for entry in one.entries)])
     if not panels:
         remedy = "Run two agents or more on the same seeds, or name a metric in which they differ with --metric."
         raise ResultsError("there is no difference to draw", file=chosen.results.folder, remedy=remedy)
     others = [place for place, row in enumerate(table.rows) if row.agent != panels[0].baseline]
-    panels = [replace(panel, entries=[panel.entries[place] for place in others]) for panel in panels]
-    return entries.draw(chosen, table, [table.rows[place] for place in others], panels)
+    panels = [
+        replace(
+            panel,
+            entries=[panel.entries[place] for place in others],
+            hollow=[panel.hollow[place] for place in others],
+        )
+        for panel in panels
+    ]
+    return entries.draw(chosen, table, [table.rows[place] for place in others], panels, found)

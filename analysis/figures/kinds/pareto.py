@@ -30,7 +30,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     figure = new(width, 0.9 + 2.0 * lines)
     axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
     scales = [
-        metric.scale(max((abs(one.mean) for one in found.values()), default=1.0))
+        metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
         for metric, found in zip((across, up), averages, strict=True)
     ]
     for ax in axes[len(points) :]:
@@ -45,10 +45,10 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
         ax.set_title(chosen.name(point))
         if number + columns >= len(points):
-            ax.set_xlabel(across.heading + (scales[0][1] and f",{scales[0][1]}"))
+            ax.set_xlabel(scales[0][1])
             ax.tick_params(labelbottom=True)
         if number % columns == 0:
-            ax.set_ylabel(up.heading + (scales[1][1] and f",{scales[1][1]}"))
+            ax.set_ylabel(scales[1][1])
     legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
     heading(figure, chosen.title, f"{chosen.caption}; {better}; filled: none is better in both")
@@ -101,7 +101,7 @@ def _points(
             color=colour,
             marker=marker,
             markersize=4.5,
-            markerfacecolor=colour if number in best else "white",
+            markerfacecolor=colour if number in best else ax.get_facecolor(),
             elinewidth=0.8,
             capsize=1.5,
         )

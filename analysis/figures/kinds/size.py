@@ -39,12 +39,12 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     figure = new(options.width or "column", 2.4 + 0.17 * len(agents))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.9, 0.1 + 0.17 * len(agents)))
     shown = _shown(sizes, chosen.runs[key].to_list())
-    scale, unit = metric.scale(target)
+    scale, label = metric.axis(target)
     for agent in agents:
         _curve(above, chosen, agent, key, metric, shown, scale)
     above.axhline(scale * target, color=GREY, linewidth=0.8, linestyle="--")
     tidy(above)
-    above.set_ylabel(metric.heading + (unit and f",{unit}"))
+    above.set_ylabel(label)
     for place, agent in enumerate(agents):
         _answer(below, place, found[agent], chosen.look[agent], most)
     tidy(below, grid="x")

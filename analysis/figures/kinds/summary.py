@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from analysis.compare.table import Entry, Table
 from analysis.figures import entries
 from analysis.figures.chosen import Chosen, Options
-from analysis.figures.entries import Panel
+from analysis.figures.entries import Compared
 from analysis.figures.kind import figure
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -21,10 +21,11 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     asked = [chosen.metric(name) for name in dict.fromkeys(options.metrics)]
     table = Table(chosen.results, asked)
     found = [(metric, [row.entries[number] for row in table.rows]) for number, metric in enumerate(table.metrics)]
-    panels = [Panel(metric, values) for metric, values in found if asked or _differ(metric, values)]
-    if panels:
-        panels = [*_first(chosen, table, panels[0].metric), *panels]
-    return entries.draw(chosen, table, table.rows, panels if asked else entries.few(table, panels))
+    found = [(metric, values) for metric, values in found if asked or _differ(metric, values)]
+    compared = _compared(chosen, table, [metric for metric, _ in found])
+    first = [panel for panel in compared.panels[:1] if any(panel.entries)]
+    panels = [*first, *(compared.values(metric, values) for metric, values in found)]
+    return entries.draw(chosen, table, table.rows, panels if asked else entries.few(table, panels), compared)
 
 
 def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:
@@ -32,9 +33,9 @@ def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:
     return not metric.timed and len({entry.mean for entry in values if entry}) > 1
 
 
-def _first(chosen: Chosen, table: Table, metric: Metric) -> list[Panel]:
-    """Compare by the first metric, if there is anything to compare."""
+def _compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compared:
+    """Compare by all of the metrics, if there is anything to compare."""
     try:
-        return entries.differences(chosen, table, [metric])
+        return entries.compared(chosen, table, metrics) if metrics else Compared()
     except ResultsError:
-        return []
+        return Compared()

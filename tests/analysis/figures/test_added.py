@@ -47,6 +47,8 @@ def test_the_example_of_the_documentation_is_drawn(
     figure = results.figure("mine.py:best_and_worst", agents=["first-fit"])
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["first-fit"]
     assert figure.axes[0].get_xlabel() == "accepted %"
+    shares = results.done.filter(agent="first-fit")["acceptance"].to_numpy()
+    assert figure.axes[0].lines[0].get_xdata() == pytest.approx([100 * shares.min(), 100 * shares.max()])
 
 
 def test_a_package_brings_a_figure(

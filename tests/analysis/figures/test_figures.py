@@ -380,6 +380,9 @@ def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) ->
     assert path.stat().st_size > 1000
 
 
+TOLD = ("better", "worse", "more", "less")
+
+
 def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
     """Of every panel the marks from the top down: place, both ends of the interval (NaN without one), filled."""
     found = []
@@ -387,7 +390,8 @@ def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
         marks = []
         for line, _, bars_ in (group for group in ax.containers if isinstance(group, ErrorbarContainer)):
             [(low, _), (high, _)] = bars_[0].get_segments()[0] if bars_ else [(nan, 0), (nan, 0)]
-            marks.append((float(line.get_xdata()[0]), low, high, line.get_markerfacecolor() != "white"))
+            is_filled = line.get_markerfacecolor() == line.get_color()
+            marks.append((float(line.get_xdata()[0]), low, high, is_filled))
         found.append(marks)
     return found
 
@@ -397,14 +401,21 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     results = found["network"]
     figure = draw(results, "summary")
     ax = figure.axes[0]
-    assert ax.get_xlabel() == "accepted % points\ndifference to random\n(filled: told from it)"
-    assert "differences paired by seed" in title(figure)
+    assert ax.get_xlabel() == "accepted % points\ndifference to random"
+    comparison = results.compare()
+    assert title(figure).endswith(f"differences paired by seed; all told from random, p <= .05, {comparison.family}")
     rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).to_dicts()
     assert len(rows) == 2
     for mark, row in zip(dots(figure)[0], rows, strict=True):
         assert mark[:3] == pytest.approx([100 * row[name] for name in ("diff", "diff_low", "diff_high")])
-        assert mark[3] == (row["verdict"] in ("better", "worse"))
+        assert mark[3] == (row["verdict"] in TOLD)
     assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
+    # Hollow is one thing in the whole figure: not told from the baseline, by the metric of the panel.
+    by_heading = {metric.heading: metric.name for metric in comparison.metrics}
+    for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
+        name = by_heading[panel.get_xlabel().splitlines()[0]]
+        verdicts = comparison.frame.filter(metric=name)["verdict"].to_list()
+        assert [mark[3] for mark in marks] == [verdict in (*TOLD, "baseline") for verdict in verdicts]
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
 
 
@@ -444,7 +455,8 @@ def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[s
     runs = found["servers"].done.filter(seed=1)["acceptance"].to_list()
     marks = dots(figure)[0]
     assert [mark[0] for mark in marks] == pytest.approx([100 * (value - runs[0]) for value in runs[1:]])
-    assert all(isnan(low) and isnan(high) and not filled for _, low, high, filled in marks)
+    assert all(isnan(low) and isnan(high) and filled for _, low, high, filled in marks)
+    assert "hollow" not in title(figure), "nothing was tested"
 
 
 @pytest.mark.long
@@ -456,7 +468,7 @@ def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
         "agents": ["first-fit", "worst-fit"],
     }
     figure = draw(bw.run(bw.scenario(said), out=tmp_path / "fixed"), "summary", metrics=["acceptance"])
-    assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same; filled: best")
+    assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same")
     assert [mark[3] for mark in dots(figure)[0]] == [True]
 
 

@@ -41,7 +41,7 @@ def marks(figure: Figure, panel: int = 0) -> list[tuple[float, float, bool]]:
     """Return x and y of every mark with whiskers in a panel, and whether it is filled."""
     groups = [group for group in figure.axes[panel].containers if isinstance(group, ErrorbarContainer)]
     return [
-        (float(line.get_xdata()[0]), float(line.get_ydata()[0]), line.get_markerfacecolor() != "white")
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]), line.get_markerfacecolor() == line.get_color())
         for line, *_ in groups
     ]
 
@@ -60,6 +60,26 @@ def test_differences_are_those_of_compare(baseline: str | None, results: Results
         assert ("lower is better" in said) == (metric == "wait_p95")
     named = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     assert named == [agent for agent in VALUES if agent != (baseline or "a")]
+
+
+@pytest.mark.parametrize("baseline", [None, "c"])
+@pytest.mark.parametrize("metrics", [("acceptance",), ("wait_p95", "acceptance")])
+def test_hollow_is_one_thing_in_a_summary_which_says_the_family(
+    baseline: str | None, metrics: tuple[str, ...], results: Results
+) -> None:
+    figure = draw(results, "summary", metrics=metrics, baseline=baseline)
+    comparison = results.compare(baseline, metrics)
+    verdicts = {name: some["verdict"].to_list() for (name, *_), some in comparison.frame.group_by("metric")}
+    wanted = {name: [verdict != "not told apart" for verdict in some] for name, some in verdicts.items()}
+    for panel, name in enumerate(metrics, start=1):
+        assert [filled for *_, filled in marks(figure, panel)] == wanted[name]
+    own = [agent != (baseline or "a") for agent in VALUES]
+    assert [filled for *_, filled in marks(figure)] == [
+        one for one, other in zip(wanted[metrics[0]], own, strict=True) if other
+    ]
+    said = ("hollow: not", ">") if not all(map(all, wanted.values())) else ("all", "<=")
+    end = f"; {said[0]} told from {baseline or 'a'}, p {said[1]} .05, {comparison.family}"
+    assert figure.get_label() == f"{results.name}. mean and 95 % interval over 7 seeds; differences paired by seed{end}"
 
 
 def test_differences_need_a_baseline_that_was_run_and_somebody_beside_it(results: Results, tmp_path: Path) -> None:
