@@ -109,9 +109,11 @@ def test_lookahead_agrees_with_its_reference(
         patch.setattr("agents.heuristics.devices.gpu_lookahead.KINDS", kept)
         agent.start(ledger.view, stream(0, "agent"))
     futures = as_asks(futures_of(ledger.view, 3, 4, stream(0, "agent")))
+    empty = [Server(CPU, MEM, [UNIT] * len(server.left), server.model) for server in servers]
+    weighted = reference.weights(empty, [kind for kind in kinds if kind[0].gpu])
     for row, ask in enumerate([*some, *some], 1):
         request = request_of(ask, row)
-        found, expected = agent.decide(ledger.view, request), reference.lookahead(servers, ask, futures)
+        found, expected = agent.decide(ledger.view, request), reference.lookahead(servers, ask, futures, weighted)
         if expected is None:
             assert found is None
             continue
@@ -137,9 +139,35 @@ def test_futures_have_every_kind_as_often_as_it_is_usual() -> None:
     assert {tuple(row[3:]) for row in futures.reshape(-1, 6).tolist()} == {(1, 500_000, 0), (1, UNIT, 1)}
     ledger.view.usual = usual_of([(none, 1)])
     assert answer(GPULookahead(), ledger, half) == (0, (0,))
-    for options in ({"futures": 0}, {"length": 0}):
+    for options in ({"futures": 0}, {"length": 0}, {"next": -1}):
         with pytest.raises(UserError, match="is too few"):
             GPULookahead(**options)
+
+
+def placed(agent: Agent, ledger: DeviceLedger, wanted: list[Ask]) -> list[int]:
+    """Place requests one after another, which stay; returns their servers, -1 where one fits nowhere."""
+    agent.start(ledger.view, stream(0, "agent"))
+    servers = []
+    for row, ask in enumerate(wanted):
+        request = request_of(ask, row)
+        found = agent.decide(ledger.view, request)
+        if found is not None:
+            assert isinstance(found, Placement)
+            ledger.apply(request, found)
+        servers.append(found.shares[0][0] if isinstance(found, Placement) else -1)
+    return servers
+
+
+def test_lookahead_keeps_what_few_requests_can_take_at_all() -> None:
+    """A rare request for all devices of a server finds one; what may go anywhere leaves a rare model alone."""
+    one, half, eight = Ask(UNIT, 1, UNIT), Ask(UNIT, 1, 470_000), Ask(UNIT, 1, 8 * UNIT)
+    ledger = ledger_of([8, 8, 8], [0, 0, 0])
+    ledger.view.usual = usual_of([(one, 95), (half, 95), (eight, 1)])
+    assert sorted(placed(GPULookahead(), ledger, [one, half, one, half, one, eight, eight])[-2:]) == [1, 2]
+    rare = Ask(UNIT, 1, UNIT, frozenset({0}))
+    ledger = ledger_of([1, 8], [0, 1])
+    ledger.view.usual = usual_of([(one, 8), (rare, 3)])
+    assert placed(GPULookahead(), ledger, [one, one, rare]) == [1, 1, 0]
 
 
 @given(case=clusters(), kinds=usual_kinds)
