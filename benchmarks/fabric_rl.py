@@ -30,7 +30,7 @@ LARGE = {
         "capacities": [1, 2, 2],
     }
 }
-SIZES = {"alpha": (40, 31, 128), "gamma": (640, 620, 896), "delta": (2560, 2350, 1000), "large": (100_160, 92_000, 50)}
+SIZES = {"alpha": (40, 30, 128), "gamma": (640, 480, 896), "delta": (2560, 1920, 1000), "large": (100_160, 75_000, 50)}
 """Servers, bound of the holding times, and requests."""
 AGENTS = ("tetris", "best-home", "nara", "fabric-rl")
 

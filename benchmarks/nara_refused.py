@@ -21,7 +21,7 @@ AGENTS = (
     "{nara: {weights: text-alpha-uniform}}, {best-home: {cut_off: 1, reject: 2.2, spare: 4.5, effort: 0.55}}, "
     "fabric-rl, {fabric-rl: {reject: true}}"
 )
-GAMMA = ("sweep=null", "cluster.network.topology=gamma", "workload.requests=896", "workload.holding=620")
+GAMMA = ("sweep=null", "cluster.network.topology=gamma", "workload.requests=896", "workload.holding=480")
 PARTS = 4
 
 

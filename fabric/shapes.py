@@ -139,11 +139,11 @@ def _preset(name: str, racks: int, servers: int, pod: int, planes: int, uplinks:
 
 
 # Shabka, Zervas, "Nara: learning network-aware resource allocation algorithms for cloud data centres", arXiv
-# 2106.02412: as far as it says, and otherwise as its tables were reproduced.
+# 2106.02412: the graphs of its authors' program, topologies/*/graph.txt of github.com/zawaki/nara_revision.
 alpha = _preset("alpha", racks=4, servers=10, pod=2, planes=2, uplinks=1, up=1)
 beta = _preset("beta", racks=8, servers=5, pod=4, planes=2, uplinks=1, up=1)
-gamma = _preset("gamma", racks=16, servers=40, pod=8, planes=4, uplinks=4, up=2)
-delta = _preset("delta", racks=64, servers=40, pod=8, planes=4, uplinks=4, up=2)
+gamma = _preset("gamma", racks=16, servers=40, pod=4, planes=4, uplinks=2, up=2)
+delta = _preset("delta", racks=64, servers=40, pod=16, planes=4, uplinks=8, up=2)
 
 
 def _counts(**counts: object) -> None:

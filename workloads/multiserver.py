@@ -57,7 +57,7 @@ class MultiServerRequests:
             raise WorkloadError(
                 "give either holding times or a load",
                 key="workload.holding",
-                remedy="`holding: 31` holds every request 1 to 31 steps; `load: 95 %` finds that bound.",
+                remedy="`holding: 30` holds every request 1 to 30 steps; `load: 95 %` finds that bound.",
             )
         if self.load is not None:
             check_load(self.load)

@@ -111,7 +111,7 @@ def _draw_demands(asked: Namespace) -> int:
         raise UserError("is missing", key="--draw", remedy=_DRAW)
     target = file_to_draw("--draw", asked.draw)
     options = dict(map(_option, asked.sets))
-    held = {} if "load" in options else {"holding": 31}
+    held = {} if "load" in options else {"holding": 30}
     labels = [_label(text) for text in asked.demands]
     scenarios = {
         label if labels.count(label) == 1 else text: scenario_from(

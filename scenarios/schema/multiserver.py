@@ -45,11 +45,12 @@ class MultiServer(Roled):
     )
     requests: Count = Field(description="How many requests.", examples=[128])
     holding: Count | None = Field(
-        default=None, description="Each is held for a whole number of steps from 1 to this, uniformly.", examples=[31]
+        default=None, description="Each is held for a whole number of steps from 1 to this, uniformly.", examples=[30]
     )
     load: Share | None = Field(
         default=None,
-        description="Instead of `holding`: the average load of the cluster for which it is found.",
+        description="Instead of `holding`, which is found for it: the share of the cluster that requests would hold in "
+        "the long run if each were placed at once.",
         examples=["95 %"],
     )
     bandwidth: Annotated[
@@ -65,7 +66,7 @@ class MultiServer(Roled):
     def _either(self) -> Self:
         if (self.holding is None) == (self.load is None):
             raise wrong(
-                "needs either holding or load", "`holding: 31`, or `load: 95 %` to have it found.", ("holding",)
+                "needs either holding or load", "`holding: 30`, or `load: 95 %` to have it found.", ("holding",)
             )
         return self
 

@@ -31,7 +31,7 @@ class Elsewhere(Model):
 
     changes: dict[str, Any] = Field(
         description="What is different there from the scenario, by dotted keys.",
-        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 620}"],
+        examples=["{cluster.network.topology: gamma, workload.requests: 896, workload.holding: 480}"],
     )
     episodes: Count = Field(default=10, description="How many episodes.")
 

@@ -128,7 +128,7 @@ def test_the_third_path_of_alpha_is_a_detour() -> None:
 
 
 def test_planes_take_turns() -> None:
-    found = topology("gamma")
+    found = pods_and_planes(16, 1, 8, 4, 4, (1, 1, 1))
     routing = Routing(found, 16)
     names = [[found.names[vertex] for vertex in path[1:-1]] for path in routing.paths(3, 12)]
     turns = [(plane % 4, spine % 4) for spine in range(6, 10) for plane in range(15, 19)]
@@ -143,7 +143,7 @@ def test_planes_take_turns() -> None:
 @pytest.mark.parametrize("k", [1, 3, 4])
 def test_arithmetic_finds_what_a_search_finds(name: str, k: int) -> None:
     found = topology(name)
-    searched = Routing(replace(found, planes=0, uplinks=0), 16)
+    searched = Routing(replace(found, planes=0, uplinks=0), found.planes * found.uplinks)
     pairs = list(combinations(range(found.racks), 2))
     for order in ORDERS:
         quick = Routing(found, k, order)

@@ -94,16 +94,18 @@ def test_every_topology_is_consistent(make: Callable[[str], Topology], name: str
 
 
 @pytest.mark.parametrize(
-    ("name", "racks", "per_rack", "switches", "links", "up"),
+    ("name", "racks", "per_rack", "pods", "switches", "links", "up"),
     [
-        ("alpha", 4, 10, 4 + 4 + 2, 52, 1),
-        ("beta", 8, 5, 8 + 4 + 2, 60, 1),
-        ("gamma", 16, 40, 16 + 8 + 16, 640 + 64 + 32, 2),
-        ("delta", 64, 40, 64 + 32 + 16, 2560 + 256 + 128, 2),
+        ("alpha", 4, 10, 2, 4 + 4 + 2, 52, 1),
+        ("beta", 8, 5, 2, 8 + 4 + 2, 60, 1),
+        ("gamma", 16, 40, 4, 16 + 16 + 8, 640 + 64 + 32, 2),
+        ("delta", 64, 40, 4, 64 + 16 + 32, 2560 + 256 + 128, 2),
     ],
 )
-def test_presets(name: str, racks: int, per_rack: int, switches: int, links: int, up: int) -> None:
+def test_presets(name: str, racks: int, per_rack: int, pods: int, switches: int, links: int, up: int) -> None:
+    """The graphs of the publication's program: how many of each, and so of each switch's links."""
     found = topology(name)
+    assert np.array_equal(found.pod_of, np.arange(racks) // (racks // pods))
     assert (found.name, found.racks, found.servers) == (name, racks, racks * per_rack)
     assert (found.switches, found.links) == (switches, links)
     assert found.tiers == ("server-rack", "rack-fabric", "fabric-spine")
@@ -148,8 +150,8 @@ def test_oversubscription() -> None:
     rows = tier_rows(topology("gamma"))
     assert [tuple(row) for row in rows] == [
         ("server-rack", 16, 640, 1.0, 1.0, 640.0, None),
-        ("rack-fabric", 8, 64, 2.0, 2.0, 128.0, 5.0),
-        ("fabric-spine", 16, 32, 2.0, 2.0, 64.0, 2.0),
+        ("rack-fabric", 16, 64, 2.0, 2.0, 128.0, 5.0),
+        ("fabric-spine", 8, 32, 2.0, 2.0, 64.0, 2.0),
     ]
     assert [row.oversubscription for row in tier_rows(fat_tree(4))] == [None, 1.0, 1.0]
 
