@@ -65,8 +65,16 @@ def test_differences_are_those_of_compare(baseline: str | None, results: Results
 @pytest.mark.parametrize("baseline", [None, "c"])
 @pytest.mark.parametrize("metrics", [("acceptance",), ("wait_p95", "acceptance")])
 def test_hollow_is_one_thing_in_a_summary_which_says_the_family(
-    baseline: str | None, metrics: tuple[str, ...], results: Results
+    baseline: str | None, metrics: tuple[str, ...], tmp_path: Path
 ) -> None:
+    rng = np.random.default_rng(2)
+    rows = [
+        row(agent, seed, acceptance=shares + noise, wait_p95=90 - 50 * shares + noise, wait_max=1.0)
+        for agent, shares in {"a": 0.5, "b": 0.501, "c": 0.7}.items()
+        for seed, noise in enumerate(rng.normal(0, 0.01, 7))
+    ]
+    write_results(tmp_path, rows)
+    results = Results(tmp_path)
     figure = draw(results, "summary", metrics=metrics, baseline=baseline)
     comparison = results.compare(baseline, metrics)
     verdicts = {name: some["verdict"].to_list() for (name, *_), some in comparison.frame.group_by("metric")}
@@ -77,7 +85,9 @@ def test_hollow_is_one_thing_in_a_summary_which_says_the_family(
     assert [filled for *_, filled in marks(figure)] == [
         one for one, other in zip(wanted[metrics[0]], own, strict=True) if other
     ]
-    said = ("hollow: not", ">") if not all(map(all, wanted.values())) else ("all", "<=")
+    hollow = not all(map(all, wanted.values()))
+    assert hollow == (baseline is None)
+    said = ("hollow: not", ">") if hollow else ("all", "<=")
     end = f"; {said[0]} told from {baseline or 'a'}, p {said[1]} .05, {comparison.family}"
     assert figure.get_label() == f"{results.name}. mean and 95 % interval over 7 seeds; differences paired by seed{end}"
 
