@@ -60,9 +60,12 @@ class Registry:
             follow(where)
             return getattr(importlib.import_module(where), attribute)
         except (Exception, SystemExit) as error:
-            if target is not name:
+            if name in self._builtin:
                 raise
             why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
+            if target is not name:
+                remedy = f"Mend the installed package that registers it as {target}, or uninstall that."
+                raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
             remedy = (
                 "Write package.module:Class, or file.py:Class relative to the scenario (--agents: the working folder)."
             )

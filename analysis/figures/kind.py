@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Literal
+from warnings import catch_warnings
 
 from matplotlib.figure import Figure
 
@@ -12,11 +13,15 @@ from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import style
 from analysis.figures.style import finish
 from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError, UnknownName, UserError, suggest
+from simcore.errors import ResultsError, UnknownName, UserError, short, suggest
 from simcore.raised import place_in
 
 Source = Literal["results", "training"]
 ANY = "any results"
+
+
+class FigureFailed(ResultsError):
+    """A figure that is not ours cannot be loaded, raises, or returns no figure: whatever the results are."""
 
 
 class Kind:
@@ -26,14 +31,20 @@ class Kind:
         self, function: Callable[[Any, Options], Figure], meaning: str, needs: str = ANY, source: Source = "results"
     ) -> None:
         self._function, self.meaning, self.needs, self.source = function, meaning, needs, source
+        self.is_ours = False  # what is not, may raise anything
 
     def __call__(self, given: Any, options: Options) -> Figure:
         return self._function(given, options)
 
+    @property
+    def name(self) -> str:
+        """What the function is called; an object that can be called may have no name."""
+        return str(getattr(self._function, "__name__", type(self._function).__name__))
+
     def draw(self, given: Any, **options: Any) -> Figure:
         """Draw the figure of results, or of training folders; `options` are those of `Options`.
 
-        What a function from outside raises becomes a ResultsError.
+        What a function from outside raises becomes a FigureFailed.
         """
         asked = Options(**options)
         if isinstance(given, ResultsFolder):
@@ -43,23 +54,31 @@ class Kind:
             if isinstance(found, Figure):
                 finish(found)
         if not isinstance(found, Figure):
-            name = self._function.__name__
-            raise ResultsError(
-                f"{name} returned {found!r}, which is not a figure", remedy="Return a matplotlib Figure."
+            raise FigureFailed(
+                f"{self.name} returned {short(repr(found))}, which is not a figure",
+                remedy="Return a matplotlib Figure.",
             )
         return found
 
     def _drawn(self, given: Any, asked: Options) -> object:
-        module = self._function.__module__
-        try:
+        if self.is_ours:
             return self._function(given, asked)
+        try:
+            found = self._function(given, asked)
+            if isinstance(found, Figure):
+                with catch_warnings(action="ignore"):
+                    found.draw_without_rendering()  # for what matplotlib refuses only when it draws
+            return found
         except UserError:
             raise
-        except Exception as error:
-            if module.startswith("analysis."):
-                raise
-            problem = f"{self._function.__name__} raised {error!r} at {place_in(module, error)}"
-            raise ResultsError(problem, remedy="Mend it, or leave this figure out.") from error
+        except (Exception, SystemExit) as error:
+            problem = f"{self.name} raised {said(error)} at {place_in(self._function.__module__, error)}"
+            raise FigureFailed(problem, remedy="Mend it, or leave this figure out.") from error
+
+
+def said(error: BaseException) -> str:
+    """Write an error in one line."""
+    return short(" ".join(repr(error).split()), 200)
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:
@@ -81,12 +100,15 @@ def kind_named(name: str) -> Kind:
         found = FIGURES.load(name)
     except UnknownName as error:
         remedy = "Write package.module:function, or file.py:function, a file of this folder."
-        raise ResultsError(error.problem, key=f"--kind {name}", remedy=remedy) from error
+        if FIGURES.is_added(name):
+            remedy = error.remedy
+        raise FigureFailed(error.problem, key=f"--kind {name}", remedy=remedy) from error
     if isinstance(found, Kind):
+        found.is_ours = name in FIGURES and not FIGURES.is_added(name)
         return found
     if not callable(found):
         remedy = "Name a function of (chosen, options) that returns a matplotlib Figure."
-        raise ResultsError("is no figure", key=f"--kind {name}", remedy=remedy)
+        raise FigureFailed("is no figure", key=f"--kind {name}", remedy=remedy)
     return Kind(found, (found.__doc__ or short_name(name)).strip().splitlines()[0])
 
 

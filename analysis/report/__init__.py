@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from analysis.report.page import compose
@@ -9,9 +10,14 @@ from analysis.results.folder import ResultsFolder, check_target
 from simcore.files import write_text
 
 
-def write(results: ResultsFolder, path: str | Path | None = None) -> Path:
-    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it."""
+def write(
+    results: ResultsFolder, path: str | Path | None = None, say: Callable[[str], None] = lambda text: None
+) -> Path:
+    """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
+
+    `say` is told what had to be left out.
+    """
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
-    write_text(target, compose(results))
+    write_text(target, compose(results, say))
     return target

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,7 +15,7 @@ from typing import Any
 from analysis.compare.table import Table
 from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
-from analysis.report.pictures import figures
+from analysis.report.pictures import Drawn, figures
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
@@ -33,12 +33,17 @@ HOW_TO_REPLAY = (
 )
 
 
-def compose(results: ResultsFolder) -> str:
-    """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere."""
+def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: None) -> str:
+    """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
+
+    `say` is told what had to be left out.
+    """
     table = Table(results)
-    drawn, missing = figures(results)
+    drawn = figures(results)
+    for name, why in drawn.failed.items():
+        say(f"The figure {name} is left out: {why}")
     states = replay(results)
-    summary = drawn.pop("summary", "") or drawn.pop("sweep", "")
+    summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
     answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in answer(results, table))
     sections = {
         "answer": (
@@ -52,7 +57,7 @@ def compose(results: ResultsFolder) -> str:
             "What was refused",
             f"{refusals(results)}\n{by_what(results)}",
         ),
-        "figures": ("Figures", _figures(drawn, missing)),
+        "figures": ("Figures", _figures(drawn)),
         "replay": ("Replay", _player(states) if states else HOW_TO_REPLAY),
         "failed": ("Failed runs", "\n".join(_failed(results))),
         "scenario": ("Scenario", _scenario(results)),
@@ -122,11 +127,15 @@ def _differences(results: ResultsFolder) -> str:
         return f"<p>{escape(error.problem)}. {escape(error.remedy or '')}</p>"
 
 
-def _figures(drawn: dict[str, str], missing: dict[str, str]) -> str:
-    reasons = "\n".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in missing.items())
-    left = f"<details><summary>Not drawn</summary>\n<ul>\n{reasons}\n</ul>\n</details>" if missing else ""
-    shown = "\n".join(drawn.values())
-    return f'<div class="figures">\n{shown}\n</div>\n{left}'
+def _figures(drawn: Drawn) -> str:
+    failed = "".join(
+        f'<p class="wrong">The figure {escape(name)} is left out: {escape(why)}</p>\n'
+        for name, why in drawn.failed.items()
+    )
+    reasons = "\n".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in drawn.missing.items())
+    left = f"<details><summary>Not drawn</summary>\n<ul>\n{reasons}\n</ul>\n</details>" if drawn.missing else ""
+    shown = "\n".join(drawn.shown.values())
+    return f'{failed}<div class="figures">\n{shown}\n</div>\n{left}'
 
 
 def _player(states: dict[str, Any]) -> str:

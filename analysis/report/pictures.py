@@ -3,31 +3,45 @@
 from __future__ import annotations
 
 from html import escape
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from analysis.figures import FIGURES
 from analysis.figures.draw import draw, image
-from analysis.figures.kind import kind_named
+from analysis.figures.kind import FigureFailed, kind_named
 from analysis.report.images import embedded
 from analysis.results.folder import ResultsFolder
 from simcore.errors import UserError
 
 
-def figures(results: ResultsFolder) -> tuple[dict[str, str], dict[str, str]]:
-    """Draw the figures as HTML, by kind, and say why the other kinds are not there."""
-    drawn, missing = {}, {}
+class Drawn(NamedTuple):
+    """Holds the figures as HTML, by kind, why kinds are `missing`, and what went wrong with those that `failed`."""
+
+    shown: dict[str, str]
+    missing: dict[str, str]
+    failed: dict[str, str]
+
+
+def figures(results: ResultsFolder) -> Drawn:
+    """Draw every kind that the results allow."""
+    found = Drawn({}, {}, {})
     for name in FIGURES:
-        kind = kind_named(name)
+        try:
+            kind = kind_named(name)
+        except FigureFailed as error:
+            found.failed[name] = error.problem
+            continue
         if kind.source != "results":
             continue
         try:
             figure = draw(results, name, width="page", style="report")
+            found.shown[name] = _embedded(name, kind.meaning, figure)
+        except FigureFailed as error:
+            found.failed[name] = error.problem
         except UserError as error:
-            missing[name] = f"{error.problem} (needs {kind.needs})"
-        else:
-            drawn[name] = _embedded(name, kind.meaning, figure)
-    return drawn, missing
+            found.missing[name] = f"{error.problem} (needs {kind.needs})"
+    return found
 
 
 def _embedded(name: str, meaning: str, figure: Figure) -> str:

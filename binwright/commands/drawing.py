@@ -24,8 +24,12 @@ def figures(asked: Namespace) -> int:
 
     if asked.list:
         for name in FIGURES:
-            kind = kind_named(name)
-            entry(name, kind.meaning, needs=kind.needs)
+            try:
+                kind = kind_named(name)
+            except UserError as error:
+                entry(name, error.problem)
+            else:
+                entry(name, kind.meaning, needs=kind.needs)
         return 0
     if not asked.results:
         raise UserError("which results?", key="figures", remedy="Name their folders: binwright figures results/NAME.")
@@ -85,14 +89,14 @@ def _draw(
     left_out: dict[str, list[str]] = {}
     last: UserError | None = None
     for name in kinds:
-        kind = kind_named(name)
-        if not (trainings if kind.source == "training" else results):
-            if anything:
-                continue
-            raise ResultsError(
-                "cannot be drawn from what was named", key=f"--kind {name}", remedy=f"It needs {kind.needs}."
-            )
         try:
+            kind = kind_named(name)
+            if not (trainings if kind.source == "training" else results):
+                if anything:
+                    continue
+                raise ResultsError(
+                    "cannot be drawn from what was named", key=f"--kind {name}", remedy=f"It needs {kind.needs}."
+                )
             if kind.source == "training":
                 drawn[name] = kind.draw(trainings, **options)
             else:

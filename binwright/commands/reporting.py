@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from binwright.commands.console import out, where
+from binwright.commands.console import out, say, where
 
 
 def report(asked: Namespace) -> int:
     """`binwright report RESULTS`."""
     from analysis.front import Results
+    from analysis.report import write
 
-    path = Results(asked.results).report(asked.out)
+    path = write(Results(asked.results), asked.out, say)
     where(f"Report:  {path}")
     if asked.open:
         import webbrowser

@@ -72,11 +72,36 @@ def test_every_built_in_figure_says_what_it_shows_and_needs() -> None:
         assert kind.needs
 
 
+WRAPS_OURS = """
+from functools import wraps
+from analysis.figures.kinds import bars
+
+@wraps(bars.draw._function)
+def f(chosen, options): return chosen.swept[0]
+"""
+REFUSED_LATER = """
+from analysis.figures.style import new
+
+def f(chosen, options):
+    figure = new("column", 2.0)
+    figure.suptitle(r"$\\frac{$")  # matplotlib reads it when it draws
+    return figure
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("def f(chosen, options):\n    return chosen.nothing\n", r"f raised AttributeError.* at .*mine.py:2"),
         ("def f(chosen, options):\n    return 1\n", "f returned 1, which is not a figure"),
+        ("def f(chosen, options):\n    return chosen.swept[0]\n", r"f raised IndexError.* at .*mine.py:2"),
+        ("def f(chosen, options):\n    raise SystemExit(3)\n", r"f raised SystemExit\(3\) at .*mine.py:2"),
+        (
+            "class F:\n    def __call__(self, chosen, options):\n        return chosen.swept[0]\nf = F()\n",
+            "F raised Index",
+        ),
+        (WRAPS_OURS, r"draw raised IndexError.* at .*mine.py:6"),
+        (REFUSED_LATER, r"f raised ValueError.*frac.* at "),
         ("f = 1\n", "is no figure"),
         ("", "cannot import this figure"),
     ],
@@ -85,3 +110,31 @@ def test_what_goes_wrong_in_it_is_said(results: Results, tmp_path: Path, text: s
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ResultsError, match=says):
         draw(results, f"{tmp_path}/mine.py:f")
+
+
+@pytest.mark.parametrize("target", ["broken_figures:f", "broken_figures:nothing", "no_such_module:f"])
+def test_a_package_whose_figure_fails_does_not_take_the_others_with_it(
+    target: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken_figures.py").write_text("def f(chosen, options):\n    return chosen.swept[0]\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    point = EntryPoint("broken", target, "binwright.figures")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
+    monkeypatch.setattr(FIGURES, "_all", None)
+    kept = {"bars": FIGURES._targets()["bars"], "broken": target}  # the others take their time
+    monkeypatch.setattr(FIGURES, "_all", kept)
+    monkeypatch.setattr(FIGURES, "_builtin", {"bars": kept["bars"]})
+    why = "f raised IndexError" if target == "broken_figures:f" else "cannot import this figure"
+    assert main(["report", str(results.folder), "--out", str(tmp_path / "report.html")]) == 0
+    assert f"The figure broken is left out: {why}" in capsys.readouterr().err
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert f'<p class="wrong">The figure broken is left out: {why}' in page
+    assert 'id="figure-bars"' in page
+    assert main(["figures", str(results.folder), "--out", str(tmp_path / "figs")]) == 0
+    assert f"broken left out: {why}" in capsys.readouterr().out
+    assert [path.name for path in (tmp_path / "figs").iterdir()] == ["bars.png"]
+    assert main(["figures", "--list"]) == 0
+    assert "broken" in capsys.readouterr().out
+    assert main(["figures", str(results.folder), "--kind", "broken", "--out", str(tmp_path / "none")]) == 2
+    assert why in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

@@ -22,6 +22,7 @@ from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.layout import layout
 from analysis.report.page import compose
+from analysis.report.pictures import Drawn
 from analysis.report.tables import by_what, comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of
@@ -321,14 +322,14 @@ def test_words_when_there_is_little_to_say(
 ) -> None:
     results = made(tmp_path, values)
     assert words in said(results)
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     Page(compose(results))
 
 
 def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {f"agent-{n}": [0.5 + (1 + n / 9) * noise for noise in NOISE] for n in range(4)}
     results = made(tmp_path, values, {"cluster.servers": [1, 2, 3]})
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: ({}, {}))
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     page = compose(results)
     said = "corrected by Holm at each point for all comparisons of two agents by the metric, up to 6"
     answer, table, differences = (page.index(f'<section id="{key}"') for key in ("answer", "table", "differences"))
