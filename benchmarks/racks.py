@@ -56,10 +56,8 @@ first of a request only. From there `nalb` passes spines, which have as many lin
 link with as much free as any there can have is the next, and the others become a heap where they are needed.
 
 `best-home` compares a placement for every rack as the one to start from. In both forms it gives up those that cannot be
-cheaper any more; by what changed it also knows the strongest servers of every rack, and leaves out racks that cannot be
-cheaper before it tries them. That is a look at every rack, if a short one, so its cost still grows with the racks. It
-is dearest for requests with almost the whole bandwidth of a server: few servers are open to these, and what earns
-least has to be tried.
+cheaper any more, and by what changed it looks far away only where a rack may have a better server. It begins with every
+rack, so its cost grows with the racks.
 
 `nara` and `fabric-rl`, with the weights shipped, have to look at all servers. All that they see of a server or a link
 is relative to the request: to its bandwidth, its duration and what it still needs. Hardly any two requests share that,

@@ -7,20 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.bounds import at_least, bound_plain, can_better, plain_enough, to_come
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
-from agents.heuristics.networks.far import COST, SERVER, after, far_row
 from agents.heuristics.networks.homes import (
-    FAR,
-    FAR_KEPT,
     NONE,
     WHOLE,
     CostWeights,
     Homes,
+    can_better,
     holds,
     homes_of,
     is_able,
-    level_of,
     see,
     share,
     want,
@@ -63,7 +59,7 @@ def look_in(
     room, order, until, wires, there = homes.network.room, homes.order, homes.until, homes.wires, homes.there
     chosen, first, stamp, everything = room.chosen, room.counts[0] == 0, room.counts[3], len(demand)
     server, complete, value, cost, passed = best
-    joined = first or bool(homes.tree[0, homes.tree.shape[1] // 2 + rack, everything] >= bandwidth)
+    joined = first or bool(homes.tree[len(homes.tree) // 2 + rack, everything] >= bandwidth)
     joined = joined and (first or joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted))
     if not joined and (server >= 0 or passed >= 0):
         return best
@@ -86,9 +82,9 @@ def look_in(
 
 
 @lean
-def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: int, at: int, best: Found) -> bool:
+def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, at: int, best: Found) -> bool:
     """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
-    tree, room, everything = homes.tree[0], homes.network.room, len(demand)
+    tree, room, everything = homes.tree, homes.network.room, len(demand)
     first = room.counts[0] == 0
     if tree[at, everything + 1] < 0:
         return True
@@ -97,11 +93,7 @@ def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, level: in
             return True
         if not first and (best.server >= 0 or best.passed >= 0):
             return True
-    if best.server < 0:
-        return False
-    if not (first and holds(tree, at, demand)):  # one server alone needs no link
-        tree = homes.tree[level]
-    return not can_better(tree, homes.weights, room.need, homes.wanted, at, best.complete, best.value)
+    return best.server >= 0 and not can_better(homes, at, best.complete, best.value)
 
 
 @lean
@@ -122,16 +114,12 @@ def next_server(
     the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
     links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
     """
-    room, pod_of, leaves = homes.network.room, homes.network.routes.pod_of, homes.tree.shape[1] // 2
-    first, pod, level = room.counts[0] == 0, pod_of[home], level_of(len(homes.tree), bandwidth, homes.most[-1])
+    room, pod_of, leaves = homes.network.room, homes.network.routes.pod_of, len(homes.tree) // 2
+    first, pod = room.counts[0] == 0, pod_of[home]
     best = Found(NONE, False, 0, 0, NONE)
     for away in range(3):
         if away > 0 and not first and leading(homes, home, away, bandwidth, weighted) >= spare:
             return NONE, 0
-        if away == 2:
-            server, cost = known_far(homes, link_free, bandwidth, weighted, home, level, first or every)
-            if server >= 0:
-                return server, cost
         step, end, at = 0, 1, 1  # one loop for all three: a look into a rack takes long to compile
         if away == 1:
             step, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
@@ -142,7 +130,7 @@ def next_server(
                 step += 1
             else:
                 place, rack = at, at - leaves
-            out = is_out(homes, demand, bandwidth, every, level, place, best)
+            out = is_out(homes, demand, bandwidth, every, place, best)
             if away == 2:
                 at = after(at, leaves, out)
                 out |= place < leaves or rack == home or (pod >= 0 and pod_of[rack] == pod)
@@ -153,23 +141,14 @@ def next_server(
     return best.passed, 0
 
 
-@lean
-def known_far(
-    homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int, level: int, unknown: bool
-) -> tuple[int, int]:
-    """Find the best server of another pod that works among those kept for what is needed, and what it costs; or -1."""
-    room, routes, row = homes.network.room, homes.network.routes, FAR if unknown else far_row(homes, bandwidth, level)
-    for one in range(FAR_KEPT if row < FAR else 0):
-        server, cost = homes.far[row, one, SERVER], homes.far[row, one, COST]
-        if server < 0:
-            break
-        rack = routes.servers[server, 0]
-        near = rack == home or (routes.pod_of[home] >= 0 and routes.pod_of[rack] == routes.pod_of[home])
-        if near or room.chosen[server] == room.counts[3]:
-            continue
-        if joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted):
-            return server, cost
-    return NONE, 0
+@lean_inlined
+def after(at: int, leaves: int, out: bool) -> int:
+    """Return the next place of a tree in order, after one that is left `out` with all below it or not; 0 at the end."""
+    if not out and at < leaves:
+        return 2 * at
+    while at & 1:
+        at //= 2
+    return at + (at > 0)
 
 
 @lean
@@ -188,12 +167,12 @@ def fill(
 
     It gives up, and the status is `GOES_ON`, where the cost can't be below the limit any more.
     """
-    network, chosen = homes.network, homes.network.room.counts
+    network = homes.network
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
         want(homes.wanted, homes.network.room.need, homes.most)
-        spare = limit - (cost + of_links(homes, bandwidth) + to_come(homes, bandwidth, chosen[0]))
+        spare = limit - (cost + of_links(homes, bandwidth) + to_come(homes, bandwidth))
         if spare <= 0:
             return GOES_ON, 0
         server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every, spare)
@@ -211,6 +190,25 @@ def of_links(homes: Homes, bandwidth: int) -> int:
     for j in range(network.room.counts[2]):
         links += weights.links if network.link_tier[network.room.links[j]] == 0 else weights.uplinks
     return links * share(bandwidth, homes.most[-1])
+
+
+@lean_inlined
+def to_come(homes: Homes, bandwidth: int) -> float:
+    """Return what the servers still to be chosen, and their own links, cost at least.
+
+    As many of the largest servers are needed as hold what is left, each with a link of its own. They cannot earn more
+    than if all that they give had been stranded and cut off. Shares are rounded, by up to 2 for each server.
+    """
+    room, most, weights = homes.network.room, homes.most, homes.weights
+    servers, given = 1, 0
+    for r in range(len(room.need)):
+        given += homes.wanted[r] + 2 * len(homes.order)
+        if most[r] > 0:
+            servers = max(servers, -(-room.need[r] // most[r]))
+    # One server alone needs no link; the first server's own link is still to be taken when the second is.
+    links = (0 if servers == 1 else servers) if room.counts[0] == 0 else servers + (room.counts[0] == 1)
+    wide = share(bandwidth, most[-1])
+    return float(min(weights.links, weights.uplinks)) * links * wide - float(weights.stranded + weights.cut_off) * given
 
 
 @lean_inlined
@@ -244,22 +242,13 @@ def best_home(
 def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool) -> int:
     """Try every rack, and take the cheapest, the first of equals; returns the status, else that of the first rack.
 
-    Homes are left out that can't be cheaper. Racks of a pod in which nobody is able are homes to the same placement, so
-    one of them is enough.
+    A home is given up once it cannot be cheaper. Racks of a pod in which nobody is able are homes to the same
+    placement, so one of them is enough.
     """
-    best, least, limit, enough, nobody = NONE, 0, inf, inf, homes.nobody
+    best, least, limit, nobody = NONE, 0, inf, homes.nobody
     see(homes, free, link_free)
-    for pod in range(len(nobody)):
-        nobody[pod] = 0
-    homes.asked[0] = 0
-    begin(homes.network.room, demand)
-    want(homes.wanted, homes.network.room.need, homes.most)
-    bounded = homes.strong.shape[3] > 0
-    if bounded:
-        bound_plain(homes, bandwidth)
-    for home in range(len(homes.plain)):
-        if bounded and (homes.plain[home] >= enough or at_least(homes, home, bandwidth) >= limit):
-            continue
+    nobody[:] = 0
+    for home in range(len(homes.until) - 1):
         if not is_able(homes, home, demand, bandwidth):
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
@@ -268,10 +257,6 @@ def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwi
         status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
         if status == COMPLETE and (best < 0 or cost < least):
             best, least, limit = home, cost, float(cost)
-        if bounded:
-            begin(homes.network.room, demand)
-            want(homes.wanted, homes.network.room.need, homes.most)
-            enough = plain_enough(homes, bandwidth, limit) if best == home else enough
     # Once more for the placement; or for what is to blame, with the first rack as home.
     status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best), best < 0, inf)
     if best >= 0:

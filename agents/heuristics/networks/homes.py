@@ -7,28 +7,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.heuristics.networks.common import Network, largest
-from fabric.allowed import Flags
 from fabric.network import NetworkView
 from fabric.peaks import wire_of
 from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.vocabulary import Amounts, Ints
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""
 NONE = -1
-FAR, FAR_KEPT = 64, 8
-"""For so many different needs of one request so many of the best servers are kept."""
-RACKS_WORTH_IT = 64
-"""From so many racks on it pays to bound what homes cost."""
 MOST = 2**62
 """More than any placement costs."""
 SERVER = 10**9
 """A whole share."""
-LEVELS, STRONG = 8, 3
-"""Of each rack it is known what servers have whose links have at least so many LEVELS-ths of the widest free, and what
-the STRONG ones that would be worth most have.
-"""
 
 
 class CostWeights(NamedTuple):
@@ -54,26 +45,14 @@ class Homes(NamedTuple):
     it is stranded, `behind` int64 [servers] how much is cut off, and `wires` int64 [servers] what their own links have
     free (of several, the widest).
 
-    `tree` int64 [levels + 1, 2 * leaves, columns] has the most of what servers with anything free have, each
-    column on its own: what is free of each resource, the link, what one can be worth, the shares of each resource, what
-    is stranded, what is cut off, then of whole racks the shares of each resource, and how many servers have any of it;
-    NONE of nobody. Of these servers level 0 has all, every other those whose links have as much free (`level_of`). Rack
-    r is at leaves + r, and what lies below place k at 2 k and 2 k + 1. Where homes
-    are not bounded, there is level 0 only, and nothing of whole racks.
-
-    `strong` int32 [LEVELS + 1, STRONG, resources, racks] are the shares of the servers of a rack that would be worth
-    most if they were taken whole, of those whose links work and are of that level or above; NONE where there are no
-    more. It has no racks where homes are not bounded.
+    `tree` int64 [2 * leaves, columns] has the most of what servers with anything free have, each column on its own:
+    what is free of each resource, the link, what one can be worth, the shares of each resource, what is stranded, what
+    is cut off; NONE of nobody. Rack r is at leaves + r, and what lies below place k at 2 k and 2 k + 1.
 
     All this follows what changed where there is a `log`, of which `seen` int64 [1] is known, -1 before the first time.
-    `rough` bool [1] tells whether any share had to be rounded.
 
     Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
-    [resources] is what is still needed in shares, `plain` float64 [racks] how much of that homes give plainly at least
-    (see `bounds`), `ranks` int64 [LEVELS + 1, STRONG, 2] what the `strong` of one rack are worth, and where they stand.
-    While one request is answered, `needs` int64 [FAR, resources] is what was looked for everywhere, the first `asked`
-    int64 [1] rows, and `far` int64 [FAR, FAR_KEPT, 4] are the servers that are best for it, NONE where there are no
-    more: see `far`.
+    [resources] is what is still needed in shares.
     """
 
     network: Network
@@ -93,18 +72,11 @@ class Homes(NamedTuple):
     behind: Ints
     wires: Ints
     tree: Ints
-    strong: Indices
     log: Ints
     seen: Ints
-    rough: Flags
     joined: Ints
     nobody: Ints
     wanted: Ints
-    plain: Floats
-    ranks: Ints
-    needs: Ints
-    asked: Ints
-    far: Ints
 
 
 def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes:
@@ -112,7 +84,6 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
     topology, resources = view.topology, view.free.shape[2]
     pods = topology.pod_of[topology.pod_of >= 0]
     order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
-    bounds = view.changed is not None and topology.racks >= RACKS_WORTH_IT
     return Homes(
         network=network,
         first=topology.first,
@@ -130,21 +101,12 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
         apart=np.zeros(topology.servers, np.int64),
         behind=np.zeros(topology.servers, np.int64),
         wires=np.zeros(topology.servers, np.int64),
-        tree=np.full(
-            (1 + LEVELS * bounds, 2 << (topology.racks - 1).bit_length(), (4 if bounds else 2) * resources + 4), NONE
-        ),
-        strong=np.full((LEVELS + 1, STRONG, resources, topology.racks * bounds), NONE, np.int32),
+        tree=np.full((2 << (topology.racks - 1).bit_length(), 2 * resources + 4), NONE),
         log=np.zeros(1, np.int64) if view.changed is None else view.changed,
         seen=np.full(1, -1),
-        rough=np.zeros(1, np.bool_),
         joined=np.zeros((topology.racks, 2), np.int64),
         nobody=np.zeros(topology.pod_of.max() + 2, np.int64),
         wanted=np.zeros(resources, np.int64),
-        plain=np.zeros(topology.racks),
-        ranks=np.zeros((LEVELS + 1, STRONG, 2), np.int64),
-        needs=np.zeros((FAR, resources), np.int64),
-        asked=np.zeros(1, np.int64),
-        far=np.zeros((FAR, FAR_KEPT, 4), np.int64),
     )
 
 
@@ -152,7 +114,7 @@ def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes
 def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     """Look at the servers that changed since the last time, or at all."""
     log, servers, tree = homes.log, homes.network.routes.servers, homes.tree
-    seen, changes, length, leaves = homes.seen[0], log[0], len(log), tree.shape[1] // 2
+    seen, changes, length, leaves = homes.seen[0], log[0], len(log), len(tree) // 2
     everything = length == 1 or seen < 0 or changes - seen >= length
     for k in range(len(homes.order) if everything else changes - seen):
         see_server(homes, free, link_free, k if everything else homes.places[log[1 + ((seen + k) & (length - 2))]])
@@ -173,13 +135,12 @@ def see(homes: Homes, free: Ints, link_free: Ints) -> None:
 
 @lean
 def join(tree: Ints, at: int) -> bool:
-    """Write the most of what lies below a place of the tree, on all levels; tells whether anything changed."""
+    """Write the most of what lies below a place of the tree; tells whether anything changed."""
     changed = False
-    for level in range(tree.shape[0]):
-        for column in range(tree.shape[2]):
-            most = max(tree[level, 2 * at, column], tree[level, 2 * at + 1, column])
-            changed |= tree[level, at, column] != most
-            tree[level, at, column] = most
+    for column in range(tree.shape[1]):
+        most = max(tree[2 * at, column], tree[2 * at + 1, column])
+        changed |= tree[at, column] != most
+        tree[at, column] = most
     return changed
 
 
@@ -194,8 +155,6 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
         for node in range(free.shape[1]):
             amount += free[server, node, r]
         part = share(amount, homes.most[r])
-        if len(homes.tree) > 1:
-            homes.rough[0] |= is_rounded(amount, homes.most[r])
         there[place, r], parts[place, r] = amount, part
         low, high, total, everything = min(low, part), max(high, part), total + part, everything + amount
     wire = wire_of(homes.network.routes.servers, homes.first, homes.via, link_free, server)
@@ -203,71 +162,30 @@ def see_server(homes: Homes, free: Ints, link_free: Ints, place: int) -> None:
     homes.behind[place] = cut_off(total, wire, homes.most[-1])
 
 
-@lean_inlined
-def level_of(levels: int, wire: int, widest: int) -> int:
-    """Return which of so many levels of `Homes.tree` a link with so much free belongs to: LEVELS-ths, rounded down."""
-    return int(min(levels - 1, LEVELS * max(0, wire) // max(1, widest))) if levels > 1 else 0
-
-
 @lean
 def see_rack(homes: Homes, rack: int) -> None:
     """Write what is known of a rack; `join` of all places above it is to follow."""
-    tree, there, parts, weights = homes.tree, homes.there, homes.parts, homes.weights
+    there, parts, weights, row = homes.there, homes.parts, homes.weights, homes.tree[len(homes.tree) // 2 + rack]
     resources: int = parts.shape[1]
-    levels, columns, at = len(tree), tree.shape[2], tree.shape[1] // 2 + rack
-    for level in range(levels):
-        for column in range(columns):
-            tree[level, at, column] = NONE
-        for one in range(STRONG if levels > 1 else 0):
-            homes.ranks[level, one, 0] = NONE
+    row[:] = NONE
     for place in range(homes.until[rack], homes.until[rack + 1]):
         if there[place, resources] == 0:
             continue
         value = weights.stranded * homes.apart[place] + weights.cut_off * homes.behind[place]
-        level = level_of(levels, homes.wires[place], homes.most[-1])
         for r in range(resources):
-            tree[level, at, r] = max(tree[level, at, r], there[place, r])
-            tree[level, at, resources + 2 + r] = max(tree[level, at, resources + 2 + r], parts[place, r])
+            row[r] = max(row[r], there[place, r])
+            row[resources + 2 + r] = max(row[resources + 2 + r], parts[place, r])
             value += WHOLE * parts[place, r]
-        tree[level, at, resources] = max(tree[level, at, resources], homes.wires[place])
-        tree[level, at, resources + 1] = max(tree[level, at, resources + 1], value)
-        tree[level, at, 2 * resources + 2] = max(tree[level, at, 2 * resources + 2], homes.apart[place])
-        tree[level, at, 2 * resources + 3] = max(tree[level, at, 2 * resources + 3], homes.behind[place])
-        for r in range(resources if levels > 1 else 0):
-            sums, counts = 2 * resources + 4 + r, 3 * resources + 4 + r
-            tree[level, at, sums] = max(0, tree[level, at, sums]) + parts[place, r]
-            tree[level, at, counts] = max(0, tree[level, at, counts]) + (there[place, r] > 0)
-        if levels > 1 and homes.wires[place] >= 0:
-            rank(homes.ranks, level, value, place)
-    for level in range(levels - 2, -1, -1):
-        for column in range(columns):
-            here, above = tree[level, at, column], tree[level + 1, at, column]
-            adds_up = column >= 2 * resources + 4 and min(here, above) >= 0
-            tree[level, at, column] = here + above if adds_up else max(here, above)
-        for one in range(STRONG):  # servers of the level above are of this one, too
-            rank(homes.ranks, level, homes.ranks[level + 1, one, 0], homes.ranks[level + 1, one, 1])
-    for level in range(levels if levels > 1 else 0):
-        for one in range(STRONG):
-            for r in range(resources):
-                known = homes.ranks[level, one, 0] >= 0
-                homes.strong[level, one, r, rack] = parts[homes.ranks[level, one, 1], r] if known else NONE
-
-
-@lean
-def rank(ranks: Ints, level: int, value: int, place: int) -> None:
-    """Enter a server worth so much among the strong ones of a level, where it belongs there. Changes `ranks`."""
-    at = STRONG
-    while at > 0 and ranks[level, at - 1, 0] < value:
-        at -= 1
-        if at + 1 < STRONG:
-            ranks[level, at + 1, 0], ranks[level, at + 1, 1] = ranks[level, at, 0], ranks[level, at, 1]
-        ranks[level, at, 0], ranks[level, at, 1] = value, place
+        row[resources] = max(row[resources], homes.wires[place])
+        row[resources + 1] = max(row[resources + 1], value)
+        row[2 * resources + 2] = max(row[2 * resources + 2], homes.apart[place])
+        row[2 * resources + 3] = max(row[2 * resources + 3], homes.behind[place])
 
 
 @lean
 def is_able(homes: Homes, rack: int, demand: Amounts, bandwidth: int) -> bool:
     """Tell whether any server of a rack may be chosen: has anything free and the bandwidth, or holds the request."""
-    everything, tree = len(demand), homes.tree[0]
+    everything, tree = len(demand), homes.tree
     at = len(tree) // 2 + rack
     if tree[at, everything + 1] >= 0 and tree[at, everything] >= bandwidth:
         return True
@@ -291,12 +209,6 @@ def holds(there: Ints, row: int, amounts: Any) -> bool:
 def share(amount: int, of: int) -> int:
     """Return a share in billionths, so that the last bits of a float decide no tie; 0 of nothing."""
     return int(amount / of * 1e9 + 0.5) if of > 0 else 0
-
-
-@lean_inlined
-def is_rounded(amount: int, of: int) -> bool:
-    """Tell whether a share can't be told exactly in billionths; of large numbers it is not known, and so it may be."""
-    return bool(of > 0 and (of > SERVER * 9 or amount % of * SERVER % of != 0))
 
 
 @lean_inlined
@@ -332,3 +244,25 @@ def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, i
         wire = homes.wires[place] - (0 if first and complete else bandwidth)
         cost += weights.cut_off * (cut_off(total, wire, homes.most[-1]) - homes.behind[place])
     return given, cost, complete
+
+
+@lean
+def can_better(homes: Homes, at: int, complete: bool, value: int) -> bool:
+    """Tell whether any server below a place of the tree may complete the request where it is not, or be worth more."""
+    tree, weights, need, wanted = homes.tree, homes.weights, homes.network.room.need, homes.wanted
+    resources = len(wanted)
+    if tree[at, resources + 1] < 0:
+        return False
+    if complete != holds(tree, at, need):
+        return not complete
+    given, least, most = 0, SERVER, 0
+    for r in range(resources):
+        taken = min(tree[at, resources + 2 + r], wanted[r])
+        given, least, most = given + taken, min(least, taken), max(most, taken)
+    apart = tree[at, 2 * resources + 2]
+    returned = min(apart, most)
+    if weights.stranded <= WHOLE:  # otherwise it may be worth more to give less
+        returned = min(apart, most - least, 2 * apart - (most - least))
+    bound = WHOLE * given + weights.stranded * returned
+    bound += weights.cut_off * tree[at, 2 * resources + 3]
+    return bool(min(bound, tree[at, resources + 1]) > value)
