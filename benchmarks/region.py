@@ -78,12 +78,9 @@ def played(
     from scenarios.build.engines import agents_of
     from scenarios.build.plan import plan
     from scenarios.build.world import build_world
-    from scenarios.run.checkpoint import Checkpoint
     from scenarios.run.execute import warmed_up
-    from scenarios.run.keepers import StateKeeper
     from scenarios.schema.load import scenario_from
     from simcore.large import in_files, let_go
-    from simcore.play import Portions
     from simcore.rng import stream
 
     with TemporaryDirectory() as folder, in_files(Path(folder)), ExitStack() as stack:
@@ -112,25 +109,16 @@ def played(
             task = Task(0, run, Path(folder), version("binwright"), ours())
             cast(Any, simulation).hire = Actors(cluster, task).hire
         began, before, starts = process_time(), found["samples"], list[float]()
-        kept = StateKeeper(Checkpoint(Path(folder) / "kept"), run)
-        if not cells:
-            kept.take_up(simulation, 0, False)
-            kept.set_out(simulation, agent, sampler, Portions(sampler, simulation))
 
         def watch() -> int:
             if not starts:
                 starts.append(perf_counter())
-            if not cells and "kept" not in found and len(simulation.record.sequence) > requests / 2:
-                start, clock = process_time(), perf_counter()
-                kept.keep(1)
-                found["kept"], found["kept wall"] = process_time() - start, perf_counter() - clock
-                found["kept MB"] = sum(file.stat().st_size for file in (Path(folder) / "kept").iterdir()) / 1e6
             let_go(here_and_there=True)
             return look()
 
         play_on(simulation, agent, watch)
         found["wall"] = perf_counter() - starts[0]
-        found["play"] = process_time() - began - (found["samples"] - before) - found.get("kept", 0)
+        found["play"] = process_time() - began - (found["samples"] - before)
         began = process_time()
         over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
         found["allocated"] = measure(over)["allocation_cpu_end"]
@@ -174,18 +162,11 @@ def lengths(servers: int) -> str:
             # What is held grows slower and slower, and the columns of short runs lie in memory.
             guess["allocated"] = guess["memory MB"] = np.nan
             rows.append([f"`{agent}`", f"{requests:,} predicted", *_cells(guess)])
-        kept = runs[LONG]
-        longest = max(runs)
-        grown = (runs[longest]["memory MB"] - runs[SHORT]["memory MB"]) * 1e6 / (longest - SHORT)
-        note = (
-            f"Kept in the middle of its {LONG:,} requests, `{agent}` took {kept['kept']:.1f} s of CPU "
-            f"({kept['kept wall']:.1f} s by the clock) for {kept['kept MB']:,.0f} MB."
-        )
-        if longest == MONTH:
-            note += f"\nUp to {MONTH:,} requests, its memory grows by {grown:.1f} bytes with each."
-        rows.append([note])
-    notes = [row[0] for row in rows if len(row) == 1]
-    return markdown([row for row in rows if len(row) > 1]) + "\n\n" + "\n\n".join(notes)
+    longest, rest = max(runs), runs[max(runs)]["memory MB"] - runs[SHORT]["memory MB"]
+    note = (
+        f"Up to {longest:,} requests, the memory of `{AGENTS[-1]}` grows by {rest * 1e6 / (longest - SHORT):.1f} bytes"
+    )
+    return f"{markdown(rows)}\n\n{note} with each."
 
 
 def _cells(each: dict[str, float]) -> list[str]:
@@ -299,9 +280,7 @@ keeps of them in memory what it has room for. Metrics, refusals and details are 
 
 *cpu held* is the share of the cores that are held at the end: little, as in a region that has just begun. The slope of
 a decision grows slowly, since the heap of ends becomes deeper and what is looked at leaves the processor's caches: a
-straight line is a lower bound for time. What is kept, [once a
-minute](../guides/batches.md#what-is-guaranteed), is 22 bytes a request that was answered, appended, and once more 32
-bytes a server and 16 a request that runs.
+straight line is a lower bound for time.
 
 ## In cells
 

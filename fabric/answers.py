@@ -176,6 +176,11 @@ def answer_again(simulation: Simulation, given: Given, reasons: Sequence[str], p
 
     `reasons` are those of the other one's record. An `AgentError` or a `ValueError` where it does not get there.
     """
+    server, reason, asked = given.entries["server"], given.entries["reason"], len(simulation.workload)
+    right = (server >= -1).all() and ((server >= 0) | ((reason >= 0) & (reason < len(reasons)))).all()
+    right = right and all(isinstance(each, str) for each in reasons)
+    if not right or any(not 0 <= row < asked or took < 0 for row, took in given.times):
+        raise ValueError("these are no answers")
     again = Again(simulation, given, reasons)
     times, simulation.times = simulation.times, None
 

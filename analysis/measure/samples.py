@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -74,22 +73,6 @@ class Sampler:
         if self._installed[0] != len(capacity):
             self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
         return self._installed[1]
-
-    def so_far(self) -> list[Any]:
-        """Return what it has kept, as JSON has it."""
-        return [self._stride, self._rows]
-
-    def go_on(self, so_far: Sequence[Any]) -> None:
-        """Begin with what another sampler of the same run had kept; raises a `ValueError` for what cannot be that."""
-
-        def form() -> list[object]:
-            return [(name, column.dtype.kind, column.shape[1:]) for name, column in self.columns().items()]
-
-        self.look()
-        mine = form()
-        self._stride, self._rows = index(so_far[0]), [*so_far[1]]
-        if self._stride < 1 or form() != mine:
-            raise ValueError("these are no samples of this run")
 
     def columns(self) -> dict[str, Any]:
         """Return the samples as columns.

@@ -10,11 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.cells_run import Cell, CellSimulation, Where, tell
-from fabric.compiled.numa_kept import answers_of, write
 from fabric.compiled.numa_loop import NumaRequests
 from fabric.ledger import read_only
 from simcore.record import Record
 from simcore.vocabulary import Compiled, Floats, Ints
+
+COLUMNS = ("outcome", "decided", "server", "node", "reason")
+"""What an answer writes into the record."""
+ANSWER = np.dtype(
+    [("row", "<i4"), ("outcome", "i1"), ("decided", "<f8"), ("server", "<i4"), ("node", "i1"), ("reason", "<i4")]
+)
+"""An answer, as it is sent."""
 
 
 class Part(NamedTuple):
@@ -92,7 +98,11 @@ class Apart:
         self._answered = []
         changed = [np.unique(cell.changed()) for cell in self._cells]
         news = [News(each, cell.state.left[each]) for cell, each in zip(self._cells, changed, strict=True)]
-        return answers_of(self._record, rows), news
+        answers = np.empty(len(rows), ANSWER)
+        answers["row"] = rows
+        for name in COLUMNS:
+            answers[name] = getattr(self._record, name)[rows]
+        return answers, news
 
     def whole(self) -> list[Whole]:
         """Tell all else, of every cell."""
@@ -136,7 +146,8 @@ class Team:
         cells = [self._simulation.cells[number] for share in self._shares for number in share]
         told = self._ask("news")
         for answers, _ in told:
-            write(self._simulation.record, answers)
+            for name in COLUMNS:
+                getattr(self._simulation.record, name)[answers["row"]] = answers[name]
         for cell, new in zip(cells, chain.from_iterable(news for _, news in told), strict=True):
             cell.state.left[new.servers] = cell.state.free[new.servers] = new.left
             tell(cell.state.log, new.servers)

@@ -130,7 +130,7 @@ class CompiledSimulation(Simulation):
                 self._complain(code)
             else:
                 break
-            self.lay_out()
+            self._lay_out()
         return made
 
     def _change(self, call: Callable[[int], None], number: int) -> None:
@@ -148,14 +148,8 @@ class CompiledSimulation(Simulation):
         """Return the rules of placement from now on, one after another; none where there are no rules."""
         return self._servers.stages()
 
-    @property
-    def planned(self) -> int:
-        """How many planned expansions are still to come."""
-        return len(self._planned)
-
-    def lay_out(self, planned: int | None = None) -> None:
-        """Take the arrays that the ledger has after it has grown; so many expansions are still `planned`."""
-        del self._planned[self.planned if planned is None else planned :]
+    def _lay_out(self) -> None:
+        """Take the arrays that the ledger has after it has grown."""
         capacity, free, left = self._servers.arrays
         log = log_of(len(free), self.state.log if self._servers.log is None else self._servers.log)
         if log is not self.state.log:

@@ -27,7 +27,7 @@ from scenarios.build.plan import Run, asked_of, plan
 from scenarios.build.requests import forget
 from scenarios.build.trace import content_of
 from scenarios.build.world import build_world
-from scenarios.run import checkpoint
+from scenarios.run import checkpoints
 from scenarios.run.check import draw, start_agents, start_movers
 from scenarios.run.execute import cache_of
 from scenarios.run.going import Tell, Told
@@ -173,7 +173,7 @@ class Batch:
                 if row["status"] == UNDER_WAY:
                     return
                 if row["status"] == "done":
-                    checkpoint.forget(self.folder, row["run"])
+                    checkpoints.forget(self.folder, row["run"])
                 rows.append(row)
                 if monotonic() - synced > SYNCED:
                     _sync(journal)
@@ -305,7 +305,7 @@ def run_batches(
             for row in rows.values():
                 finished(row)
         for task in tasks if fresh else ():
-            checkpoint.forget(task.folder, task.run.name)
+            checkpoints.forget(task.folder, task.run.name)
         for task, row in stack.enter_context(closing(backend(tasks))):
             record[task.batch](row)
             point = "".join(f", {key} {value}" for key, value in shown(task.run).items())

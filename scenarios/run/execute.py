@@ -22,11 +22,10 @@ from scenarios.build.engines import Engine, agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
-from scenarios.run.checkpoint import Checkpoint, folder_of
+from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
-from scenarios.run.going import Going, Tell
+from scenarios.run.going import PORTION, Going, Tell
 from scenarios.run.guard import STARTING, limited
-from scenarios.run.keepers import AnswerKeeper, Keeper, StateKeeper, Unlike
 from scenarios.run.refusals import refusals
 from simcore.engine import Simulation
 from simcore.errors import RunError
@@ -62,10 +61,10 @@ def execute(
     A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
     is told how far it is, and `hire` finds who plays its cells, if not threads.
     """
-    checkpoint = Checkpoint(folder_of(folder, run.name))
+    checkpoint = Checkpoint(folder, run.name)
     try:
         return _execute(run, folder, engine, tell, hire, checkpoint)
-    except Unlike:
+    except CheckpointMismatch:
         checkpoint.believed = False
         return _execute(run, folder, engine, tell, hire, checkpoint)
 
@@ -73,21 +72,17 @@ def execute(
 def _execute(
     run: Run, folder: Path, engine: Engine, tell: Tell, hire: Hire | None, checkpoint: Checkpoint
 ) -> dict[str, Any]:
-    """Do so, and go on from what is kept, if it is believed; raises `Unlike` where it should not have been."""
+    """Do so, and go on from what is kept, if it is believed; a `CheckpointMismatch` where it should not have been."""
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    state_keeper = StateKeeper(checkpoint, run) if compiled and not not_kept(run, world, agent, compiled) else None
-    again = state_keeper is not None and state_keeper.again
-    simulation, ledger, play_on = warmed_up(run, world, None if again else warm_agent, compiled, warm_luck)
+    simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
     if hire:
         cast("CellSimulation", simulation).hire = hire
     moving_luck = Watched(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = measured_from(simulation), warm_luck.drawn
-    if state_keeper:
-        first, chance = state_keeper.take_up(simulation, first, chance)
     limit = scenario.decision_limit
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
@@ -102,14 +97,13 @@ def _execute(
     if world.timed:
         simulation.times = []
     portions = Portions(watch, simulation)
-    keeper: Keeper | None = state_keeper
-    if state_keeper:
-        state_keeper.set_out(simulation, agent, sampler, portions)
-    elif not lost:
-        keeper = answer_keeper = AnswerKeeper(checkpoint, run)
-        answer_keeper.set_out(simulation, agent, luck, portions)
+    keeper: Keeper | None = None
+    if not lost:
+        keeper = Keeper(checkpoint, run)
+        keeper.set_out(simulation, agent, luck, portions)
+    going = Going(portions, simulation, run, tell, keeper, lost, PORTION if compiled else 1)
     with limited(limit, partial(_state, simulation)):
-        thought = play_on(simulation, agent, Going(portions, simulation, run, tell, keeper, lost))
+        thought = play_on(simulation, agent, going)
         thought += keeper.thought if keeper else 0
     sampler.look()  # how it ended
     samples = sampler.columns()
@@ -151,13 +145,11 @@ def _execute(
 
 def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
     """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
-    if not compiled:
-        if world.moves:
-            return "requests that run are moved"
-        return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
-    if world.ruled:
-        return "rules say where requests may lie"
-    return "the use of every server is recorded over time" if "states" in run.scenario.record else ""
+    if compiled:
+        return "it is compiled, and takes minutes at most"
+    if world.moves:
+        return "requests that run are moved"
+    return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
 
 
 def warmed_up(

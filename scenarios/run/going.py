@@ -7,7 +7,7 @@ from time import monotonic
 from typing import NamedTuple, TypeAlias
 
 from scenarios.build.plan import Run
-from scenarios.run.keepers import Keeper
+from scenarios.run.checkpoints import Keeper
 from simcore.engine import Simulation
 from simcore.large import let_go
 from simcore.play import Portions
@@ -20,6 +20,8 @@ TOLD_EVERY = 1.0
 """Seconds between two times that it is told how far a run is."""
 SHORT, LONG = 0.25, 1.0
 """The seconds that a portion of a run should take."""
+PORTION = 1024
+"""Decisions of the first portion of a compiled run. Agents in Python may think long: theirs has one."""
 
 
 class Told(NamedTuple):
@@ -48,16 +50,23 @@ Tell: TypeAlias = Callable[[Told], None]
 class Going:
     """The `watch` of a run, around that of `portions`: it is called at the same decisions, as if this were not here.
 
-    With `keeper` the run is kept.
+    With `keeper` the run is kept; without one, `lost` says why not.
     """
 
     def __init__(
-        self, portions: Portions, simulation: Simulation, run: Run, tell: Tell, keeper: Keeper | None, lost: str
+        self,
+        portions: Portions,
+        simulation: Simulation,
+        run: Run,
+        tell: Tell,
+        keeper: Keeper | None,
+        lost: str,
+        portion: int = 1,
     ) -> None:
         self._portions, self._simulation, self._tell, self._keeper = portions, simulation, tell, keeper
         self._began = self._told = self._looked = monotonic()
         self._due = self._began + KEPT_EVERY
-        self._portion, self._given = keeper.portion if keeper else 0, 0
+        self._portion, self._given = portion, 0
         spec = run.agent.label, run.seed
         again = keeper is not None and keeper.again
         self._so_far = Told(run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, False, lost, again)
@@ -67,14 +76,14 @@ class Going:
         now = monotonic()
         kept = self._keeper is not None and (now >= self._due or self._keeper.many)
         if self._keeper and kept:
-            self._keeper.keep(self._portions.left)
+            self._keeper.keep()
             took = monotonic() - now
             self._due = now + took + max(KEPT_EVERY, took / SHARE)
         if kept or now >= self._told + TOLD_EVERY:
             self._told = now
             let_go(here_and_there=True)
             self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
-        return self._portions.hand(self._next_portion() if self._keeper else self._portions.left)
+        return self._portions.hand(self._next_portion())
 
     def _next_portion(self) -> int:
         before, self._looked = self._looked, monotonic()

@@ -14,13 +14,12 @@ import pytest
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
-from scenarios.run import going
-from scenarios.run.checkpoint import folder_of
+from scenarios.run.checkpoints import Checkpoint
 from scenarios.run.execute import execute
 from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from tests.support.long_runs import asked, contents
+from tests.support.long_runs import asked, contents, kept_often
 from tests.support.mixed import MIXED
 from tests.support.properties import first
 
@@ -101,13 +100,10 @@ CASES: dict[str, Scenario] = {
 
 
 @pytest.mark.parametrize("name", first(2, CASES))
-def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, name: str) -> None:
     (run,) = plan(CASES[name])
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     expected = execute(run, whole, "simpy")
-    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
-    monkeypatch.setattr(going, "SHARE", float("inf"))
-    monkeypatch.setattr(going, "SHORT", -1.0)
     draw, seen, found = random.Random(7), Counter[int](), None
     ends = 0
     while found is None:
@@ -123,7 +119,8 @@ def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, monkeypatch:
                 raise KeyboardInterrupt
 
         try:
-            found = execute(run, parts, "simpy", tell=tell)
+            with kept_often():
+                found = execute(run, parts, "simpy", tell=tell)
         except KeyboardInterrupt:
             ends += 1
             assert list(seen) == sorted(seen)  # nothing was done again
@@ -155,36 +152,29 @@ class Counts(Agent):
 """
 
 
-def interrupted(scenario: Scenario, folder: Path, after: int, monkeypatch: pytest.MonkeyPatch) -> list[Told]:
+def interrupted(scenario: Scenario, folder: Path, after: int) -> list[Told]:
     """Begin the run of a scenario, and end it after it was told so often how far it is."""
     heard: list[Told] = []
-    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
-    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
-    monkeypatch.setattr(going, "SHARE", float("inf"))
-    monkeypatch.setattr(going, "SHORT", -1.0)
 
     def tell(told: Told) -> None:
         heard.append(told)
         if len(heard) == after:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with kept_often(), pytest.raises(KeyboardInterrupt):
         Batch(scenario, folder).run(jobs=1, told=tell)
     return heard
 
 
 @pytest.mark.parametrize("remembers", ['remembers = ("asked",)', ""])
-def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remembers: str
-) -> None:
+def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(tmp_path: Path, remembers: str) -> None:
     log = tmp_path / "asked"
     (tmp_path / "mine.py").write_text(COUNTS.format(remembers=remembers, log=str(log)))
     scenario = asked({"record": [*BOTH, "times"]}, f"{tmp_path / 'mine.py'}:Counts")
-    heard = interrupted(scenario, tmp_path / "parts", 40, monkeypatch)
+    heard = interrupted(scenario, tmp_path / "parts", 40)
     before = log.read_text().splitlines()
     lost = f"{scenario.agents[0].label} does not say what it remembers"
     assert {told.lost for told in heard} == {"" if remembers else lost}
-    monkeypatch.setattr(going, "KEPT_EVERY", 60.0)
     Batch(scenario, tmp_path / "parts").run()
     after = log.read_text().splitlines()[len(before) :]
     assert len(after) == (150 - len(before) if remembers else 150)
@@ -202,36 +192,20 @@ def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(
     assert found == expected
 
 
-def test_a_run_that_is_not_what_was_kept_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_is_not_what_was_kept_begins_anew(tmp_path: Path) -> None:
     """Somebody has put another run's answers there."""
     one, two = asked(FAILS, "random"), asked({**FAILS, "seed": 5}, "random")
-    interrupted(two, tmp_path / "two", 60, monkeypatch)
+    interrupted(two, tmp_path / "two", 60)
     (of_one,) = plan(one)
     (tmp_path / "two").rename(tmp_path / "one")
     (kept,) = (tmp_path / "one" / "checkpoints").iterdir()
-    kept.rename(folder_of(tmp_path / "one", of_one.name))
+    kept.rename(Checkpoint(tmp_path / "one", of_one.name).folder)
     seen: list[int] = []
-    found = execute(of_one, tmp_path / "one", tell=lambda told: seen.append(told.requests))
+    with kept_often():
+        found = execute(of_one, tmp_path / "one", tell=lambda told: seen.append(told.requests))
     expected = execute(of_one, tmp_path / "whole")
     for key in TIMED:
         found.pop(key, None), expected.pop(key, None)
     assert seen[0] < 5
     assert found == expected
     assert contents(tmp_path / "one") == contents(tmp_path / "whole")
-
-
-def test_what_a_compiled_run_kept_is_no_use_on_simpys_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run,) = plan(asked({}))
-    monkeypatch.setattr(going, "KEPT_EVERY", 0.0)
-    monkeypatch.setattr(going, "SHARE", float("inf"))
-
-    def tell(told: Told) -> None:
-        if told.requests > 50 or engine == "simpy":
-            seen.append(told.requests)
-            raise KeyboardInterrupt
-
-    for engine in ("compiled", "simpy", "compiled"):
-        seen: list[int] = []
-        with pytest.raises(KeyboardInterrupt):
-            execute(run, tmp_path, engine, tell=tell)
-        assert engine == "compiled" or seen[0] < 5

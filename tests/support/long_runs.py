@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from scenarios.run import going
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 
@@ -36,3 +43,13 @@ def asked(form: dict[str, Any], agent: Any = "best-fit") -> Scenario:
 def contents(folder: Path) -> dict[str, bytes]:
     """Read all details of some results, by file name."""
     return {file.name: file.read_bytes() for file in sorted((folder / "details").iterdir())}
+
+
+@contextmanager
+def kept_often() -> Iterator[None]:
+    """Keep runs at every look, and look after every decision; nobody waits for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("KEPT_EVERY", 0.0), ("TOLD_EVERY", 0.0), ("SHARE", inf), ("SHORT", -1.0)):
+            patch.setattr(going, name, value)
+        patch.setattr(os, "fsync", lambda number: None)
+        yield

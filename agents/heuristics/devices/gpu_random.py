@@ -56,9 +56,10 @@ class GPURandom(DeviceAgent):
     """Any server on which the request fits, and any device there that has enough, all equally likely."""
 
     reference = "the baseline of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
-    remembers = ("_numbers",)
+    remembers = ("_stream",)
     rule = staticmethod(gpu_random)
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:
         """Return the run's random stream."""
-        return (np.array([int(rng.integers(2**53)), 0], np.float64),)
+        self._stream = np.array([int(rng.integers(2**53)), 0], np.float64)
+        return (self._stream,)

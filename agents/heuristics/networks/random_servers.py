@@ -41,7 +41,7 @@ def random_servers(
             count += 1
     status, passed = GOES_ON, -1
     while status == GOES_ON and count > 0:
-        place = int(drawing.draws[drawing.used[0]] * count)
+        place = max(0, min(int(drawing.draws[drawing.used[0]] * count), count - 1))  # what is recalled may be anything
         drawing.used[0] += 1
         chosen = candidates[place]
         status = take(network, free, link_free, chosen, bandwidth, weighted)
@@ -76,8 +76,8 @@ class RandomServers(NetworkAgent):
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
         """Ask the rule, with as many new numbers as it has used, when it could run out of them."""
-        draws, used = self.drawn
-        if used[0] > self._enough:
+        draws, used = self._scratch.draws, self._scratch.used
+        if not 0 <= used[0] <= self._enough:
             self._rng.random(out=draws)
             used[0] = 0
         return super().decide(view, request)

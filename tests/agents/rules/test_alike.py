@@ -14,7 +14,6 @@ from agents.learned.padrl.network import MEMORY, SIZE, padrl
 from agents.rules.scan import ScanAgent
 from fabric.alike import alike
 from fabric.cluster import NEVER
-from fabric.compiled.numa_kept import answers_since, go_on, where
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
@@ -96,29 +95,6 @@ def test_a_compiled_run_is_the_engines(case: Case) -> None:
     found = played(case, compiled, lambda _, watch: play_compiled(compiled, Fickle(), watch))
     assert found == expected
     assert_same(compiled, engine)
-
-
-@given(cases(most=12), st.integers(1, 20), st.booleans())
-@scaled(1)
-def test_a_compiled_run_goes_on_from_anywhere(case: Case, stay: int, early: bool) -> None:
-    """Classes are not kept; a simulation may be ready `early`, before it is brought to where another one was."""
-
-    def begun(follows: bool) -> CompiledSimulation:
-        simulation = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
-        simulation.follows = follows
-        return simulation
-
-    whole, part, rule = begun(False), begun(True), Compiled(fickle, (np.zeros(1),))
-    play_compiled(whole, Fickle())
-    assert part.go(rule, stay) <= stay
-    kept = {name: column.copy() for name, column in where(part).items()}
-    answers = np.concatenate([*answers_since(part.record, 0)])
-    part = begun(True)
-    if early:
-        part.prepare(rule)
-    go_on(part, kept, answers)
-    part.go(rule)
-    assert_same(part, whole)
 
 
 @given(simulations.cases(), rules_of_moves)
