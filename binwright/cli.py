@@ -37,7 +37,7 @@ class Terminated(KeyboardInterrupt):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Answer a command; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+        if isinstance(stream, TextIOWrapper) and _is_strict(stream):
             stream.reconfigure(errors="replace")  # a terminal that knows no ± shows ?
     top = parser()
     asked = top.parse_args(arguments)
@@ -70,6 +70,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError:
         _without(sys.stderr)
     return code
+
+
+def _is_strict(stream: TextIOWrapper) -> bool:
+    """Tell whether there are letters that a stream refuses: in the locale C it takes odd file names, and no ±."""
+    return stream.errors == "strict" or (stream.errors == "surrogateescape" and stream.encoding.lower() != "utf-8")
 
 
 def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:

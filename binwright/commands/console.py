@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from logging import INFO, NOTSET, Handler, LogRecord, getLogger
 from pathlib import Path
 from traceback import format_exc
+from typing import TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -22,6 +23,9 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
+    def show_cursor(self, show: bool = True) -> bool:
+        return False  # a line that lives leaves the cursor as it is, and so does whoever ends the process
+
 
 out = _Console(soft_wrap=False, emoji=False)
 notes = _Console(stderr=True, emoji=False)
@@ -31,6 +35,16 @@ notes = _Console(stderr=True, emoji=False)
 def say(text: str) -> None:
     """Say something beside the answer, as it is."""
     notes.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def saying_to(stream: TextIO) -> Iterator[None]:
+    """Within, notes go to this stream, whatever becomes of stderr."""
+    before, notes._file = notes._file, stream
+    try:
+        yield
+    finally:
+        notes._file = before
 
 
 def where(text: str) -> None:
@@ -48,15 +62,18 @@ class _Aside(Handler):
 
 @contextmanager
 def talking(quiet: bool, verbose: bool) -> Iterator[None]:
-    """Within, notes are as a command line asked for: none, or also what is done, and where it failed."""
+    """Within, notes are as a command line asked for: none, or also what is done, and where it failed.
+
+    They go to what stderr is now: an agent that decides has another one.
+    """
     aside, log = _Aside(), getLogger("binwright")
     notes.quiet = quiet
     if verbose:
-        notes._file = sys.stderr  # while an agent decides, what is printed goes elsewhere
         log.addHandler(aside)
         log.setLevel(INFO)
     try:
-        yield
+        with saying_to(sys.stderr):
+            yield
     except BrokenPipeError:
         raise
     except Exception:
@@ -66,7 +83,7 @@ def talking(quiet: bool, verbose: bool) -> Iterator[None]:
     finally:
         log.removeHandler(aside)
         log.setLevel(NOTSET)
-        notes.quiet, notes._file = False, None
+        notes.quiet = False
 
 
 def many_of(count: int, what: str) -> str:

@@ -1,15 +1,22 @@
-"""What a batch says while it goes on: done, failed, rate, time left."""
+"""What a command says while it goes on: a line that lives on a terminal, and now and then a line elsewhere."""
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack, suppress
 from threading import Timer
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.progress import BarColumn, Progress, TextColumn
+import rich.live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
-from binwright.commands.console import notes, say
+from binwright.commands.console import notes, say, saying_to
+from scenarios.run.guard import alone
+from simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
     from scenarios.run.going import Told
@@ -18,34 +25,41 @@ EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
 LONG = 60.0
 """Seconds after which it is said of a run that it is not kept: whoever waits for it should know."""
-STARTING = "no run has finished yet; what is new on this machine is compiled first, which may take a minute"
+WIDE, NARROW = 40, 20
+"""Columns of the bar on terminals of ROOMY columns or more, and on others."""
+ROOMY = 110
 
 
-class Live:
-    """A line on stderr that lives from entering to leaving the `with`; call it with every row, `told` with progress.
+class Line:
+    """One line on a terminal's stderr, from entering to leaving the `with`: how far `what` is.
 
-    `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
-    which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
-    batch; if no run finishes for so long, one says what may be the reason.
+    It has a bar if there is a `total`, of which so much is `done`, then what `text` says. While kernels are compiled it
+    says so, and for whom. Without a terminal it says once what is waited for, if nothing is `heard` for EVERY seconds.
     """
 
-    def __init__(self, total: int, done: int, jobs: int) -> None:
-        self._total, self._before, self._rows, self._failed = total, done, 0, 0
-        self._jobs = jobs
-        self._going: dict[str, Told] = {}
-        self._lost: set[str] = set()
-        self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"),
-            console=notes, transient=True,
-        )  # fmt: skip
-        self._task = self._bar.add_task("runs", total=total, text="")
-        self._silence = Timer(EVERY, self._say, [STARTING])
+    def __init__(self, what: str, total: float | None = None, text: str = "") -> None:
+        self.what, self.total, self.done, self.said = what, total, 0.0, text
+        self.alive = False
+        self._within = ExitStack()
+        self._silence = Timer(EVERY, self._explain)
         self._silence.daemon = True
 
     def __enter__(self) -> Self:
-        self._warm = self._said = monotonic()
-        if notes.is_terminal:
-            self._bar.start()
+        with ExitStack() as within:
+            stream = within.enter_context(alone())
+            within.enter_context(saying_to(stream))
+            self.alive = stream.isatty() and not (notes.quiet or notes.is_dumb_terminal)
+            if self.alive:
+                self._terminal = stream.fileno()
+                shown = rich.live.Live(
+                    console=notes,
+                    get_renderable=self._laid_out,
+                    transient=True,
+                    redirect_stdout=False,
+                    redirect_stderr=False,
+                )
+                within.enter_context(shown)
+            self._within = within.pop_all()
         self._silence.start()
         return self
 
@@ -53,52 +67,98 @@ class Live:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._silence.cancel()
-        if notes.is_terminal:
-            self._bar.stop()
+        with suppress(OSError):  # the terminal is gone
+            self._within.close()
+
+    def heard(self) -> None:
+        """Note that something is heard, so that nobody has to be told why there is silence."""
+        self._silence.cancel()
+
+    def text(self) -> str:
+        """Say how far it is, and what is compiled."""
+        return ", ".join(filter(None, (self.far(), str(now_compiled() or ""))))
+
+    def far(self) -> str:
+        """Say how far it is."""
+        return self.said
+
+    def _explain(self) -> None:
+        if not self.alive and (text := self.text()):
+            say(f"{self.what}: {text}")
+
+    def _laid_out(self) -> Table:
+        """Lay it out in one row, however narrow the terminal is; COLUMNS may say that it is wider than it is."""
+        width = min(notes.width, os.get_terminal_size(self._terminal).columns or notes.width) - 1
+        parts: list[Any] = [self.what]
+        words, left = Text(self.text()), width - len(self.what) - 1
+        bar = WIDE if width >= ROOMY else NARROW
+        if self.total is not None and words.cell_len + 1 + bar <= left:
+            parts.append(ProgressBar(total=self.total, completed=self.done, width=bar))
+            left -= bar + 1
+        words.truncate(max(0, left), overflow="ellipsis")
+        row = Table.grid(padding=(0, 1, 0, 0))
+        for _ in (*parts, words):
+            row.add_column(no_wrap=True)
+        row.add_row(*parts, words)
+        return row
+
+
+class Live(Line):
+    """The line of a batch: call it with every row, `told` with how far runs are.
+
+    `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
+    which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
+    batch.
+    """
+
+    def __init__(self, total: int, done: int, jobs: int) -> None:
+        super().__init__("runs", total)
+        self._before, self._rows, self._failed = done, 0, 0
+        self._runs, self._jobs = total, jobs
+        self._going: dict[str, Told] = {}
+        self._lost: set[str] = set()
+
+    def __enter__(self) -> Self:
+        self._warm = self._printed = monotonic()
+        return super().__enter__()
 
     def __call__(self, row: dict[str, Any]) -> None:
         self._rows += 1
         self._failed += row["status"] != "done"
         if self._rows > self._before:
-            self._silence.cancel()
+            self.heard()
         self._going.pop(row.get("run", ""), None)
         if self._rows == self._before + self._jobs:
             self._warm = monotonic()
-        self._say_now_and_then()
+        self._now_and_then()
 
     def told(self, told: Told) -> None:
         """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
-        self._silence.cancel()
+        self.heard()
         if told.again and told.run not in self._going:
             say(f"a run of {told.agent} goes on from {told.begun / max(1, told.of):.1%}")
         self._going[told.run] = told
         if told.lost and told.seconds > LONG and told.agent not in self._lost:
             self._lost.add(told.agent)
-            said = f"a run of {told.agent} begins anew when it is interrupted: {told.lost}"
-            say(said)
-        self._say_now_and_then()
+            say(f"a run of {told.agent} begins anew when it is interrupted: {told.lost}")
+        self._now_and_then()
 
-    def _say_now_and_then(self) -> None:
-        if notes.is_terminal or monotonic() - self._said >= EVERY:
-            self._say(self.text())
+    def _now_and_then(self) -> None:
+        self.done = self._rows + sum(map(_share, self._going.values()))
+        if not self.alive and monotonic() - self._printed >= EVERY:
+            self._printed = monotonic()
+            say(self.text())
 
-    def _say(self, text: str) -> None:
-        if notes.is_terminal:
-            self._bar.update(self._task, completed=self._rows + sum(map(_share, self._going.values())), text=text)
-        else:
-            self._said = monotonic()
-            say(text)
-
-    def text(self) -> str:
-        """Say it in a line, such as `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
-        parts = [f"{self._rows} of {self._total}"]
+    def far(self) -> str:
+        """Say how far it is, as in `312 of 1000, 2 failed, 95 runs/s, 7 s left`."""
+        parts = [f"{self._rows} of {self._runs}"]
         if self._failed:
             parts.append(f"{self._failed} failed")
         new, seconds = self._rows - self._before - self._jobs, monotonic() - self._warm
         if new > 0 and seconds > 0:
             rate = new / seconds
             parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")
-            parts.append(f"{duration((self._total - self._rows) / rate)} left")
+            parts.append(f"{duration((self._runs - self._rows) / rate)} left")
         if going := list(self._going.values()):
             parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
             if new <= 0 and all(each.requests > each.begun for each in going):
@@ -109,6 +169,40 @@ class Live:
 
 def _share(told: Told) -> float:
     return told.requests / max(1, told.of)
+
+
+class Counted(Line):
+    """The line of something that takes an unknown number of runs: call it with the row of each."""
+
+    def __init__(self) -> None:
+        super().__init__("runs")
+        self._began, self._rows = monotonic(), 0
+
+    def __call__(self, row: dict[str, Any]) -> None:
+        self.heard()
+        self._rows += 1
+
+    def far(self) -> str:
+        return f"{self._rows:,} in {duration(monotonic() - self._began)}"
+
+
+class Iterations(Line):
+    """The line of trainings: tell it how many of `total` iterations they have `reached`, `done` of them before."""
+
+    def __init__(self, total: int, done: int) -> None:
+        super().__init__("iterations", total, f"{done:,} of {total:,}")
+        self.done, self._all = done, total
+        self._first: tuple[float, int] | None = None
+
+    def reached(self, done: int, where: str) -> None:
+        """Note that so many are done, the last one there; the first one, which waits for compilation, is no pace."""
+        self.heard()
+        now = monotonic()
+        began, before = self._first = self._first or (now, done)
+        parts = [f"{done:,} of {self._all:,}", where]
+        if done > before:
+            parts.append(f"{duration((self._all - done) * (now - began) / (done - before))} left")
+        self.done, self.said = done, ", ".join(parts)
 
 
 def duration(seconds: float) -> str:

@@ -81,7 +81,7 @@ def _say_damaged(batch: Batch) -> None:
 def _say_printed(batch: Batch) -> None:
     """Say where to find what agents printed."""
     files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
-    if printed := [file for file in files if file.exists()]:
+    if printed := [file for file in files if file.exists() and file.stat().st_size]:  # a killed run leaves it empty
         say(f"Agents printed something in {_count(len(printed))}: {printed[0]}")
 
 

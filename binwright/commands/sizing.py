@@ -6,10 +6,10 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, notes, out, say, where
+from binwright.commands.console import many_of, out, say, where
+from binwright.commands.progress import Counted
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
 
@@ -36,10 +36,8 @@ def size(asked: Namespace) -> int:
     if mix and asked.kind:
         raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     found: Sized | Sizes | Mixed
-    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
-        task = progress.add_task("runs", total=None)
+    with Counted() as line:
 
         def watch(row: dict[str, Any]) -> None:
             say(_said(row, metrics))
@@ -50,7 +48,7 @@ def size(asked: Namespace) -> int:
             "jobs": asked.jobs,
             "out": folder,
             "watch": watch,
-            "finished": lambda row: progress.advance(task),
+            "finished": line,
         }
         if mix:
             found = size_mix(scenario, mix=mix, **shared)

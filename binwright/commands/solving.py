@@ -12,12 +12,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from rich import box
-from rich.live import Live
 from rich.table import Table
 
 from binwright.commands.answers import print_answer
 from binwright.commands.console import entry, many_of, out, say, seconds
 from binwright.commands.given import names_in, parameters, problem_of
+from binwright.commands.progress import Line
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
 
@@ -60,9 +60,8 @@ def solve(asked: Namespace) -> int:
         else:
             _print_properties(known)
         return 0
-    quiet = asked.json or asked.csv or asked.quiet
-    with Live(console=out, transient=True, auto_refresh=False) as live:
-        found = source.answer(limit, _shower(live) if out.is_terminal and not quiet else None)
+    with Line("solve") as line:
+        found = source.answer(limit, _shower(line) if line.alive else None)
     if asked.json:
         print(json.dumps(found))
     elif asked.csv:
@@ -144,14 +143,14 @@ def _print_properties(known: dict[str, Any]) -> None:
         out.print(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects", highlight=False)
 
 
-def _shower(live: Live) -> Told:
-    """Print one line, again and again."""
+def _shower(line: Line) -> Told:
+    """Say the best so far in the line."""
 
     def show(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
         bins = f"{now['bins']} bins (bound {now['bound']})"
         placed = f"{now['placed']} of {now['units']} placed"
         goals = "".join(f", {value:,.6g}" for value in now.get("goals", ()))
-        live.update(f"{bins}, {placed}{goals}, {now['checked']:,} solutions checked, {pace:,.0f}/s", refresh=True)
+        line.said = f"{bins}, {placed}{goals}, {now['checked']:,} solutions checked, {pace:,.0f}/s"
 
     return show

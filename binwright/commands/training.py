@@ -9,10 +9,8 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from binwright.commands.console import many_of, notes, out, say, where
-from binwright.commands.progress import duration
+from binwright.commands.console import many_of, out, say, where
+from binwright.commands.progress import Iterations, duration
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,25 +30,16 @@ def train(asked: Namespace) -> int:
     spec = scenario.train
     if asked.dry_run:
         return _dry_run(scenario, folder, asked.fresh)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=notes, transient=True) as progress:
-        each = spec.iterations * spec.seeds if spec else 0
-        total = each * prod(map(len, spec.sweep.values())) if spec else None
-        settings = _settings(spec) if spec else set[str]()
-        against, said = _against(spec) if spec else None, list[str]()
-        task = progress.add_task(scenario.name, total=total, said="")
-        steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not asked.fresh else {}
+    each = spec.iterations * spec.seeds if spec else 0
+    total = each * prod(map(len, spec.sweep.values())) if spec else 0
+    settings = _settings(spec) if spec else set[str]()
+    against, said = _against(spec) if spec else None, list[str]()
+    steps: dict[tuple[int, int], int] = _steps(scenario, folder) if spec and not asked.fresh else {}
+    with Iterations(total, sum(steps.values())) as line:
 
         def watch(row: dict[str, Any]) -> None:
             steps[row.get("point", 0), row["seed"]] = row["step"]
-            progress.update(task, completed=sum(steps.values()), said=f"seed {row['seed']}")
+            line.reached(sum(steps.values()), f"seed {row['seed']}")
             if row["split"] == "validation":
                 if against and not said:
                     said.append(f"Gains are how much more is placed than by {against}.")

@@ -6,9 +6,9 @@ from argparse import Namespace
 from typing import Any
 
 import yaml
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from binwright.commands.console import notes, out, say, where
+from binwright.commands.console import out, say, where
+from binwright.commands.progress import Counted
 from simcore.errors import UserError
 
 
@@ -19,9 +19,7 @@ def tune(asked: Namespace) -> int:
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "tuning")
-    columns = (TextColumn("runs"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=notes, transient=True) as progress:
-        task = progress.add_task("runs", total=None)
+    with Counted() as line:
 
         def watch(row: dict[str, Any]) -> None:
             say(_said(row, asked.metric))
@@ -40,7 +38,7 @@ def tune(asked: Namespace) -> int:
             on=asked.on,
             out=folder,
             watch=watch,
-            finished=lambda row: progress.advance(task),
+            finished=line,
         )
     out.print(found.comparison.rich(out.width))
     out.print((folder / "tuned.yaml").read_text("utf-8"), end="", markup=False, highlight=False, soft_wrap=True)

@@ -14,6 +14,7 @@ from scenarios.build.plan import Run
 from scenarios.run.execute import Hire, execute
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, aloud, printing, recursion
+from simcore.compiling import awaited_by
 from simcore.errors import RunError, UserError
 from simcore.large import in_files
 from simcore.opened import digest_of
@@ -51,7 +52,7 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
 
     try:
         printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")
-        with recursion(), printed, in_files(task.folder):
+        with recursion(), printed, awaited_by(task.run.agent.label), in_files(task.folder):
             metrics, status, error = execute(task.run, task.folder, task.engine, said, hire), "done", ""
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import version
 from io import FileIO
 from pathlib import Path
@@ -186,6 +186,8 @@ class Batch:
                 yield record
             finally:
                 _sync(journal)
+                with suppress(OSError):  # agents that print nothing leave nothing there
+                    (self.folder / "details").rmdir()
                 if rows:
                     self._write_runs(rows)
 

@@ -12,16 +12,18 @@ from functools import partial
 from math import inf
 from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.child import child
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
 from scenarios.run.going import Tell, Told
+from scenarios.run.guard import alone
+from simcore.compiling import Compiling, elsewhere, tell
 from simcore.cores import ONE_THREAD
 from simcore.errors import UserError
 
@@ -29,6 +31,7 @@ TRIES = 2
 """A run whose worker dies is tried once more."""
 STARTS = 5
 """So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
+_saying = Lock()
 _START = "from scenarios.batch.pool import work; work({handle})"
 
 
@@ -92,6 +95,8 @@ class Pool:
                         handout.back(worker.take_back())
                     elif isinstance(row, Told):
                         self._tell(row)
+                    elif isinstance(row, Compiles):
+                        elsewhere(worker, row.found)
                     else:
                         handout.done(row)
                         yield worker.hand.popleft(), row
@@ -131,6 +136,7 @@ class _Worker:
         return hand
 
     def end(self) -> int:
+        elsewhere(self, None)
         self.pipe.close()
         return self.process.wait()
 
@@ -147,20 +153,29 @@ def work(handle: int) -> None:
     pipe = Connection(handle)
     portions: SimpleQueue[list[Task]] = SimpleQueue()
     Thread(target=_listen, args=(pipe, portions), daemon=True).start()
-    while True:
-        _say(pipe, None)
-        portion = portions.get()
-        began = perf_counter()
-        for task in portion:
-            _say(pipe, attempt(task, partial(_say, pipe)))
-            if perf_counter() - began > PORTION:
-                break
+    tell(lambda found: _say(pipe, Compiles(found)))
+    with alone():
+        while True:
+            _say(pipe, None)
+            portion = portions.get()
+            began = perf_counter()
+            for task in portion:
+                _say(pipe, attempt(task, partial(_say, pipe)))
+                if perf_counter() - began > PORTION:
+                    break
 
 
-def _say(pipe: Connection, row: Row | Told | None) -> None:
+class Compiles(NamedTuple):
+    """Says what a worker compiles now; `None`: nothing."""
+
+    found: Compiling | None
+
+
+def _say(pipe: Connection, row: Row | Told | Compiles | None) -> None:
     """Tell the parent; when it is gone, so is the worker, without a word."""
     try:
-        pipe.send(row)
+        with _saying:
+            pipe.send(row)
     except OSError:
         os._exit(0)
 

@@ -23,6 +23,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Keys, dotted, undotted
 from scenarios.schema.starts import ListedStart
 from scenarios.schema.workload import Trace
+from simcore.compiling import awaited_by
 from simcore.engine import Simulation
 from simcore.errors import FileNeeded, UserError, as_one
 from simcore.jit import postponed
@@ -204,7 +205,7 @@ def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: Wor
         if (key := world.grows_by) and not agent.any_size:
             remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
             raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)
-        with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
+        with printing(None), awaited_by(spec.label), limited(max(first.scenario.decision_limit, STARTING)):
             agent.start(view, stream(first.seed, "agent"))
     except UserError as error:
         locate(error, scenario._source, at)

@@ -30,6 +30,7 @@ from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
+from simcore.compiling import compiling
 from simcore.folders import user_cache
 
 MOST_GENERATED = 500
@@ -68,6 +69,7 @@ class Compilable(Protocol):
 
     generated: bool
     """Was it made at run time?"""
+    py_func: Any
     targetctx: Any
     __qualname__: str
 
@@ -87,15 +89,16 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
     def alone(self, arguments: tuple[Any, ...]) -> Iterator[None]:
         """Wait for the process that is compiling this form, if there is one, and make others wait meanwhile."""
         file = self._file(arguments)
-        if file is None or file.exists() or file in self._making:
+        if file is not None and (file.exists() or file in self._making):
             yield
             return
-        self._making.add(file)
-        try:
-            with _locked(file.with_suffix(".lock")):
-                yield
-        finally:
-            self._making.remove(file)
+        with ExitStack() as stack:
+            stack.enter_context(compiling(self._kernel.py_func.__name__))
+            if file is not None:
+                self._making.add(file)
+                stack.callback(self._making.remove, file)
+                stack.enter_context(_locked(file.with_suffix(".lock")))
+            yield
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Read the kept form for these arguments; `None` if there is none that can be read."""

@@ -1,0 +1,309 @@
+"""What a person sees on a terminal while a command goes on and when it is over, emulated by pyte."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from binwright.cli import INTERRUPTED
+from scenarios.batch.batch import Batch
+from scenarios.batch.journal import line_of
+from scenarios.batch.lock import lock
+from tests.support.batches import TEXT, scenario
+from tests.support.learning import a_little, small
+from tests.support.terminal import Shown, Terminal, terminal
+
+WIDTHS = (80, 120)
+MOST = 60
+"""So many lines a command of a few runs may leave, and has room for them."""
+
+HELD = """\
+import os, subprocess, sys, threading, time, warnings
+from pathlib import Path
+
+from simcore.vocabulary import Agent
+
+
+class Held(Agent):
+    def __init__(self, most: int = 4) -> None:
+        self.most = most
+
+    def decide(self, view, request):
+        if request.index == 0:
+            self.speak()
+            with open("begun", "a") as begun:
+                begun.write(".")
+            while len(Path("begun").read_text()) > int(Path("allowed").read_text()):
+                time.sleep(0.01)
+        print("NOISE", request.index)
+        if request.demand[0] <= self.most * 1e6:
+            for server in range(len(view.free)):
+                if (view.free[server, 0] >= request.demand).all():
+                    return request.on(server, 0)
+        return None
+
+    def speak(self):
+        print("NOISE of an error", file=sys.stderr)
+        os.write(1, b"NOISE of C\\n")
+        os.write(2, b"NOISE of C's errors\\n")
+        warnings.warn("NOISE of a warning")
+        subprocess.run(["echo", "NOISE of a process"])
+        thread = threading.Thread(target=print, args=("NOISE of a thread",))
+        thread.start()
+        thread.join()
+        sys.stdout.flush()
+"""
+"""An agent that prints in every way there is, and waits in its first decision until so many runs are `allowed`."""
+
+SETUP = """
+from types import SimpleNamespace
+
+import binwright.commands.reproducing as reproducing
+from scenarios.batch import backends
+from scenarios.batch.batch import Batch, run_batches
+from scenarios.schema.load import load_scenario
+
+
+def prepare(names, size, folder):
+    batch = Batch(load_scenario("s.yaml"), folder)
+    return [SimpleNamespace(batches={"": batch}, problems={}, experiment=None, failed=0)]
+
+
+def completed(names, prepared, size, jobs, finished):
+    run_batches([prepared[0].batches[""]], jobs=jobs, finished=finished)
+    return SimpleNamespace(text=lambda: "published and ours", write=lambda folder, pages: [])
+
+
+reproducing.prepare, reproducing.completed = prepare, completed
+backends.WORTH = 0
+"""
+"""What `reproduce` runs is this scenario instead, as a publication takes minutes; few runs are worth workers here."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with what the commands take."""
+    here = tmp_path_factory.mktemp("terminal")
+    (here / "held.py").write_text(HELD)
+    (here / "s.yaml").write_text(f"name: small\n{TEXT.replace('first-fit', 'held.py:Held')}replications: 3\n")
+    learns = small(train=a_little({"value-es": {"pool": 2}}) | {"iterations": 100_000})
+    (here / "learns.yaml").write_text(yaml.safe_dump(learns))
+    return here
+
+
+@pytest.fixture(scope="module")
+def opened(folder: Path) -> Iterator[Terminal]:
+    """A terminal in this folder."""
+    with terminal(folder, SETUP) as found:
+        yield found
+
+
+def allow(folder: Path, runs: int) -> None:
+    """Let the held agent begin so many runs."""
+    (folder / "begun").write_text("")
+    (folder / "next").write_text(str(runs))
+    (folder / "next").replace(folder / "allowed")
+
+
+def release(folder: Path) -> None:
+    """Let it go on."""
+    allow(folder, 10**6)
+
+
+def is_one_line(text: str, columns: int) -> None:
+    """Check that nothing is on the screen but one line, which fits."""
+    assert text.count("\n") == 0, text
+    assert len(text) < columns
+    assert "NOISE" not in text
+
+
+def is_left_in_order(shown: Shown, *words: str) -> None:
+    """Check what a person sees in the end: no more than a screen or two of words, and a cursor."""
+    text = shown.text
+    for word in words:
+        assert word in text
+    assert len(shown.lines) < MOST
+    assert shown.written.count(b"\n") < MOST
+    assert "NOISE" not in text
+    assert "[2K" not in text
+    assert b"\x1b[?25l" not in shown.written
+    assert not shown.cursor_is_hidden
+
+
+@pytest.mark.parametrize(("columns", "jobs"), [(80, "1"), (120, "1"), (80, "2")])
+def test_run(folder: Path, opened: Terminal, columns: int, jobs: str) -> None:
+    allow(folder, 2)
+    out = f"run-{columns}-{jobs}"
+    shown = opened.start("run", "s.yaml", "--jobs", jobs, "--out", out, columns=columns)
+    is_one_line(shown.until(lambda text: "4 of 6" in text or "2 of 6" in text), columns)
+    release(folder)
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "accepted %", "worst-fit", f"Results: {out}/runs.parquet", "Agents printed something in 3")
+    printed = sorted((folder / out / "details").iterdir())
+    assert len(printed) == 3
+    for file in printed:
+        lines = file.read_text().splitlines()
+        assert [line for line in lines if re.fullmatch(r"NOISE \d+", line)] == [f"NOISE {n}" for n in range(30)]
+        for what in ("an error", "C", "C's errors", "a process", "a thread"):
+            assert f"NOISE of {what}" in lines
+        assert any("UserWarning: NOISE of a warning" in line for line in lines)
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_size(folder: Path, opened: Terminal, columns: int) -> None:
+    allow(folder, 2)
+    asked = ("--most", "3", "--agents", "held.py:Held", "--jobs", "1", "--out", f"size-{columns}")
+    shown = opened.start("size", "s.yaml", *asked, columns=columns)
+    is_one_line(shown.until(lambda text: "runs 2 in" in text), columns)
+    release(folder)
+    shown.end()
+    is_left_in_order(shown, "95 % interval", "sizes.csv")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_tune(folder: Path, opened: Terminal, columns: int) -> None:
+    allow(folder, 1)
+    asked = ("--agent", "held.py:Held", "--param", "most=1..4", "--out", f"tune-{columns}", "--jobs", "1")
+    few = ("--rounds", "1", "--population", "4", "--seeds", "2", "--held-out", "2")
+    shown = opened.start("tune", "s.yaml", *asked, *few, columns=columns)
+    is_one_line(shown.until(lambda text: "runs 1 in" in text), columns)
+    release(folder)
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "tuned.yaml")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_train_and_its_interruption(folder: Path, opened: Terminal, columns: int) -> None:
+    out = f"train-{columns}"
+    shown = opened.start("train", "learns.yaml", "--out", out, columns=columns)
+    shown.until(lambda text: bool(re.search(r"iterations .*\d of 100,000, seed 0, .* left$", text)))
+    assert len(shown.lines) < MOST
+    shown.press(b"\x03")
+    shown.end()
+    assert shown.code == INTERRUPTED
+    is_left_in_order(shown, "binwright: Interrupted. Run the same command to resume.")
+    shown = opened.start(
+        "train", "learns.yaml", "--out", out, "--fresh", "--set", "train.iterations=3", columns=columns
+    )
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "seed 0: 3 iterations", "best.safetensors")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+@pytest.mark.parametrize("keys", [b"\x03", b"\x03\x03"])
+def test_an_interrupted_run_leaves_the_terminal_as_it_was(
+    folder: Path, opened: Terminal, columns: int, keys: bytes
+) -> None:
+    allow(folder, 1)
+    out = f"interrupted-{columns}-{len(keys)}"
+    shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", out, columns=columns)
+    shown.until(lambda text: "2 of 6" in text)
+    shown.press(keys)
+    shown.end()
+    assert not shown.cursor_is_hidden
+    assert b"\x1b[?25l" not in shown.written
+    if len(keys) == 1:
+        assert shown.code == INTERRUPTED
+        assert shown.lines[-1] == "binwright: Interrupted. Run the same command to resume."
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_reproduce(folder: Path, opened: Terminal, columns: int) -> None:
+    allow(folder, 2)
+    shown = opened.start("reproduce", "nara", "--quick", "--jobs", "1", "--out", f"repro-{columns}", columns=columns)
+    text = shown.until(lambda text: "4 of 6" in text)
+    assert text.startswith("6 runs, 0 of them done already")
+    is_one_line(text.splitlines()[-1], columns)
+    release(folder)
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "published and ours")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_watch(folder: Path, opened: Terminal, columns: int) -> None:
+    batch = Batch(scenario(), folder / f"watched-{columns}")
+    batch.run()
+    file = batch.folder / "journal.jsonl"
+    *rows, last = batch.rows()
+    file.write_text("".join(map(line_of, rows)))
+    with file.open("ab") as journal:
+        lock(journal, batch.folder)
+        shown = opened.start("watch", batch.folder.name, columns=columns)
+        is_one_line(shown.until(lambda text: "5 of 6" in text), columns)
+        journal.write(line_of(last).encode())
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "small: 6 of 6 runs done. It is over.")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_solve(opened: Terminal, columns: int) -> None:
+    shown = opened.start("solve", "time-varying", "--time", "100s", "--csv", columns=columns)
+    is_one_line(shown.until(lambda text: "solutions checked" in text), columns)
+    shown.press(b"\x03")
+    shown.end()
+    is_left_in_order(shown, "ball,bin")
+
+
+def test_a_width_that_the_terminal_does_not_have_wraps_no_line(folder: Path) -> None:
+    allow(folder, 2)
+    with terminal(folder, COLUMNS="200") as opened:
+        shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", "wide", columns=40)
+        is_one_line(shown.until(lambda text: "4 of 6" in text), 40)
+        release(folder)
+        shown.end()
+
+
+def test_a_terminal_that_can_do_little(folder: Path) -> None:
+    release(folder)
+    with terminal(folder, TERM="dumb", PYTHONUTF8="0", LC_ALL="C") as opened:
+        shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", "little", columns=80)
+        shown.end()
+        assert shown.code == 0
+        is_left_in_order(shown, "accepted %")
+        assert b"\x1b" not in shown.written
+
+
+COMPILES = """\
+from simcore.jit import generated
+from simcore.vocabulary import Agent
+
+exec("def slow_to_compile(free):\\n    total = {new}\\n" + "".join(
+    f"    total += free[{{n}} % len(free), 0, 0] * {{n}}\\n" for n in range(40)
+) + "    return total\\n")
+
+
+compiled = generated(slow_to_compile, callers=True)
+
+
+class Compiles(Agent):
+    def start(self, view, rng):
+        if {soon}:
+            compiled(view.free)
+
+    def decide(self, view, request):
+        compiled(view.free)
+        return request.on(0, 0) if (view.free[0, 0] >= request.demand).all() else None
+"""
+"""An agent with a kernel that no process has compiled before."""
+
+
+@pytest.mark.parametrize(("soon", "jobs"), [(True, "1"), (False, "2")], ids=["here", "by a worker"])
+def test_what_is_compiled_is_said_with_who_waits_for_it(folder: Path, opened: Terminal, soon: bool, jobs: str) -> None:
+    (folder / "compiles.py").write_text(COMPILES.format(new=time.time_ns(), soon=soon))
+    asked = ("--agents", "compiles.py:Compiles", "--seeds", "2", "--engine", "simpy", "--out", f"compiled-{jobs}")
+    shown = opened.start("run", "s.yaml", *asked, "--jobs", jobs, columns=120)
+    said = r"runs 0 of 2, compiling for compiles.py:Compiles, once on this machine: \d+ s so far \(slow_to_compile\)"
+    assert re.fullmatch(said, shown.until(lambda text: "compiling" in text))
+    shown.end()
+    assert shown.code == 0
+    is_left_in_order(shown, "accepted %")
