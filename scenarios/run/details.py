@@ -40,7 +40,10 @@ details a power cut has damaged is done again.
 
 
 def write_requests(path: Path, simulation: Simulation, first: int) -> None:
-    """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm."""
+    """Write a row per request: when, what, where, outcome, wait, why rejected. Those before `first` are warm.
+
+    It has those that arrived while the run lasted, which metrics count, and after them those that failures sent back.
+    """
     import polars as pl
 
     record, asked = simulation.record, simulation.asked()
@@ -72,9 +75,10 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
             "warm": row < first,
         }
-        return pl.DataFrame(columns).filter(pl.col("outcome") != "pending")
+        return pl.DataFrame(columns)
 
-    _write(path, map(block, blocks(record.rows)), asked.resources)
+    came = chain(blocks(simulation.offered), blocks(record.rows, len(simulation.workload)))
+    _write(path, map(block, came), asked.resources)
 
 
 def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]) -> None:
