@@ -24,9 +24,10 @@ class Portions:
     def settle(self) -> None:
         """Count what was decided since `hand`, and let the watch look if it is its turn."""
         if self._given and self.left > 0:
-            # As `play` counts where several are offered together; in cells windows are whole, and so there may be more.
-            least = 1 if self._together else self._given
-            self.left = max(0, self.left - max(least, len(self._simulation.record.sequence) - self._before))
+            answered = self._given
+            if self._together:  # as `play` counts
+                answered = max(1, len(self._simulation.record.sequence) - self._before)
+            self.left = max(0, self.left - answered)
         self._given = 0
         if not self.left:
             self.left = self._watch()

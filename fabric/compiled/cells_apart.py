@@ -86,11 +86,11 @@ class Apart:
         """Do so as a `Crew`, with these cells."""
         return [cell.settle(self._asked, until) for cell in self._cells]
 
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
         """Do so as a `Crew`, with these cells."""
         for cell, mine in zip(self._cells, rows, strict=True):
             self._answered.append(mine.copy())
-            cell.answer(self._asked, self._answered[-1], until)
+            cell.answer(self._asked, self._answered[-1], last)
 
     def news(self) -> tuple[npt.NDArray[Any], list[News]]:
         """Tell what was answered since this was asked last, `ANSWER` [any], and of every cell what happened."""
@@ -136,10 +136,10 @@ class Team:
         """Do so as a `Crew`."""
         return list(chain.from_iterable(self._ask("settle", until)))
 
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
         """Do so as a `Crew`, without waiting for it: what goes wrong is raised when they are asked next."""
         for number, share in enumerate(self._shares):
-            self._pending.append(self._send(number, "answer", [rows[cell] for cell in share], until))
+            self._pending.append(self._send(number, "answer", [rows[cell] for cell in share], last))
 
     def fetch(self, whole: bool) -> None:
         """Do so as a `Crew`."""

@@ -7,6 +7,7 @@ another, so they go on side by side: in threads, as kernels do not hold Python's
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -94,7 +95,7 @@ def tell(log: Ints, servers: Ints) -> None:
 
 
 class Where(NamedTuple):
-    """Tells where a cell is, between two windows.
+    """Tells where a cell is.
 
     `due` float64 [k] and `holder` int64 [k] are the heap of what ends, and the others what `NumaState` has.
     """
@@ -149,7 +150,8 @@ class Cell:
 
     def prepare(self, asked: NumaRequests) -> None:
         """Compile the loop and the rule, or load them, so that no decision takes the time for it."""
-        self.answer(asked, asked.rows[:0], -inf)
+        self._go(asked, asked.rows[:0])
+        settle(asked, self.state, -inf)
 
     def where(self) -> Where:
         """Tell where it is; nothing is copied."""
@@ -169,15 +171,19 @@ class Cell:
         settle(asked, self.state, until)
         return self.installed - self._survey(self.state.left, self.state.capacity)[1]
 
-    def answer(self, asked: NumaRequests, rows: npt.NDArray[np.int32], until: float) -> None:
-        """Answer the requests of these rows, int32 [any], and go on to a time."""
+    def answer(self, asked: NumaRequests, rows: npt.NDArray[np.int32], last: int) -> None:
+        """Answer the requests of these rows, int32 [any], and go on to when row `last` has its answer, here or not."""
+        self._go(asked, rows)
+        if not len(rows) or rows[-1] != last:  # what is placed and ends at once is there until something else happens
+            settle(asked, self.state, asked.arrival[last])
+
+    def _go(self, asked: NumaRequests, rows: npt.NDArray[np.int32]) -> None:
         state = self.state._replace(sequence=np.empty(len(rows), np.int32))
         state.at[[HEAD, TAIL, ANSWERED]] = 0
         _, status, code = go(*self._form, asked._replace(rows=rows), state, None, DROP, inf, -1, False)
         if status == BROKEN:
             row = rows[state.at[HEAD]]
             raise InfeasiblePlacement(f"request {row} does not fit at {code} of the cell from server {self.first} on")
-        settle(asked, state, until)
 
     def changed(self) -> Ints:
         """Return which servers changed since this was asked last, int64 [any]; all of them where it is not known."""
@@ -195,8 +201,8 @@ class Crew(Protocol):
     def settle(self, until: float) -> Sequence[Ints]:
         """Release what ends until a time; returns what is taken in each cell then, int64 [resources] quanta."""
 
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
-        """Answer the requests of these rows, int32 [any] for each cell, and go on to a time."""
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
+        """Answer the requests of these rows, int32 [any] for each cell, of which `last` is the last one."""
 
     def fetch(self, whole: bool) -> None:
         """Bring the simulation's record up to date, what is free in its cells, and all else too, if `whole`."""
@@ -214,9 +220,9 @@ class Threads:
         """Do so as a `Crew`."""
         return list(self._pool.map(lambda cell: cell.settle(self._asked, until), self._cells))
 
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], until: float) -> None:
+    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
         """Do so as a `Crew`."""
-        list(self._pool.map(lambda cell, mine: cell.answer(self._asked, mine, until), self._cells, rows))
+        list(self._pool.map(lambda cell, mine: cell.answer(self._asked, mine, last), self._cells, rows))
 
     def fetch(self, whole: bool) -> None:
         """Do so as a `Crew`: nothing is anywhere else."""
@@ -246,7 +252,11 @@ class CellSimulation(Simulation):
         self._candidates = _candidates(workload, cells, chances)
         self._installed = np.array([cell.installed for cell in self.cells], np.float64)
         self.made = 0
-        """How many decisions were made, over all cells: those of whole windows."""
+        """How many decisions were made, over all cells."""
+        self._until = 0
+        """How many there are until the end of the window."""
+        self._loads: Floats = np.zeros(0)
+        """What the router knows to be taken in each cell, float64 [cells, resources]; it adds what it sends."""
         self.thought = 0
         """The nanoseconds of `play` so far, this time."""
         self.hire: Callable[[CellSimulation], AbstractContextManager[Crew]] = lambda _: self._here(threads)
@@ -273,11 +283,16 @@ class CellSimulation(Simulation):
             left = watch()
             while left and self.made < len(rows):
                 before, first = perf_counter_ns(), self.made
-                time, after = self._window_of(first)
-                self._play_window(time, rows[first:after], self._crew)
+                if first == self._until:
+                    time, self._until = self._window_of(first)
+                    self._loads = np.array(self._crew.settle(time), np.float64)
+                after = min(self._until, first + left) if left > 0 else self._until
+                chosen = route(self._loads, self._installed, self.requests.demand, self._candidates, rows[first:after])
+                sent = [rows[first:after][chosen == number] for number in range(len(self.cells))]
+                self._crew.answer(sent, int(rows[after - 1]))
                 self.follow(after)
                 if left > 0:
-                    left = max(0, left - (after - first))
+                    left -= after - first
                 if not left:
                     self.fetch(False)
                 self.thought += perf_counter_ns() - before
@@ -303,22 +318,10 @@ class CellSimulation(Simulation):
     def _window_of(self, first: int) -> tuple[float, int]:
         """Return when the window of a request begins, a place in `rows`, and the first place of a later one."""
         arrival, rows, window = self.workload.arrival, self.requests.rows, self._window
-        time = float(arrival[rows[first]])
         if not window:
-            return time, first + 1
-        number = floor(time / window)
-        low, high = first + 1, len(rows)
-        while low < high:  # the first that is in a later window
-            middle = (low + high) // 2
-            low, high = (low, middle) if floor(arrival[rows[middle]] / window) > number else (middle + 1, high)
-        return number * window, low
-
-    def _play_window(self, time: float, rows: Rows, crew: Crew) -> None:
-        """Route the requests that arrive in a window, and let all cells answer theirs."""
-        used = np.array(crew.settle(time), np.float64)
-        chosen = route(used, self._installed, self.requests.demand, self._candidates, rows)
-        sent = [rows[chosen == number] for number in range(len(self.cells))]
-        crew.answer(sent, float(self.workload.arrival[rows[-1]]))
+            return float(arrival[rows[first]]), first + 1
+        number = floor(arrival[rows[first]] / window)
+        return number * window, bisect_right(rows, number, lo=first, key=lambda row: floor(arrival[row] / window))
 
     def follow(self, made: int) -> None:
         """Write that so many decisions were made to the places where the engine keeps it."""
@@ -351,5 +354,5 @@ def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
 
 
 def play_cells(simulation: CellSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Play a run as `simcore.play.play` does, but ask `watch` between windows only; returns the nanoseconds."""
+    """Play a run as `simcore.play.play` does; returns the nanoseconds."""
     return simulation.play(agent, watch)

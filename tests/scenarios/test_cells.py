@@ -31,6 +31,16 @@ def test_how_many_cells_go_on_at_a_time_changes_nothing(
     assert 0 < found[0][0][0]["rejected"] < 150
 
 
+def test_one_cell_comes_to_all_the_metrics_of_none(tmp_path: Path) -> None:
+    found: list[Any] = []
+    for cells in (None, {"count": 1, "window": "30 s"}, {"count": 1, "window": "1 h"}):
+        form = {"cluster.servers": 6} | ({"cluster.cells": cells} if cells else {})
+        folder = tmp_path / str(len(found))
+        [row] = Batch(asked(form), folder).run().runs.drop("run", "seconds", "decision_us").to_dicts()
+        found.append((row, [*contents(folder).values()]))
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize(
     ("form", "key", "said"),
     [

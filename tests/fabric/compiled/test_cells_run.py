@@ -80,22 +80,34 @@ def test_a_run_in_cells_is_the_slow_one(
     held = np.zeros_like(cluster.capacity)
     last = simulation.now
     for row, place in zip(rows, expected, strict=True):
-        if place and workload.arrival[row] + workload.duration[row] > last:
+        stays = row == rows[-1] or workload.arrival[row] + workload.duration[row] > last
+        if place and stays:
             request = asked[rows.index(row)]
             reference.take(held[place[0]], place[1], request, 1)
     np.testing.assert_array_equal(ledger.view.free, cluster.capacity - held)
 
 
-@pytest.mark.parametrize("window", [0.0, 25.0])
-def test_one_cell_is_no_cell(window: float) -> None:
-    workload, cluster = busy(400)
-    plain = CompiledSimulation(workload, Ledger(cluster))
-    play_compiled(plain, agent_of(best_fit))
-    celled = CellSimulation(workload, Ledger(cluster), Cells(1, window=window))
-    play_cells(celled, agent_of(best_fit))
+@given(seed=CASES["seed"], n=CASES["n"], servers=CASES["servers"], window=CASES["window"], kept=st.integers(2, 30))
+@scaled(2)
+def test_one_cell_is_no_cell(seed: int, n: int, servers: int, window: float, kept: int) -> None:
+    """Nor is it looked at at other times."""
+    workload, cluster, _ = drawn(seed, n, servers, 1)
+    ledgers = Ledger(cluster), Ledger(cluster)
+    plain, celled = (
+        CompiledSimulation(workload, ledgers[0]),
+        CellSimulation(workload, ledgers[1], Cells(1, window=window)),
+    )
+    samplers = Sampler(plain, ledgers[0]), Sampler(celled, ledgers[1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("analysis.measure.samples.KEPT", kept)
+        play_compiled(plain, agent_of(best_fit), samplers[0])
+        play_cells(celled, agent_of(best_fit), samplers[1])
     assert celled.record.sequence == plain.record.sequence
     for name in Record.COLUMNS:
         np.testing.assert_array_equal(getattr(celled.record, name), getattr(plain.record, name), name)
+    columns = samplers[0].columns(), samplers[1].columns()
+    for name in columns[0]:
+        np.testing.assert_array_equal(columns[0][name], columns[1][name], name)
 
 
 def test_many_servers_are_looked_at_as_few_are() -> None:
