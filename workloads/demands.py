@@ -14,6 +14,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.registry import Registry
+from simcore.sums import dot
 from simcore.vocabulary import Floats, Ints
 from workloads.lifetimes import edges_of
 
@@ -57,8 +58,7 @@ class Law:
     @property
     def mean(self) -> tuple[float, float]:
         """Units of cpu and of mem that a request needs on average."""
-        cpu, mem = (self.weights @ self.pairs).tolist()
-        return cpu, mem
+        return dot(self.weights, self.pairs[:, 0]), dot(self.weights, self.pairs[:, 1])
 
     def at(self, uniform: Floats) -> Ints:
         """Choose demands, int64 [n, 2] units, by uniforms float64 [n] in [0, 1): one for each, whatever the law.

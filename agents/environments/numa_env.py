@@ -15,6 +15,7 @@ from agents.world import World
 from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
 from fabric.network import NetworkLedger
 from simcore.errors import UserError
+from simcore.sums import rows_dot
 from simcore.vocabulary import QUANTUM, Floats, Workload
 
 Reward: TypeAlias = Literal["one", "delta", "income"]
@@ -78,7 +79,7 @@ class _Face(Face):
         if self._reward == "delta":
             shares: Floats = workload.demand[:, 0] / self._total
             return shares
-        income: Floats = (workload.demand @ self._prices) * workload.duration
+        income: Floats = rows_dot(workload.demand, self._prices) * workload.duration
         return income
 
 

@@ -21,6 +21,7 @@ from analysis.measure.stretches import (
     switching,
 )
 from simcore.engine import Simulation
+from simcore.sums import dot
 from simcore.vocabulary import Floats, Ints
 
 KWH = 3.6e6
@@ -80,7 +81,7 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
         return found
     watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
     waking = costs.pue * costs.waking * HOUR
-    energy = float(watts @ spent.seconds + waking * len(woken)) / KWH
+    energy = (dot(watts, spent.seconds) + waking * len(woken)) / KWH
     found = replace(
         found,
         energy=energy,
@@ -100,8 +101,8 @@ def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     if not tariff.reserved:
         return price * float(on.seconds.sum()) / HOUR
     times, count = levels(on, np.ones(len(on.server), np.int64))
-    beyond = np.clip(count[:-1] - tariff.reserved, 0, None) @ np.diff(times) if len(times) else 0.0
-    return (tariff.reserved * tariff.reserved_price * seconds + price * float(beyond)) / HOUR
+    beyond = dot(np.clip(count[:-1] - tariff.reserved, 0, None), np.diff(times)) if len(times) else 0.0
+    return (tariff.reserved * tariff.reserved_price * seconds + price * beyond) / HOUR
 
 
 def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats:
@@ -133,5 +134,5 @@ def _most(spent: Stretches, watts: Floats, servers: int) -> float:
 def _over(course: Course, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:
     """Add up energy times what a kWh of it comes to at its time; `waking` joules at each time in `woken`."""
     course.check(finish)
-    total = watts @ (course.until(spent.end) - course.until(spent.begin)) + waking * course.at(woken).sum()
-    return float(total) / KWH
+    drawn = dot(watts, course.until(spent.end) - course.until(spent.begin))
+    return (drawn + waking * float(course.at(woken).sum())) / KWH

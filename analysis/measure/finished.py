@@ -21,6 +21,7 @@ from simcore import large
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from simcore.sums import dot, rows_dot
 from simcore.vocabulary import QUANTUM, Floats, Ints
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
@@ -132,7 +133,7 @@ class Rows:
         prices, resources = self.run.prices, self.run.resources
         each = np.zeros(len(resources) + len(self.run.tiers))
         each[[resources.index(name) for name in prices]] = list(prices.values())
-        worth: Floats = self.amounts[self.sold] @ each / QUANTUM / HOUR
+        worth: Floats = rows_dot(self.amounts[self.sold], each) / QUANTUM / HOUR
         return worth
 
 
@@ -261,9 +262,9 @@ class FinishedRun(Rows):
         moves, found = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
         for part in self.parts():
             held = part.seconds_until(until)
-            found += [held @ part.amount(column) for column in range(len(found))]
+            found += [dot(held, part.amount(column)) for column in range(len(found))]
         seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
-        found[: len(self.resources)] += seconds @ self.demand[moves.row]
+        found[: len(self.resources)] += [dot(seconds, column) for column in self.demand[moves.row].T]
         return found
 
     @cached_property
@@ -317,8 +318,7 @@ class FinishedRun(Rows):
     def installed(self, until: float) -> Floats:
         """Integrate the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
         times, total = self._sizes
-        found: Floats = np.diff(np.clip([*times, until], self.begin, until)) @ total
-        return found
+        return rows_dot(total.T, np.diff(np.clip([*times, until], self.begin, until)))
 
     @fixed
     def installed_seconds(self) -> Floats:
@@ -378,7 +378,7 @@ class FinishedRun(Rows):
 
         def add(first: Ints, after: Ints, column: int, amounts: Ints) -> None:
             lasts = weights[column][after] - weights[column][first] if weights else (after - first) / size[0, column]
-            total[column] += float(lasts @ amounts)
+            total[column] += dot(lasts, amounts)
             there[column] += amounts[(first <= last) & (last < after)].sum()
 
         for part in self.parts():

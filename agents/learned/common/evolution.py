@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.learned.common.tensors import Tensors
+from simcore.sums import rows_dot
 from simcore.vocabulary import Floats
 
 
@@ -26,7 +27,7 @@ class Evolution:
     def climb(self, fitness: Floats, errors: Floats, sigma: float, rate: float, iteration: int) -> None:
         """Take a step along the ranks of `fitness`, of `mean` + `sigma` x each of `errors`; iterations start at 1."""
         ranks = fitness.argsort(kind="stable").argsort(kind="stable") / (len(fitness) - 1) - 0.5
-        gradient = ranks @ errors / len(errors) / sigma
+        gradient = rows_dot(errors.T, ranks) / len(errors) / sigma
         first, second = 0.9, 0.99
         self._moments[0] = first * self._moments[0] + (1 - first) * gradient
         self._moments[1] = second * self._moments[1] + (1 - second) * gradient**2

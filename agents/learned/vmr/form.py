@@ -52,7 +52,7 @@ class Forward:
 
     def _apply(self, name: str, inputs: Matrix) -> Any:
         weights, bias = self._layers[name]
-        return inputs @ weights + bias
+        return np.einsum("...f,fu->...u", inputs, weights) + bias  # which, unlike `@`, adds up in one order
 
     def which(self, sight: Sight, place: Ints) -> Matrix:
         """Return how much each request is preferred, float32 [n]; `place` int64 [n] is where they are."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
+from simcore.sums import rows_dot
 from simcore.vocabulary import Ints
 
 Groupings = tuple[Ints, Ints, Ints]
@@ -106,7 +107,7 @@ class Packing:
         share = self.demand / mean
         scarcity = share.sum(axis=0)
         scarcity /= max(scarcity.max(), 1e-9)
-        weight: Ints = 1 + np.minimum(np.rint(share @ scarcity * 1e6), 1e9).astype(np.int64)
+        weight: Ints = 1 + np.minimum(np.rint(rows_dot(share, scarcity) * 1e6), 1e9).astype(np.int64)
         return weight
 
 

@@ -16,6 +16,7 @@ from analysis.measure.metric import duration
 from analysis.results.network import network_of
 from fabric.presets import topology as build
 from simcore.errors import ResultsError
+from simcore.sums import rows_dot
 from simcore.vocabulary import QUANTUM, Floats
 
 
@@ -36,7 +37,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     [(name, settings)] = network_of(chosen.part(run), row).items()
     network = build(name, **settings)
     loads = np.array(states["links"].list.eval(pl.element().fill_null(0)).to_list(), np.float64)
-    moment = _moment(chosen, states["time"].to_numpy(), loads @ network.link_capacity / QUANTUM)
+    moment = _moment(chosen, states["time"].to_numpy(), rows_dot(loads, network.link_capacity) / QUANTUM)
     when = duration(float(states["time"][moment]))
     which = "" if options.at is not None else ", when it was busiest"
     figure = draw_network(network, load=loads[moment], title=None)

@@ -6,12 +6,13 @@ import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun
+from simcore.sums import dot
 
 
 @metric(heading="income", better="higher", meaning="prices x amounts x hours held while the run lasted")
 def income(run: FinishedRun) -> float | None:
     """Add up what was earned within the measured time."""
-    return float(sum(part.seconds[part.sold] @ part.worth for part in run.parts())) if run.prices else None
+    return float(sum(dot(part.seconds[part.sold], part.worth) for part in run.parts())) if run.prices else None
 
 
 @metric(
@@ -26,5 +27,5 @@ def booked(run: FinishedRun) -> float | None:
         whole = part.end[part.sold] - part.start[part.sold]
         if not np.isfinite(whole).all():
             return None
-        found += float(whole @ part.worth)
+        found += dot(whole, part.worth)
     return found

@@ -8,6 +8,7 @@ from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun, ratio
 from simcore.large import blocks
 from simcore.record import IMPOSSIBLE
+from simcore.sums import dot
 
 
 @metric(
@@ -28,5 +29,5 @@ def load(run: FinishedRun) -> list[float]:
         seconds = np.minimum(run.arrival[rows] + run.duration[rows], run.finish)
         seconds -= np.maximum(run.arrival[rows], run.begin)
         np.clip(seconds, 0, None, out=seconds)
-        wanted += [seconds @ run.demand[rows, r] for r in range(len(wanted))]
+        wanted += [dot(seconds, run.demand[rows, r]) for r in range(len(wanted))]
     return [ratio(float(wanted[r]), float(there[r])) for r in range(len(wanted))]

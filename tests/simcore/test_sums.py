@@ -1,0 +1,65 @@
+"""Sums that results come from do not depend on how many threads or processors there are."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simcore.sums import dot, rows_dot
+
+ROOT = Path(__file__).parents[2]
+NO_PRODUCTS = ("simcore", "workloads", "fabric", "agents/environments", "agents/rules", "agents/heuristics", "analysis")
+"""Where no float is a matrix product: there results come from."""
+PRODUCTS = {"dot", "matmul", "inner", "vdot", "tensordot"}
+
+numbers = st.floats(0, 1e9)
+
+
+@given(st.lists(st.tuples(numbers, st.integers(0, 10**9)), max_size=40))
+def test_products_add_up(pairs: list[tuple[float, int]]) -> None:
+    left = np.array([one for one, _ in pairs])
+    right = np.array([other for _, other in pairs], np.int64)
+    exact = fsum(one * other for one, other in pairs)
+    assert dot(left, right) == pytest.approx(exact, rel=1e-12)
+    [found] = rows_dot(right[None], left)
+    assert found == pytest.approx(exact, rel=1e-12)
+
+
+def test_results_do_not_depend_on_threads() -> None:
+    command = [sys.executable, "-m", "tests.support.sums"]
+
+    def told(threads: int) -> dict[str, Any]:
+        env = os.environ | {"OPENBLAS_NUM_THREADS": str(threads)}
+        found: dict[str, Any] = json.loads(subprocess.check_output(command, cwd=ROOT, env=env))
+        return found
+
+    with ThreadPoolExecutor(3) as pool:
+        found = [*pool.map(told, (1, 2, 8))]
+    assert {"allocation_cpu", "load_cpu", "income", "cost", "energy", "preferred"} <= found[0].keys()
+    for name, value in found[0].items():
+        assert found[1][name] == found[2][name] == value, name
+
+
+def test_no_result_is_a_matrix_product() -> None:
+    faults = []
+    for folder in NO_PRODUCTS:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.BinOp(op=ast.MatMult()) | ast.AugAssign(op=ast.MatMult()):
+                        faults.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+                    case ast.Attribute(attr=name) if name in PRODUCTS:
+                        faults.append(f"{file.relative_to(ROOT)}:{node.lineno}")
+    assert not faults

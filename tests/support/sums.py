@@ -1,0 +1,61 @@
+"""Prints numbers that come from long sums, so that processes with other numbers of threads can be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from agents.learned.common.evolution import Evolution
+from agents.learned.vmr.form import Forward, shapes
+from analysis.compare.statistics import bootstrap
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
+from workloads.demands import Law
+
+TIMES = {"seconds", "decision_us", "files"}
+SCENARIO: dict[str, Any] = {
+    "name": "long",
+    "cluster": {"servers": 60, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}, "spread_above": {"mem": "10 GB"}},
+    "workload": {
+        "requests": 30_000,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": [{"cpu": 1, "mem": "2 GB", "weight": 6}, {"cpu": 4, "mem": "8 GB"}, {"cpu": 16, "mem": "32 GB"}],
+        "lifetimes": {"lognormal": {"median": "3 h", "sigma": 1.5}},
+    },
+    "prices": {"cpu_hour": 0.03, "mem_gb_hour": 0.004},
+    "costs": {"servers": {"price": 1.7, "power": {"idle": "93 W", "peak": "381 W"}}, "electricity": {"price": 0.31}},
+    "agents": ["first-fit"],
+}
+
+
+def run() -> dict[str, Any]:
+    """Measure a run with so many requests that BLAS would share a sum among its threads."""
+    [one] = plan(scenario_from(SCENARIO))
+    with TemporaryDirectory() as folder:
+        row = execute(one, Path(folder))
+    return {name: value for name, value in row.items() if name not in TIMES}
+
+
+def others() -> dict[str, Any]:
+    """Sum up in the same way what agents learn and prefer, and what is said of means."""
+    rng = np.random.default_rng(0)
+    tensors = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes().items()}
+    states = rng.normal(size=(1000, 32)).astype(np.float32)
+    evolution = Evolution(np.zeros(50), 0.9)
+    evolution.climb(rng.random(2000), rng.normal(size=(2000, 50)), 0.1, 0.1, 1)
+    law = Law(rng.integers(1, 99, (20_000, 2)), np.full(20_000, 1 / 20_000))
+    return {
+        "preferred": Forward(tensors)._apply("where_own", states).tolist(),
+        "learned": evolution.mean.tolist(),
+        "wanted": law.mean,
+        "interval": [ends.tolist() for ends in bootstrap(rng.normal(size=(50, 40)))],
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(run() | others()))
