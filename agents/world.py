@@ -40,11 +40,14 @@ class Requests(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """Requests that `agent()`, a new agent, places before a run counts: until this share of a resource is allocated."""
+    """Requests that are placed before a run counts: until this share of a resource is allocated.
+
+    `agent()`, a new agent, places them for all; None where each agent does so itself.
+    """
 
     resource: str
     until: float
-    agent: Callable[[], Agent]
+    agent: Callable[[], Agent] | None
 
 
 def _none(seed: int) -> Sequence[Faults]:

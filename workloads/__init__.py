@@ -15,6 +15,7 @@ TRACES = Registry(
     "binwright.traces",
     {
         "huawei-east-1": "workloads.traces.huawei:Huawei",
+        "huawei-east-1-events": "workloads.traces.huawei:HuaweiEvents",
         "azure-vm-2017": "workloads.traces.azure_vm:AzureVM",
         "alibaba-openb": "workloads.traces.openb:OpenB",
         "azure-packing-2020": "workloads.traces.azure_packing:AzurePacking",

@@ -15,6 +15,7 @@ from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.units import LARGEST, measure_of
 from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from workloads.resampling import Blocks, resampled
 from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RandomRow:
-    """A row number uniform in low..high, both included, drawn by the run's seed."""
+    """A row number uniform in low..high, both included, drawn by the run's seed.
+
+    Of `events` each arrival and each end is a row, in order of time, ends first.
+    """
 
     low: int
     high: int
+    events: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class Window:
     `requests` must be given, as for windows apart.
     `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
     With `running`, the requests from before the window that still run at its start come first, in addition.
+    With `resample` the rows are those of a trace that every seed draws anew.
     """
 
     start: Start = 0
@@ -73,6 +79,7 @@ class Window:
     superpose: int = 1
     time_scale: float = 1.0
     running: bool = False
+    resample: Blocks | None = None
 
 
 def select(
@@ -87,22 +94,28 @@ def select(
 ) -> Workload:
     """Select the requests of a window over a trace (the common columns, as a frame or one array).
 
-    Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window.
-    Requests of one instant stay in the order of windows, and within a window of the trace; those that run already come
-    before all others. `scale` says how many units of a resource a 1 in the trace is, where that is not one unit. `file`
-    is named in errors. `watched` asks for how long those were seen to run that never end.
+    Ids are the trace's; of superposed windows they are strings, `w1:` and the trace's id for the first window, and of
+    a resampled trace `b1:` and the id for the first block. Requests of one instant stay in the order of windows, and
+    within a window of the trace; those that run already come before all others. `scale` says how many units of a
+    resource a 1 in the trace is, where that is not one unit. `file` is named in errors. `watched` asks for how long
+    those were seen to run that never end.
     """
     _check(window, file)
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
-    spans = _spans(table["arrival"], window, seed, file)
+    blocks = None
+    if window.resample:
+        table, blocks = resampled(table, window.resample, seed, file)
+    spans = spans_of(table, window, seed, file)
     before = [running_at(table, first, window.time_scale) if window.running else NOBODY for first, _ in spans]
     rows = np.concatenate([*(of for of, _ in before), *(np.arange(first, end) for first, end in spans)])
     age = np.concatenate([ran for _, ran in before])
     times = np.concatenate([table["arrival"][first:end] - table["arrival"][first] for first, end in spans])
     times = np.concatenate([np.zeros(len(age)), times * window.time_scale])
     names = _names(table, rows)
+    if blocks is not None:
+        names = np.char.add(np.char.add(np.char.add("b", (blocks[rows] + 1).astype(str)), ":"), names.astype(str))
     if window.superpose > 1:
         counts = [*(len(of) for of, _ in before), *(end - first for first, end in spans)]
         prefixes = [f"w{number}:" for number in range(1, len(spans) + 1)] * 2
@@ -217,8 +230,9 @@ def _names(table: Columns, rows: Ints) -> npt.NDArray[Any]:
     return ids if ids.dtype.kind == "i" else np.char.decode(ids, "utf-8")
 
 
-def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> list[tuple[int, int]]:
-    """First row and the row after the last, for each window."""
+def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None) -> list[tuple[int, int]]:
+    """First row of the trace and the row after the last, for each window of a seed."""
+    arrival: Floats = table["arrival"]
     rows = len(arrival)
     length = window.requests
     if isinstance(window.start, RandomRow | ApartRows):
@@ -232,8 +246,11 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
                 remedy="Give [first, last] row numbers, from 0, first <= last.",
             )
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        _fits(high, length, rows, window, file)
-        return [(first, rows if length is None else first + length) for first in firsts(window, seed)]
+        drawn = [high, *firsts(window, seed)]
+        if isinstance(window.start, RandomRow) and window.start.events:
+            drawn = requests_from(table, drawn)
+        _fits(drawn[0], length, rows, window, file)
+        return [(first, rows if length is None else first + length) for first in drawn[1:]]
     if isinstance(window.start, TimeStart):
         first = int(np.searchsorted(arrival, window.start.seconds))
         if first == rows:
@@ -267,8 +284,21 @@ def _spans(arrival: Floats, window: Window, seed: int, file: Path | None) -> lis
     return [(first + number * length, first + (number + 1) * length) for number in range(window.superpose)]
 
 
+def requests_from(table: Columns, events: list[int]) -> list[int]:
+    """Find the row of the first request that arrives with each of these events or after it."""
+    ends = table["arrival"] + table["lifetime"]
+    ends = ends[np.isfinite(ends)]
+    arrives = np.argsort(np.concatenate([ends, table["arrival"]]), kind="stable") >= len(ends)
+    before = np.concatenate([[0], np.cumsum(arrives)])  # arrivals before each event
+    found: list[int] = before[np.minimum(events, len(arrives))].tolist()
+    return found
+
+
 def firsts(window: Window, seed: int) -> list[int]:
-    """Find the row that each window of a seed starts at, whether its start is listed, drawn or dealt."""
+    """Find the row that each window of a seed starts at, whether its start is listed, drawn or dealt.
+
+    Of events, the event is meant.
+    """
     start, numbers = window.start, range(window.superpose)
     if isinstance(start, int):
         return [start + number * (window.requests or 0) for number in numbers]

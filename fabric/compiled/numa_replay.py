@@ -15,6 +15,7 @@ from simcore.errors import InfeasiblePlacement
 from simcore.record import PLACED
 from simcore.vocabulary import Compiled, Ints
 
+DROP = MODES.index("drop")
 _Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]
 """Where a run is: the stage of its rules of placement, and pairs of an array and a copy of it."""
 
@@ -24,11 +25,16 @@ class Replay:
 
     It is for overflow `drop` and `stop`, on a cluster that does not grow. Rules look at all servers; rules of placement
     hide servers from them as in the run. Only one thread may use a replay at a time.
+
+    With `warm`, a resource and a share, every rule first fills the cluster itself, skipping what fits nowhere, until
+    that share of the resource is in use. What it places until then does not count.
     """
 
-    def __init__(self, simulation: CompiledSimulation) -> None:
+    def __init__(self, simulation: CompiledSimulation, warm: tuple[int, float] | None = None) -> None:
         self._requests, self._state = simulation.requests, simulation.state
         self._mode = MODES.index(simulation.overflow.mode)
+        self._warm = warm
+        self._largest = int(simulation.workload.demand[:, warm[0]].max(initial=1)) if warm else 1
         self._stages, self._stage = simulation.stages(), 0
         self._roles = simulation.rules.roles if simulation.rules else None
         self._ruling: Ruling | None = None
@@ -74,13 +80,29 @@ class Replay:
         if self._ruling:
             count_up(self._ruling.mask, self._ruling.slots, self._ruling.happened[0])
 
-    def _go(self, rule: Compiled, answers: int, ahead: bool = False) -> int:
+    def _begin(self, rule: Compiled, by: Compiled | None) -> None:
+        """Go back to the start, and fill the cluster where each rule does so itself: by a copy of it, or `by`."""
+        self._restore(self._start)
+        if self._warm is None:
+            return
+        resource, share = self._warm
+        by = by or rule._replace(weights=tuple(part.copy() for part in rule.weights))
+        installed, left, at = int(self.capacity[:, :, resource].sum()), self._state.left, self._state.at
+        wanted, before = share * installed, -1
+        while at[ANSWERED] > before and (missing := wanted - installed + int(left[:, :, resource].sum())) > 0:
+            before = int(at[ANSWERED])
+            # No fewer requests than that can make up what is missing.
+            self._go(by, max(1, int(missing // self._largest)), mode=DROP)
+        self._answered = int(at[ANSWERED])
+
+    def _go(self, rule: Compiled, answers: int, ahead: bool = False, mode: int | None = None) -> int:
         """Let a rule answer, and return why the loop stopped."""
         asked, state, stages = self._requests, self._state, self._stages
         decide = as_argument(rule.scan, state.free.shape[2], rule.weights)
         while True:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
-            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, self._mode, change, answers, ahead)
+            how = self._mode if mode is None else mode
+            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")
             if status != CHANGE:
@@ -94,9 +116,12 @@ class Replay:
         answered = self._state.sequence[self._answered : self._state.at[ANSWERED]]
         return int((self._state.outcome[answered] == PLACED).sum())
 
-    def placed(self, rule: Compiled) -> int:
-        """Count the requests that a rule places from the start of the replay to its end."""
-        self._restore(self._start)
+    def placed(self, rule: Compiled, by: Compiled | None = None) -> int:
+        """Count the requests that a rule places from the start of the replay to its end.
+
+        Where rules fill the cluster themselves, `by` does so in place of a copy of the rule.
+        """
+        self._begin(rule, by)
         self._go(rule, -1)
         self._ruling = None
         return self._placed()
@@ -110,7 +135,7 @@ class Replay:
 
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """Return what is on offer after that many answers of a rule; `None` when the run is over before."""
-        self._restore(self._start)
+        self._begin(rule, None)
         return self._offered(self._go(rule, answers, True))
 
     def answer(self, code: int) -> Offer | None:

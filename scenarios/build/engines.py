@@ -41,9 +41,12 @@ def on_the_clock(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
 
 
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
-    """Make a run's agent, and the one of the warm start if there is one."""
-    warm = fitted(world, world.warm_start.agent()) if world.warm_start else None
-    return fitted(world, build_agent(run.agent)), warm
+    """Make a run's agent, and the one of the warm start if there is one, which may be another of the same."""
+    agent = fitted(world, build_agent(run.agent))
+    if world.warm_start is None:
+        return agent, None
+    other = world.warm_start.agent
+    return agent, fitted(world, other() if other else build_agent(run.agent))
 
 
 def is_compiled(engine: str, run: Run, world: World, agent: Agent, warm: Agent | None) -> bool:

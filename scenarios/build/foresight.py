@@ -171,7 +171,7 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
                 key="knowledge.training",
                 remedy="Say which rows to learn from, as in `training: [0, 50000]`, or let runs start later.",
             )
-        every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None}
+        every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
         learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
         try:
             found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0)

@@ -145,7 +145,7 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
     data["metrics"] = sorted(([one.name, one.last] for one in scenario.metrics), key=str)
-    if scenario.warm_start:
+    if scenario.warm_start and scenario.warm_start.other:
         data["warm_start"]["with"]["label"] = ""
     if scenario.cluster.trace and content:
         file, _ = find_servers(scenario.cluster.trace.name, scenario.cluster.trace.path)

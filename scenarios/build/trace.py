@@ -21,11 +21,12 @@ from simcore.roles import NO_ROLE, Roles
 from simcore.units import TIME
 from simcore.vocabulary import QUANTUM, Workload
 from workloads.inflated import Inflated
+from workloads.resampling import Blocks
 from workloads.starts import first_listed, listed_start
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
-from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, firsts, select
+from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, firsts, requests_from, select, spans_of
 
 
 class TraceRequests:
@@ -46,7 +47,7 @@ class TraceRequests:
     def drawn(self) -> bool:
         """Whether the window depends on the seed."""
         start = self.spec.start
-        if self.spec.inflate or isinstance(start, ApartStart | ListedStart):
+        if self.spec.inflate or self.spec.resample or isinstance(start, ApartStart | ListedStart):
             return True
         return isinstance(start, RandomStart) and start.random[0] < start.random[1]
 
@@ -84,8 +85,11 @@ class TraceRequests:
     def earliest(self) -> int:
         """The first row that any seed may begin at; the rows before it are met only where they still run then."""
         start = self.spec.start
+        if self.spec.resample:
+            return 0
         if isinstance(start, RandomStart):
-            return start.random[0]
+            first = start.random[0]
+            return first if start.of == "requests" else requests_from(self.table, [first])[0]
         if isinstance(start, ApartStart):
             return start.apart[0]
         if isinstance(start, ListedStart):
@@ -104,15 +108,18 @@ class TraceRequests:
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
         """Find the first row of each of a seed's windows, and the row after its last one.
 
-        None where all seeds have the same. Of each window only the first share `met` counts. Windows that go on to the
-        end of the trace have so many `requests` in all; None where nobody says how many.
+        None where all seeds have the same, or each a trace of its own. Of each window only the first share `met`
+        counts. Windows that go on to the end of the trace have so many `requests` in all; None where nobody says how
+        many.
         """
-        if not self.drawn or self.spec.inflate:
+        if not self.drawn or self.spec.inflate or self.spec.resample:
             return None
         window = _window(self.spec, seed)
         if window.requests is None and requests is None:
             return None
         starts = firsts(window, seed)
+        if isinstance(window.start, RandomRow) and window.start.events:
+            starts = [first for first, _ in spans_of(self.table, window, seed)]
         rows = ((requests or 0) + sum(starts)) // len(starts)
         return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
 
@@ -194,7 +201,7 @@ def _window(spec: Trace, seed: int) -> Window:
     start: Start
     requests = spec.requests
     if isinstance(spec.start, RandomStart):
-        start = RandomRow(*spec.start.random)
+        start = RandomRow(spec.start.random[0], spec.start.random[1], spec.start.of == "events")
     elif isinstance(spec.start, ApartStart):
         start = ApartRows(*spec.start.apart)
     elif isinstance(spec.start, ListedStart):
@@ -202,4 +209,6 @@ def _window(spec: Trace, seed: int) -> Window:
         requests = requests or listed
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
-    return Window(start, requests, spec.superpose, spec.time_scale, spec.running == "keep" and not spec.inflate)
+    blocks = Blocks(spec.resample.block, spec.resample.length) if spec.resample else None
+    running = spec.running == "keep" and not spec.inflate
+    return Window(start, requests, spec.superpose, spec.time_scale, running, blocks)

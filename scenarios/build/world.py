@@ -20,6 +20,7 @@ from scenarios.schema.options import check_options
 from scenarios.schema.overflow import after_room, expand_of, room_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
+from scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.rules import Cells, Overflow, Pacing
@@ -38,7 +39,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
         faults=partial(_faults, scenario),
-        warm_start=WarmStart(warm.resource, warm.until, partial(build_agent, warm.agent)) if warm else None,
+        warm_start=_warm_start(warm) if warm else None,
         networked=scenario.cluster.network is not None,
         virtual=isinstance(scenario.workload, Tenants),
         devices=scenario.cluster.has_devices,
@@ -51,11 +52,14 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     )
 
 
-def build_learning(scenario: Scenario) -> World:
-    """Make the world of a scenario to learn in, and refuse what nobody learns with."""
+def build_learning(scenario: Scenario, warm: bool = False) -> World:
+    """Make the world of a scenario to learn in, and refuse what nobody learns with.
+
+    With `warm` a warm start is not refused: there are trainers that begin with it.
+    """
     world = build_world(scenario)
     for key, there in (
-        ("warm_start", world.warm_start),
+        ("warm_start", world.warm_start and not warm),
         ("cluster.failures", world.fails),
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
@@ -105,6 +109,11 @@ def fitted(world: World, agent: Agent) -> Agent:
     if agent.on_devices:
         raise no_devices_for(agent)
     return WithDevices(agent)
+
+
+def _warm_start(spec: WarmStartSpec) -> WarmStart:
+    other = spec.other
+    return WarmStart(spec.resource, spec.until, partial(build_agent, other) if other else None)
 
 
 def _total(scenario: Scenario) -> dict[str, float]:

@@ -12,6 +12,7 @@ import polars as pl
 
 from agents.learned.common.trainer import ValidatesAnywhere, device_for
 from agents.learned.common.training import Course, Row, Training, forget, write_log
+from agents.world import World
 from scenarios.batch.lock import lock
 from scenarios.build.world import build_learning
 from scenarios.schema.explain import locate
@@ -115,7 +116,7 @@ def check_training(scenario: Scenario) -> None:
     if scenario.train:
         _check_also(scenario.train)
         for each in (*_others(scenario).values(), scenario):
-            build_learning(each)
+            _world_of(each)
 
 
 def course_of(scenario: Scenario) -> Course:
@@ -131,15 +132,15 @@ def course_of(scenario: Scenario) -> Course:
     others = _others(scenario)
     for each in (*others.values(), scenario):
         try:
-            build_learning(each).draw(held_out[0])  # what cannot be drawn is found out before anything is written
+            _world_of(each).draw(held_out[0])  # what cannot be drawn is found out before anything is written
         except WorkloadError as error:
             locate(error, each._source, undotted(error.key or "workload"))
             raise
     unnamed = ("iterations", "seeds", "seed", "device", "threads", "sweep")
     return Course(
         lambda: kind(**settings),
-        build_learning(others.pop("")),
-        build_learning(scenario),
+        _world_of(others.pop("")),
+        _world_of(scenario),
         spec.iterations,
         judging.every,
         held_out,
@@ -148,10 +149,16 @@ def course_of(scenario: Scenario) -> Course:
         {**base, "train": {key: value for key, value in spec.dump().items() if key not in unnamed}},
         judging.keep,
         [
-            (name, build_learning(each), range(judging.seed, judging.seed + judging.also[name].episodes))
+            (name, _world_of(each), range(judging.seed, judging.seed + judging.also[name].episodes))
             for name, each in others.items()
         ],
     )
+
+
+def _world_of(scenario: Scenario) -> World:
+    """Make the world of a scenario for the trainer that its `train:` names."""
+    agent = spec_of(scenario).agent
+    return build_learning(scenario, agent.registry.load(agent.chosen[0]).warms)
 
 
 def _others(scenario: Scenario) -> dict[str, Scenario]:

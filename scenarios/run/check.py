@@ -166,8 +166,8 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         raise
     labels = [agent.label for agent in scenario.agents]
     asked: list[tuple[Keys, AgentSpec]] = [(("agents", labels.index(spec.label)), spec) for spec in agents]
-    if first.scenario.warm_start:
-        asked.insert(0, (("warm_start", "with"), first.scenario.warm_start.agent))
+    if first.scenario.warm_start and (other := first.scenario.warm_start.other):
+        asked.insert(0, (("warm_start", "with"), other))
     mistakes: list[UserError] = []
     for at, spec in asked:
         try:

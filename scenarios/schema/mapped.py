@@ -120,7 +120,7 @@ _Keep: TypeAlias = Annotated[
 
 
 class Mapped(Model):
-    """What a table calls its columns, and which of its rows are read."""
+    """What a table calls its columns, and which rows of a trace are read."""
 
     columns: _Names = Field(
         default_factory=dict,
@@ -149,15 +149,16 @@ class Mapped(Model):
     )
     keep: _Keep = Field(
         default_factory=dict,
-        description="Rows of a `table` that are read: those of which each of these columns has one of the values, or "
-        "meets all comparisons (>, >=, <, <=, !=) with numbers or dates.",
-        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}"],
+        description="Rows that are read: those of which each of these columns has one of the values, or meets all "
+        "comparisons (>, >=, <, <=, !=) with numbers or dates. A `table` has the columns of its file; other traces "
+        "have `arrival` and `lifetime`, in seconds, and their resources, in the units of the trace.",
+        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
 
     @property
     def reads_mapped(self) -> bool:
-        """Whether anything is said about the columns or rows of a table."""
-        return bool(self.columns or self.labels or self.empty or self.keep or set(self.units) & set(TIMES))
+        """Whether anything is said about the columns of a table."""
+        return bool(self.columns or self.labels or self.empty or set(self.units) & set(TIMES))
 
     def mapping(self) -> dict[str, Any]:
         """Return the options of the reader, in seconds and units."""

@@ -16,7 +16,7 @@ from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
 from scenarios.schema.failures import Failures
-from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, ShareFromZero, Text, together, wrong
+from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
@@ -26,6 +26,7 @@ from scenarios.schema.shown import Figures, check_headings
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
+from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
 from simcore.errors import UserError, suggest
 from simcore.units import DATA, measure_of
@@ -38,16 +39,6 @@ FIXED = (
 
 
 _SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
-
-
-class WarmStart(Model):
-    """Requests placed before the run counts: every agent starts from the same partly filled cluster."""
-
-    resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
-    until: ShareFromZero = Field(
-        description="The run starts once this share is allocated; with 0 the cluster is empty.", examples=["50 %"]
-    )
-    agent: AgentEntry = Field(alias="with", description="Which agent places them.", examples=["best-fit"])
 
 
 class Pacing(Model):
@@ -344,8 +335,8 @@ class Scenario(Model):
 
     def _check_workload(self) -> None:
         warm: list[tuple[Keys, AgentSpec]] = []
-        if self.warm_start:
-            warm.append((("warm_start", "with"), self.warm_start.agent))
+        if self.warm_start and self.warm_start.other:
+            warm.append((("warm_start", "with"), self.warm_start.other))
         asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
         self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
@@ -28,6 +28,11 @@ class RandomStart(Model):
 
     random: Rows = Field(
         description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
+    )
+    of: Literal["requests", "events"] = Field(
+        default="requests",
+        description="What the rows are. With `events` every arrival and every end is one, in order of time, and a "
+        "window begins with the first request from the drawn event on.",
     )
 
 

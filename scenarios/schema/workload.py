@@ -27,6 +27,7 @@ from scenarios.schema.fields import (
     Model,
     Number,
     PositiveNumber,
+    PositiveTime,
     Shown,
     Text,
     checked,
@@ -51,6 +52,7 @@ from simcore.registry import Registry
 from simcore.units import COUNT, DATA, measure_of, quanta
 from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WORKLOADS
+from workloads.resampling import DAY
 from workloads.windows import ApartRows
 
 
@@ -162,6 +164,23 @@ class Inflate(Model):
     )
 
 
+class Resample(Model):
+    """A trace that every seed draws anew: blocks of the old one, with replacement, at their time of day.
+
+    Requests keep how long they stay, and those that never end are among them as they were.
+    """
+
+    block: PositiveTime = Field(
+        default=DAY,
+        description="How long a block is. Blocks that divide a day, as of 1 h, take the place of one of the same time "
+        "of day.",
+        examples=["1 d"],
+    )
+    length: PositiveTime | None = Field(
+        default=None, description="How long the new trace is; as long as the old one if not given.", examples=["31 d"]
+    )
+
+
 class Trace(Placed, Mapped, Changing, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
@@ -200,6 +219,11 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         default="keep",
         description="What becomes of requests that run already at the start: with `keep` they are placed first, stay "
         "for what is left of their lifetimes, and are not measured; with `drop` they are left out.",
+    )
+    resample: Resample | None = Field(
+        default=None,
+        description="Draw a new trace from blocks of this one for every seed, before `start` counts its rows.",
+        examples=["{block: 1 d}"],
     )
     inflate: Inflate | None = Field(
         default=None,
@@ -250,10 +274,11 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))
-        if self.changes and self.inflate:
-            raise wrong("does not go with `inflate`", "Remove one of the two.", ("changes",))
+        for key, there in (("changes", self.changes), ("resample", self.resample)):
+            if there and self.inflate:
+                raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
         if self.reads_mapped and not self.knows_units:
-            key = next(key for key in ("columns", "labels", "empty", "keep", "units") if getattr(self, key))
+            key = next(key for key in ("columns", "labels", "empty", "units") if getattr(self, key))
             raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
         return self
 
@@ -318,7 +343,9 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
     @property
     def options(self) -> dict[str, Any]:
         """The trace's own options."""
-        return {**(self.model_extra or {}), **(self.mapping() if self.knows_units else {})}
+        mapping = self.mapping()
+        read = mapping if self.knows_units else {key: mapping[key] for key in mapping if key == "keep"}
+        return {**(self.model_extra or {}), **read}
 
 
 class OwnWorkload(Registered, WorkloadKind):

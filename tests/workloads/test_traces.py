@@ -67,7 +67,10 @@ def test_huawei_events_pair_creations_with_deletions(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", EVENTS + "5,1,2,10,0\n9,4,8,12,0\n5,1,2,30,1\n6,2,4,40,0\n6,2,4,40,1\n")
     frame = read("huawei-east-1", path)
     assert frame.rows() == [(5, 10.0, 20.0, 1.0, 2.0), (9, 12.0, INF, 4.0, 8.0), (6, 40.0, 0.0, 2.0, 4.0)]
-    assert detect(path) == "huawei-east-1"
+    assert frame.equals(read("huawei-east-1-events", path))
+    assert detect(path) == "huawei-east-1-events"
+    with pytest.raises(WorkloadError, match="missing columns memory, time, type"):
+        read("huawei-east-1-events", put(tmp_path / "i.csv", HUAWEI + "0,4,16,0.0,194.0\n"))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])

@@ -1,13 +1,15 @@
-"""Which rows of a table are read: conditions on the cells of its columns."""
+"""Which rows of a trace are read: conditions on the cells of its columns."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simcore.errors import UserError, WorkloadError, suggest
+from workloads.traces.base import Trace
 from workloads.traces.cells import NOTHING, is_date, seconds_of_date
 
 if TYPE_CHECKING:
@@ -21,6 +23,18 @@ COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     "<": operator.lt,
 }
 REMEDY = 'Write a value, a list of values, or comparisons: "> 0", "!= failed", ">= 2026-11-01".'
+
+
+@dataclass(frozen=True)
+class Kept(Trace):
+    """Another trace, of which those requests are read whose common columns meet conditions, as `kept` has them."""
+
+    trace: Trace
+    keep: Mapping[str, list[str]]
+
+    def read(self, path: Path) -> pl.DataFrame:
+        """Read all requests, and keep some."""
+        return kept(self.trace.read(path), self.keep, path)
 
 
 def split(condition: str) -> tuple[str, str]:

@@ -17,6 +17,7 @@ from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace
+from workloads.traces.filters import Kept
 from workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from workloads.traces.text import GZIP, header
@@ -151,7 +152,8 @@ def read(
     trace = _build(name, options or {}, resources)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
-        return _only(Table(), resources).read(file)
+        table = Table(keep=trace.keep) if isinstance(trace, Kept) else Table()
+        return _only(table, resources).read(file)
     return trace.read(file)
 
 
@@ -200,16 +202,21 @@ def _only(trace: Trace, resources: tuple[str, ...] | None) -> Trace:
 def _build(name: str, options: Mapping[str, Any], resources: tuple[str, ...] | None) -> Trace:
     kind = TRACES.load(name)
     known = [field.name for field in fields(kind)]
+    keep = {} if "keep" in known else options.get("keep", {})
+    if keep:
+        options = {key: value for key, value in options.items() if key != "keep"}
     for key in options:
         if key not in known:
             raise WorkloadError(
                 f"unknown option of the trace {name}", key=f"workload.{key}", remedy=suggest(key, known)
             )
-    return _only(kind(**options), resources)
+    trace = _only(kind(**options), resources)
+    return Kept(trace, keep) if keep else trace
 
 
 def _digest(file: Path, trace: Trace) -> str:
     with file.open("rb") as data:
         content = hashlib.file_digest(data, hashlib.blake2b)
-    content.update(f"{trace!r} {trace.version}".encode())
+    reader = trace.trace if isinstance(trace, Kept) else trace
+    content.update(f"{trace!r} {reader.version}".encode())
     return content.hexdigest()[:32]

@@ -22,6 +22,8 @@ class Trainer(ABC):
 
     score: ClassVar[str] = "acceptance"
     """Which metric of `validate` is to be as large as possible."""
+    warms: ClassVar[bool] = False
+    """Whether its episodes begin as the scenario's `warm_start` says; a scenario with one is refused otherwise."""
 
     @abstractmethod
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:

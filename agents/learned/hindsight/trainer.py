@@ -27,7 +27,7 @@ SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
 class HindsightTrainer(NumaTrainer):
     """Hindsight learning (Sinclair et al. 2023, arXiv:2207.06272), with the best of many rules as its planner.
 
-    An episode is the requests of a seed from a share of `warm` on, filled by Best-Fit; of the episodes of `pool` seeds
+    An episode is the requests of a seed from a share of `warm` on; of the episodes of `pool` seeds
     only those are kept in which rules differ. The plan of an episode is that of `plans` rules (simple ones, and
     random values of servers) which places most in it. In every iteration the policy plays `episodes` of them, and then
     again to one of the requests that are still there at the end. There every place is tried with all that follows
@@ -56,7 +56,7 @@ class HindsightTrainer(NumaTrainer):
         self._optimiser = torch.optim.Adam([self._weights], lr=self.rate)
         errors = stream(seed, "train", "plans").normal(size=(max(self.plans - len(SIMPLE), 0), len(weights)))
         self._rules = rules_of(SIMPLE[: self.plans]) + [self._rule(weights + error) for error in errors]
-        self._replays, placed = telling(training, self._seeds, self.warm, self._rules)
+        self._replays, placed = telling(training, self._seeds, self.shares, self._rules)
         self._best, self._longest = placed.argmax(axis=0), placed.max(axis=0)
 
     def _rule(self, weights: Floats) -> Compiled:

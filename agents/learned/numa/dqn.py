@@ -35,8 +35,8 @@ ROWS = 10_000
 class DQN(NumaTrainer):
     """Plays episodes, and learns from what is remembered of them.
 
-    An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on (of the
-    first resource, filled by Best-Fit), and learns from `updates` batches of the last `memory` decisions, with Adam at
+    An iteration plays `episodes` of a `pool` of so many, each the requests of a seed from a share of `warm` on, and
+    learns from `updates` batches of the last `memory` decisions, with Adam at
     `rate`. With updates `decision` it learns after each episode from as many batches as it had decisions.
 
     The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations; with one of
@@ -107,7 +107,7 @@ class DQN(NumaTrainer):
         self.remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
         self._earned, self._chosen = np.empty(0), np.empty(0, np.int64)
         self._learned = 0
-        shares = [self.warm[number % len(self.warm)] for number in range(self.pool)]
+        shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
         self._replays = [
             replays_of(training, [one], [share])[0] for one, share in zip(self._seeds.tolist(), shares, strict=True)
         ]
@@ -126,7 +126,8 @@ class DQN(NumaTrainer):
         for number in range(self.episodes):
             start = perf_counter()
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
-            placed += self._replays[int(rng.integers(self.pool))].placed(self.rule(self._network, recorded))
+            replay = self._replays[int(rng.integers(self.pool))]
+            placed += replay.placed(self.rule(self._network, recorded), self.rule(self._network, None))
             new = tape.read(recorded, self.view.capacity)
             self.remember(new)
             played += len(new.code)

@@ -36,26 +36,36 @@ def rules_of(names: Sequence[str]) -> list[Compiled]:
     return [AGENTS.load(name)().compiled for name in names]
 
 
-def replays_of(world: World, seeds: Sequence[int], warm: Sequence[float]) -> list[Replay]:
-    """Return replays of every seed's requests from every share `warm` of the first resource on, filled by Best-Fit."""
-    found = []
+def replays_of(world: World, seeds: Sequence[int], shares: Sequence[float]) -> list[Replay]:
+    """Return replays of every seed's requests from each of these shares on.
+
+    They are of the resource of the world's warm start, filled by its agent or by every rule itself; without one, of the
+    first resource, filled by Best-Fit.
+    """
+    warm, found = world.warm_start, []
     for seed in seeds:
         workload = world.draw(seed)
-        for share in warm:
+        for share in shares:
             ledger = world.ledger(0)
+            resource = ledger.view.resources.index(warm.resource) if warm else 0
             simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
-            agent = AGENTS.load("best-fit")()
-            wanted = share * int(ledger.view.capacity[:, :, 0].sum())
-            largest = int(workload.demand[:, 0].max(initial=1))
-            play_compiled(simulation, agent, partial(_missing, ledger, wanted, largest))
+            if warm and warm.agent is None:
+                simulation.overflow = world.overflow
+                found.append(Replay(simulation, (resource, share)))
+                continue
+            agent = warm.agent() if warm and warm.agent else AGENTS.load("best-fit")()
+            agent.start(ledger.view, stream(seed, "warm-start"))
+            wanted = share * int(ledger.view.capacity[:, :, resource].sum())
+            largest = int(workload.demand[:, resource].max(initial=1))
+            play_compiled(simulation, agent, partial(_missing, ledger, resource, wanted, largest))
             simulation.overflow = world.overflow
             found.append(Replay(simulation))
     return found
 
 
-def _missing(ledger: Ledger, wanted: float, largest: int) -> int:
-    """Return after how many more placements, at least, so much of the first resource is used; 0 once it is."""
-    left = wanted - int(ledger.used()[0])
+def _missing(ledger: Ledger, resource: int, wanted: float, largest: int) -> int:
+    """Return after how many more placements, at least, so much of a resource is used; 0 once it is."""
+    left = wanted - int(ledger.used()[resource])
     return max(1, int(left // largest)) if left > 0 else 0
 
 

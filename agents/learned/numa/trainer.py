@@ -20,6 +20,7 @@ from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, View
 
+SHARES = 0.0, 0.3, 0.5
 SAMPLED = 20
 """Training episodes whose requests are looked at where all are too many."""
 
@@ -29,15 +30,17 @@ class NumaTrainer(Trainer):
     """Prepares episodes for training and validation.
 
     Training has the requests of `pool` seeds, from shares of `warm` on: so much of the first resource is filled by
-    Best-Fit before. What is validated is how much more is placed than by the agent `against`.
+    Best-Fit before, or as the scenario's warm start says, which also says the share where `warm` does not. Without
+    either the shares are 0, .3 and .5. What is validated is how much more is placed than by the agent `against`.
     """
 
     score = "gain"
+    warms = True
     agent: ClassVar[str]
     """What the agent is called."""
 
     pool: Count = 250
-    warm: WarmStarts = (0.0, 0.3, 0.5)
+    warm: WarmStarts | None = None
     against: CompiledAgent = "best-fit"
 
     @abstractmethod
@@ -55,8 +58,9 @@ class NumaTrainer(Trainer):
         check_worlds(self.agent, training, validation)
         for world in (training, validation):
             self.check(world.ledger(0).view)
+        self.shares = self.warm or ((training.warm_start.until,) if training.warm_start else SHARES)
         try:
-            self._held_out = HeldOut(validation, self.warm, self.against)
+            self._held_out = HeldOut(validation, self.shares, self.against)
         except UserError as error:
             error.key = f"train.agent.{self.agent}.against"
             raise

@@ -42,7 +42,7 @@ class PADRLTrainer(NumaTrainer):
 
     In the first `lessons` iterations the LSTM learns from `sequences` pieces of training workloads by least squares,
     and the policy to do as Best-Fit does; from then on the LSTM stays as it is. An episode is the requests of a seed
-    from a share of `warm` on, filled by Best-Fit; of the episodes of `pool` seeds only those are kept in which simple
+    from a share of `warm` on; of the episodes of `pool` seeds only those are kept in which simple
     rules differ. In every iteration `plays` of each of `episodes` of them are sampled. The advantage of all decisions
     of a play is how much longer it lasts (log) than the other plays of its episode: no value is learned. `decisions`
     of them are learned from, `epochs` times. What is validated is paired with `against`.
@@ -84,7 +84,7 @@ class PADRLTrainer(NumaTrainer):
         parts = [[self._tensors[name] for name in SHAPES if name.startswith(ours) == mine] for mine in (True, False)]
         rates = self.learning, self.rate
         self._optimisers = [torch.optim.Adam(part, lr=rate) for part, rate in zip(parts, rates, strict=True)]
-        self._replays, _ = telling(training, self._seeds, self.warm, rules_of(SIMPLE))
+        self._replays, _ = telling(training, self._seeds, self.shares, rules_of(SIMPLE))
         self._diary = diary_of(max(replay.requests for replay in self._replays), self._width)
         some = [sequence(training.draw(int(seed)), self._cluster)[1] for seed in self._seeds[:64]]
         if not any(map(len, some)):
@@ -178,7 +178,7 @@ class PADRLTrainer(NumaTrainer):
                 diary = self._diary
                 begin_diary(diary, self._width, rng)
                 rule = Compiled(padrl_sampled, (weights, np.zeros(MEMORY), diary))
-                placed.append(replay.placed(rule))
+                placed.append(replay.placed(rule, self.used()))
                 rows = rows_of(diary, self._width)
                 telling = np.flatnonzero(rows[2].sum(axis=1) > 1)
                 some = rng.permutation(telling)[:share]

@@ -25,8 +25,7 @@ SIMPLE = ("best-fit", "internal")
 class ValueTrainer(NumaTrainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
 
-    An episode is the requests of a seed from a share of `warm` on (of the first resource, filled by Best-Fit). Most
-    end at one burst of demand whoever decides, and teach nothing: of the episodes of `pool` seeds only those are kept
+    An episode is the requests of a seed from a share of `warm` on. Most end at one burst of demand whoever decides, and teach nothing: of the episodes of `pool` seeds only those are kept
     in which simple rules and some random candidates differ. In every iteration `pairs` of candidates, w + e and w - e,
     all play the same `episodes` of these. Fitness is the mean of log(requests placed); errors have the standard
     deviation `sigma` in units of what a weight is like. What is validated is the mean of the weights over the last
@@ -54,7 +53,7 @@ class ValueTrainer(NumaTrainer):
         self._evolution = Evolution(mean, self.memory)
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
         rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
-        self._replays, _ = telling(training, self._seeds, self.warm, rules)
+        self._replays, _ = telling(training, self._seeds, self.shares, rules)
 
     def _candidate(self, mean: Floats) -> Compiled:
         return value_of(mean * self._scale, self._known)

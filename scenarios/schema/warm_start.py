@@ -1,0 +1,43 @@
+"""The schema of `warm_start:`: what is placed before a run counts, and by whom."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Discriminator, Field, Tag
+
+from scenarios.schema.agent import AgentEntry, AgentSpec
+from scenarios.schema.fields import Model, ShareFromZero, Shown, Text
+
+SELF = "self"
+
+
+def _form_of_filler(value: Any) -> str:
+    return "<self>" if value == SELF else "<agent>"
+
+
+Filler: TypeAlias = Annotated[
+    Annotated[Literal["self"], Tag("<self>")] | Annotated[AgentEntry, Tag("<agent>")],
+    Discriminator(_form_of_filler),
+    Shown("`self`, name, {name: {option: value}}, or [Agent](#agent)"),
+]
+
+
+class WarmStart(Model):
+    """Requests placed before the run counts: it starts with a partly filled cluster."""
+
+    resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
+    until: ShareFromZero = Field(
+        description="The run starts once this share is allocated; with 0 the cluster is empty.", examples=["50 %"]
+    )
+    agent: Filler = Field(
+        alias="with",
+        description="Which agent places them, for all agents alike. With `self` each agent fills the cluster itself, "
+        "so that a run may begin with another request for each.",
+        examples=["best-fit", "self"],
+    )
+
+    @property
+    def other(self) -> AgentSpec | None:
+        """The agent that fills the cluster for all; None where each does so itself."""
+        return self.agent if isinstance(self.agent, AgentSpec) else None

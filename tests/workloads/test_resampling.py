@@ -1,0 +1,157 @@
+"""Traces that seeds draw anew from blocks, and windows that begin at an event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.build.world import build_world
+from scenarios.schema.load import scenario_from
+from simcore.errors import UserError, WorkloadError
+from tests.support.properties import scaled
+from workloads.resampling import Blocks, resampled
+from workloads.windows import RandomRow, Window, firsts, select
+
+INF = float("inf")
+HOUR, DAY = 3600.0, 86_400.0
+KINDS = [("id", np.int64), ("arrival", np.float64), ("lifetime", np.float64), ("cpu", np.float64)]
+times = st.integers(0, 5 * 24).map(lambda quarter: quarter * HOUR + quarter % 7)
+lifetimes = st.one_of(st.just(INF), st.integers(0, 40).map(lambda hours: hours * HOUR))
+tables = st.lists(st.tuples(times, lifetimes, st.sampled_from([1.0, 4.0, 64.0])), min_size=1, max_size=16)
+
+
+def table_of(rows: list[tuple[float, float, float]]) -> Any:
+    """Put requests into a table, in order of arrival."""
+    found = np.zeros(len(rows), KINDS)
+    ordered = sorted(rows, key=lambda row: row[0])
+    for number, (arrival, lifetime, cpu) in enumerate(ordered):
+        found[number] = (number, arrival, lifetime, cpu)
+    return found
+
+
+@given(tables, st.sampled_from([1, 2, 6, 24, 48]), st.one_of(st.none(), st.integers(1, 9)), st.integers(0, 5))
+@scaled(20)
+def test_every_block_of_a_drawn_trace_is_one_of_the_old_at_its_time_of_day(
+    rows: list[tuple[float, float, float]], hours: int, days: int | None, seed: int
+) -> None:
+    table, size = table_of(rows), hours * HOUR
+    begin = table["arrival"][0] // size * size
+    number = ((table["arrival"] - begin) // size).astype(int)
+    phases = max(1, 24 // hours)
+    blocks = Blocks(size, None if days is None else days * DAY)
+    if number[-1] + 1 < phases:
+        with pytest.raises(WorkloadError, match="less than a day"):
+            resampled(table, blocks, seed)
+        return
+    drawn, of = resampled(table, blocks, seed)
+    wanted = number[-1] + 1 if days is None else -(-days * 24 // hours)
+    assert (np.diff(drawn["arrival"]) >= 0).all()
+    assert not len(of) or 0 <= of.min() <= of.max() < wanted
+    for place in range(wanted):
+        here = drawn[of == place]
+        since = here["arrival"] - begin - place * size
+        assert ((since >= 0) & (since < size)).all()
+        alike = [
+            source
+            for source in range(place % phases, number[-1] + 1, phases)
+            if here["id"].tolist() == table["id"][number == source].tolist()
+        ]
+        assert alike
+        for name in ("lifetime", "cpu"):
+            assert here[name].tolist() == table[name][np.isin(table["id"], here["id"])].tolist()
+        was = table["arrival"][np.isin(table["id"], here["id"])]
+        assert (here["arrival"] % DAY).tolist() == pytest.approx((was % DAY).tolist())
+
+
+def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_are() -> None:
+    rng = np.random.default_rng(5)
+    rows = [
+        (float(np.floor(at)), INF if rng.random() < 0.3 else float(rng.integers(1, 9)) * HOUR, cpu)
+        for at, cpu in zip(rng.uniform(0, 6 * DAY, 500), rng.choice([1.0, 4.0, 64.0], 500), strict=True)
+    ]
+    table = table_of(rows)
+    months = [resampled(table, Blocks(), seed)[0] for seed in range(300)]
+
+    def counts(some: Any) -> Any:
+        hours = np.bincount((some["arrival"] % DAY // HOUR).astype(int), minlength=24)
+        return np.array([*hours, *[(some["cpu"] == cpu).sum() for cpu in (1, 4, 64)], np.isinf(some["lifetime"]).sum()])
+
+    found = np.array([counts(month) for month in months])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(found.mean(axis=0) - counts(table)) < 4 * error).all()
+    assert len({month["id"].tobytes() for month in months}) > 280
+
+
+@given(tables, st.integers(0, 30), st.integers(0, 3))
+@scaled(20)
+def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
+    rows: list[tuple[float, float, float]], high: int, seed: int
+) -> None:
+    table = table_of(rows)
+    ends = [(row["arrival"] + row["lifetime"], 0, -1) for row in table if row["lifetime"] < INF]
+    events = sorted([*ends, *((row["arrival"], 1, number) for number, row in enumerate(table))])
+    window = Window(RandomRow(0, high, events=True))
+    if not any(kind for _, kind, _ in events[high:]):
+        with pytest.raises(WorkloadError, match="the window leaves the trace"):
+            select(table, window, ("cpu",), seed)
+        return
+    [drawn] = firsts(window, seed)
+    expected = next(number for _, kind, number in events[drawn:] if kind)
+    assert select(table, window, ("cpu",), seed).id.tolist() == list(range(expected, len(table)))
+
+
+def scenario(path: Path, **workload: Any) -> Any:
+    asked = {"trace": "huawei-east-1", "path": str(path), **workload}
+    return scenario_from({"cluster": {"servers": 1, "node": {"cpu": 9}}, "workload": asked, "agents": ["first-fit"]})
+
+
+def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    created = [(n, 1 + 3 * (n % 2), 2, n * 21_600, 0) for n in range(16)]
+    deleted = [(n, 1 + 3 * (n % 2), 2, n * 21_600 + 7200, 1) for n in range(0, 16, 4)]
+    lines = sorted([*created, *deleted], key=lambda line: line[3])
+    path.write_text("vmid,cpu,memory,time,type\n" + "".join(f"{','.join(map(str, line))}\n" for line in lines))
+    # Its events: 0 arrives and ends, 2 arrives, 4 arrives and ends, 6 arrives, ...
+    world = build_world(scenario(path, keep={"cpu": "< 4"}, start={"random": [3, 4], "of": "events"}))
+    for seed in range(4):
+        first = 4 if firsts(Window(RandomRow(3, 4)), seed) == [3] else 6
+        assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
+        assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
+        assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]
+    large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
+    drawn, other = large.draw(0), large.draw(1)
+    assert len(drawn) == len(other) == 6
+    assert drawn.id.tolist() != other.id.tolist()
+    assert {text.split(":")[0] for text in drawn.id.tolist()} == {"b1", "b2", "b3"}
+    assert large.drawn
+    assert large.requests.windows(0, 5) is None
+
+
+WRONG = [
+    ({"keep": {"cores": "> 4"}}, "workload.keep: has no column cores"),
+    ({"keep": {"cpu": "> 4"}}, "workload.keep.cpu: keeps no row"),
+    ({"resample": {"block": "1 d"}, "inflate": {"until": 1.3, "of": "cpu"}}, "workload.resample: does not go with"),
+    ({"resample": {"block": 0}}, "workload.resample.block"),
+    ({"start": {"random": [0, 3], "of": "rows"}}, "workload.start.of"),
+]
+
+
+@pytest.mark.parametrize(("workload", "problem"), WRONG)
+def test_mistakes_say_where_they_are(workload: dict[str, Any], problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("vmid,cpu,mem,at,lt\n1,4,2,0,5\n2,1,2,9,5\n")
+    with pytest.raises(UserError) as error:
+        build_world(scenario(path, **workload)).draw(0)
+    assert problem in str(error.value)
+
+
+def test_a_copy_of_what_is_kept_is_another_than_of_all(tmp_path: Path) -> None:
+    path, cache = tmp_path / "t.csv", tmp_path / "traces"
+    path.write_text("vmid,cpu,mem,at,lt\n1,4,2,0,5\n2,1,2,9,5\n")
+    for keep, ids in (({}, [1, 2]), ({"cpu": ">= 4"}, [1]), ({"cpu": "1"}, [2]), ({}, [1, 2])):
+        assert build_world(scenario(path, keep=keep), cache).draw(0).id.tolist() == ids
