@@ -106,7 +106,7 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
 
 
 def scenario(path: Path, **workload: Any) -> Any:
-    asked = {"trace": "huawei-east-1", "path": str(path), **workload}
+    asked = {"trace": "huawei-east-1", "path": str(path), "running": "drop", **workload}
     return scenario_from({"cluster": {"servers": 1, "node": {"cpu": 9}}, "workload": asked, "agents": ["first-fit"]})
 
 
@@ -129,6 +129,10 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert drawn.id.tolist() != other.id.tolist()
     assert {text.split(":")[0] for text in drawn.id.tolist()} == {"b1", "b2", "b3"}
     assert large.drawn
+    taken_over = build_world(scenario(path, resample={"block": "1 d"}, start="2 d", running="keep"))
+    for seed in range(3):
+        found, whole = taken_over.draw(seed), build_world(scenario(path, resample={"block": "1 d"})).draw(seed)
+        assert found.running == (whole.arrival + whole.duration > 2 * DAY)[: len(whole) - 8].sum() > 0
     assert large.requests.windows(0, 5) is None
 
 

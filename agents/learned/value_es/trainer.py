@@ -25,13 +25,13 @@ SIMPLE = ("best-fit", "internal")
 class ValueTrainer(NumaTrainer):
     """Mirrored Gaussian perturbations, their ranks as fitness, and Adam (Salimans et al. 2017, arXiv:1703.03864).
 
-    An episode is the requests of a seed from a share of `warm` on. Most end at one burst of demand whoever decides, and teach nothing: of the episodes of `pool` seeds only those are kept
-    in which simple rules and some random candidates differ. In every iteration `pairs` of candidates, w + e and w - e,
-    all play the same `episodes` of these. Fitness is the mean of log(requests placed); errors have the standard
-    deviation `sigma` in units of what a weight is like. What is validated is the mean of the weights over the last
-    iterations (`memory` is the share kept of it), paired with `against`. With `sizes` a server's value knows how many
-    requests of so many sizes still fit on it: those that take most of the cluster in the training requests. Without
-    `network` only the terms and these are learned.
+    An episode is the requests of a seed from a share of `warm` on. Most end at one burst of demand whoever decides, and
+    teach nothing: of the episodes of `pool` seeds only those are kept in which simple rules and some random candidates
+    differ. In every iteration `pairs` of candidates, w + e and w - e, all play the same `episodes` of these. Fitness is
+    the mean of log(requests placed); errors have the standard deviation `sigma` in units of what a weight is like. What
+    is validated is the mean of the weights over the last iterations (`memory` is the share kept of it), paired with
+    `against`. With `sizes` a server's value knows how many requests of so many sizes still fit on it: those that take
+    most of the cluster in the training requests. Without `network` only the terms and these are learned.
     """
 
     agent = "value-es"
