@@ -160,3 +160,28 @@ def test_the_compiled_engine_refuses_and_says_why(tmp_path: Path) -> None:
     scenario = bw.scenario(failing({"domains": {"rack": {"mtbf": 5, "mttr": 1}}}, record=[]))
     with pytest.raises(UserError, match="cannot be compiled"):
         bw.run(scenario, out=tmp_path, jobs=1, engine="compiled")
+
+
+@pytest.mark.parametrize("on_failure", ["requeue", "lose"])
+def test_to_lose_a_rack_is_never_better(on_failure: str, tmp_path: Path) -> None:
+    """It makes room for others, so more of those who arrive get a place: those who lose theirs count against that."""
+    data = {
+        "name": "lost",
+        "cluster": {"servers": 20, "node": {"cpu": 32}, "domains": {"rack": 5}},
+        "workload": {
+            "requests": 3000,
+            "arrivals": {"poisson": {"every": "10 s"}},
+            "flavours": [{"cpu": 1, "weight": 6}, {"cpu": 4, "weight": 2}, {"cpu": 16}],
+            "lifetimes": {"lognormal": {"median": "15 min", "sigma": 1.2}},
+        },
+        "agents": ["best-fit"],
+        "replications": 4,
+    }
+    outage = {"at": "3 h", "domain": "1", "repair_after": "2 min"}
+    failures = {"on_failure": on_failure, "domains": {"rack": {"scheduled": [outage]}}}
+    whole = bw.run(bw.scenario(data), out=tmp_path / "whole", jobs=1).runs
+    failing = {**data, "cluster": data["cluster"] | {"failures": failures}}  # type: ignore[operator]
+    cut = bw.run(bw.scenario(failing), out=tmp_path / "cut", jobs=1).runs
+    assert (cut["scheduled"] > whole["scheduled"]).any()
+    assert (cut["acceptance"] < whole["acceptance"]).all()
+    assert (cut["lost"] > 0).all()

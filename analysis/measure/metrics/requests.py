@@ -7,6 +7,7 @@ import numpy as np
 from analysis.measure.bounds import scheduled_bound
 from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun, ratio
+from analysis.measure.metrics.interruptions import lost
 from simcore.record import IMPOSSIBLE, REJECTED
 
 
@@ -42,12 +43,15 @@ def bound(run: FinishedRun) -> int | None:
     heading="accepted %",
     unit="%",
     better="higher",
-    meaning="share of the offered requests that got a place",
+    meaning="share of the offered requests that got a place; who is lost counts as asked again, in vain",
     in_parts=True,
 )
 def acceptance(run: FinishedRun) -> float:
-    """Divide the placed requests by those offered."""
-    return ratio(scheduled(run), offered(run))
+    """Divide the placed requests by those offered, and those that a failure has cut short and nobody takes again.
+
+    Otherwise the room that a failure makes would count, and those whom it costs their place would not.
+    """
+    return ratio(scheduled(run), offered(run) + lost(run))
 
 
 @metric(

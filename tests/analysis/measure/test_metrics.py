@@ -83,17 +83,18 @@ def by_definition(ran: Run) -> dict[str, Any]:
     # A holding period that was cut short is lost unless a row that continues it got a place.
     cut = [row for row in range(record.rows) if interruption[row] >= begin]
     continued = {origin[row] for row in range(n, record.rows) if outcome[row] in ("placed", "interrupted")}
+    lost = [row for row in cut if row not in continued]
     waits = sorted(Fraction(decided[row]) - Fraction(arrival[row]) for row in got)
     found: dict[str, Any] = {
         "offered": len(offered),
         "scheduled": len(got),
-        "acceptance": Fraction(len(got), len(offered)) if offered else 0,
+        "acceptance": Fraction(len(got), len(offered) + len(lost)) if offered else 0,
         "rejected": sum(outcome[row] == "rejected" for row in offered),
         "running": 0,
         "running_lost": 0,
         "impossible": sum(outcome[row] == "impossible" for row in offered),
         "interrupted": len(cut),
-        "lost": len([row for row in cut if row not in continued]),
+        "lost": len(lost),
         "hours": (finish - begin) / 3600,
         "wait_total": sum(waits),
         "wait_mean": sum(waits) / len(waits) if waits else 0,
