@@ -21,11 +21,11 @@ def reproduce(asked: Namespace) -> int:
     from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
-    if "" in (asked.out, asked.pages):
-        key = "--out" if asked.out == "" else "--pages"
-        raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
+    for key, folder in (("--out", asked.out), ("--pages", asked.pages), ("--weights", asked.weights)):
+        if folder == "":
+            raise UserError("is empty", key=key, remedy="Name a folder, or leave it out.")
     names, size, folder = names_of(*asked.publications), size_of(asked.quick), Path(asked.out or FOLDER)
-    prepared = prepare(names, size, folder)
+    prepared = prepare(names, size, folder, asked.weights)
     jobs = asked.jobs or usable_cpus()
     total, done = _runs(prepared)
     for problem in _problems(prepared):

@@ -161,6 +161,9 @@ def _reproduce(commands: Commands) -> None:
     )
     reproduce.add_argument("--out", metavar="DIR", help="folder of results and reports (default: results/reproduce)")
     reproduce.add_argument("--pages", metavar="DIR", help="folder of the pages (default: that of --out)")
+    reproduce.add_argument(
+        "--weights", metavar="DIR", help="the weights that nara's authors published: rows of their own beside ours"
+    )
     reproduce.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
     reproduce.add_argument("--dry-run", action="store_true", help="say what would run, and how long, and run nothing")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import Literal
 
 from binwright.reproduction import PUBLICATIONS
@@ -77,6 +78,8 @@ class Experiment:
     """Says why a value that was measured here cannot be compared; empty where it can."""
     remark: Callable[[Published], str] = field(default=lambda one: "")
     """Says what else to know of one value."""
+    explained: Callable[[Published], str] = field(default=lambda one: "")
+    """Says why a value is not reproduced, in a sentence, if it is not; empty where nobody knows."""
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""
@@ -120,6 +123,7 @@ class Count:
     """Whether --quick measures less."""
     incomparable: Callable[[Published], str] = field(default=lambda one: "")
     remark: Callable[[Published], str] = field(default=lambda one: "")
+    explained: Callable[[Published], str] = field(default=lambda one: "")
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""
@@ -141,6 +145,10 @@ class Publication:
     unanswered: Callable[[Published], str]
     """Says why a value that no experiment answers is not compared."""
     figures: tuple[Drawing, ...] = ()
+    own: Callable[[str], bool] = field(default=lambda agent: False)
+    """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
+    weighed: Callable[[Path], Publication] | None = None
+    """Adds to the publication what its authors' weights in a folder do here; None where it has none."""
 
 
 def publication(name: str) -> Publication:

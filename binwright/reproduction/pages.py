@@ -11,12 +11,13 @@ from binwright.reproduction.figures import QUICK
 from binwright.reproduction.outcome import Outcome, counted
 from binwright.reproduction.published import in_words
 from binwright.reproduction.rows import Row, ordered
-from binwright.reproduction.verdict import Verdict, shown
+from binwright.reproduction.verdict import MISSES, Verdict, shown
 
 WIDTH = 118
 HEADS = ("on", "agent", "metric", "published", "ours", "difference", "verdict")
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
+LONG = "Every value with its interval and verdict is in the report that the command writes."
 GUIDE = "guides/reproduce.md"
 """What says how to read pages, below docs."""
 
@@ -63,8 +64,8 @@ def reasons(rows: Sequence[Row]) -> list[tuple[str, int]]:
 
 
 def misses(rows: Sequence[Row]) -> list[Row]:
-    """Select what is worse than published, the largest difference first."""
-    return [one for one in ordered(rows) if one.verdict == Verdict.WORSE]
+    """Select what was not reproduced, what is worse first, and then the largest difference."""
+    return [one for one in ordered(rows) if one.verdict in MISSES]
 
 
 def text(found: Outcome) -> str:
@@ -74,7 +75,7 @@ def text(found: Outcome) -> str:
         rows = found.of(publication)
         parts += [f"{publication.title}: {counted(rows)}", publication.reference]
         if missed := misses(rows):
-            parts.append("\n".join(["Worse than published", *_aligned([[one.table, *cells(one)] for one in missed])]))
+            parts.append("\n".join(["Misses", *_aligned([[one.table, *cells(one)] for one in missed])]))
         for heading, notes, table in sections(publication, rows):
             lines = [heading, *(fill(note, WIDTH) for note in notes)]
             lines += _aligned([cells(one) for one in table if one.verdict != Verdict.INCOMPARABLE])
@@ -107,15 +108,14 @@ def page(found: Outcome, publication: Publication, folder: Path) -> str:
         parts.append(
             "Values and figures marked *quick* are of fewer seeds, or of less time, than the whole experiment has."
         )
-    if missed := misses(rows):
-        parts += ["## Worse than published", _markdown(["table", *HEADS], [[one.table, *cells(one)] for one in missed])]
+    parts.append(
+        "Cells are published / ours / difference. What is not reproduced is **bold**, with its reason below the table. "
+        f"{LONG}"
+    )
     for heading, notes, table in sections(publication, rows):
-        parts += [f"## {heading}", *notes]
-        shared = len({one.why for one in table}) == 1
-        if shared:
-            parts.append(f"{table[0].why}")
-        lines = [[*cells(one), *([] if shared else [one.why])] for one in table]
-        parts.append(_markdown([*HEADS, *([] if shared else ["why"])], lines))
+        asked = [one for one in rows if one.table == table[0].table]  # as published, not misses first
+        parts += [f"## {heading}", *notes, *_matrices(asked), *_explained(table)]
+        parts += [f"{_values(count)} cannot be compared. {why}" for why, count in reasons(table)]
     for heading, figures in found.figures(publication).items():
         parts.append(f"## {heading}")
         for one in figures:
@@ -123,6 +123,54 @@ def page(found: Outcome, publication: Publication, folder: Path) -> str:
             parts += [f"**{title}.** {one.caption}".rstrip()]
             parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})")
     return "\n\n".join(parts) + "\n"
+
+
+def _matrices(rows: Sequence[Row]) -> Iterator[str]:
+    """Write a matrix for every metric of a published table: agents by conditions."""
+    rows = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
+    for metric in dict.fromkeys(one.metric for one in rows):
+        shown = [one for one in rows if one.metric == metric]
+        names, common = apart(shown)
+        columns = list(dict.fromkeys(names))
+        decimals = max(len(one.printed.partition(".")[2]) for one in shown)
+        cells = {(one.agent, name): _cell(one, decimals) for one, name in zip(shown, names, strict=True)}
+        agents = dict.fromkeys(one.agent for one in shown)
+        lines = [[agent, *(cells.get((agent, column), "") for column in columns)] for agent in agents]
+        about = ", ".join(filter(None, (metric.replace("_", " "), common)))
+        yield _markdown([about, *(column or "ours" for column in columns)], lines)
+
+
+def _cell(one: Row, decimals: int) -> str:
+    """Write a value as published, ours, and the difference."""
+    published, ours, difference = one.published or 0.0, one.ours or 0.0, one.difference or 0.0
+    text = f"{published:,.{decimals}f} / {ours:,.{decimals}f} / {difference:+,.{decimals}f}"
+    return f"**{text}**" if one.verdict in MISSES else text
+
+
+def _explained(rows: Sequence[Row]) -> Iterator[str]:
+    """List the misses of a table by their reasons; those that nobody knows come last."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for one in sorted(misses(rows), key=lambda one: not one.explained):
+        where = found.setdefault(one.explained or "Not explained.", {})
+        where.setdefault(f"{one.agent}, {one.metric.replace('_', ' ')}", []).append(in_words(one.condition))
+    if found:
+        yield "\n".join(
+            f"- {why} ({'; '.join(f'{what}: {_few(on)}' for what, on in where.items())})"
+            for why, where in found.items()
+        )
+
+
+def _few(conditions: Sequence[str]) -> str:
+    """List conditions, or count them where that is shorter."""
+    return " and ".join(conditions) if len(conditions) < 3 else f"{len(conditions)} conditions"
+
+
+def apart(rows: Sequence[Row]) -> tuple[list[str], str]:
+    """Write the conditions of rows without what all have in common, and what that is."""
+    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
+    shared = set(parts[0]).intersection(*parts)
+    names = [", ".join(part for part in each if part not in shared) for each in parts]
+    return names, ", ".join(part for part in parts[0] if part in shared)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

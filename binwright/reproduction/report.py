@@ -11,10 +11,9 @@ from analysis.report.images import embedded
 from binwright.reproduction.experiment import Publication
 from binwright.reproduction.figures import Picture
 from binwright.reproduction.outcome import Outcome, counted
-from binwright.reproduction.pages import HEADS, cells, misses, sections
-from binwright.reproduction.published import in_words
+from binwright.reproduction.pages import HEADS, apart, cells, misses, sections
 from binwright.reproduction.rows import Row
-from binwright.reproduction.verdict import Verdict, shown
+from binwright.reproduction.verdict import MISSES, shown
 
 WIDE, RIGHT, LINE, LETTER = 1000, 24, 16, 6.2
 """How wide a figure is, how much of it is free at the right, how far its rows are apart, and how wide a letter is, in
@@ -35,7 +34,7 @@ td.ours, td.why { min-width: 12rem; }
 td.published, td.difference, td.verdict { white-space: nowrap; }
 figure { overflow-x: auto; }
 figure > svg { display: block; width: 100%; min-width: 46rem; height: auto; }
-svg .worse { stroke: var(--wrong); fill: var(--wrong); }
+svg .missed { stroke: var(--wrong); fill: var(--wrong); }
 </style>
 <h1>$title: published and ours</h1>
 <p>$reference</p>
@@ -65,7 +64,7 @@ def report(found: Outcome, publication: Publication) -> str:
 
 def _sections(found: Outcome, publication: Publication, rows: Sequence[Row]) -> Iterator[str]:
     if missed := misses(rows):
-        yield f"<h2>Worse than published</h2>\n{_table(missed, tables=True)}"
+        yield f"<h2>Misses</h2>\n{_table(missed, tables=True)}"
     for heading, notes, table in sections(publication, rows):
         yield f"<h2>{escape(heading)}</h2>"
         yield from (f"<p>{escape(note)}</p>" for note in notes)
@@ -89,7 +88,7 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
     from analysis.figures.style import around
 
     agents = list(dict.fromkeys(one.agent for one in rows))
-    names, common = _apart(rows)
+    names, common = apart(rows)
     values = [value for one in rows for value in (one.published, one.ours, one.low, one.high) if value is not None]
     ticks = around(min(values), max(values))
     beside = 1.1 * LETTER * max(map(len, agents)) + LINE  # agents are bold
@@ -112,7 +111,7 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
         parts.append(f'<line class="tick" x1="{x(tick)}" x2="{x(tick)}" y1="{LINE / 2}" y2="{bottom}"/>')
         parts.append(f'<text class="tick" x="{x(tick)}" y="{bottom + LINE}">{shown(tick)}</text>')
     said = f"{metric.replace('_', ' ')}{common and f', {common}'}: published (rings) and ours (dots with intervals; "
-    said += "red where worse)"
+    said += "red where not reproduced)"
     picture = "\n".join(parts)
     return (
         f'<figure><figcaption>{escape(said)}</figcaption><svg role="img" aria-label="{escape(said)}" '
@@ -120,17 +119,9 @@ def figure(metric: str, rows: Sequence[Row]) -> str:
     )
 
 
-def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
-    """Write the conditions of rows without what all have in common, and what that is."""
-    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
-    shared = set(parts[0]).intersection(*parts)
-    names = [", ".join(part for part in each if part not in shared) for each in parts]
-    return names, ", ".join(part for part in parts[0] if part in shared)
-
-
 def _line(one: Row, name: str, beside: float, y: float, x: Callable[[float], str]) -> Iterator[str]:
     """Draw a row at a height, its name at `beside`."""
-    kind = "worse" if one.verdict == Verdict.WORSE else "ours"
+    kind = "missed" if one.verdict in MISSES else "ours"
     assert one.ours is not None
     assert one.published is not None
     yield f'<text x="{beside}" y="{y + 4}">{escape(name)}</text>'
@@ -155,7 +146,7 @@ def _table(rows: Sequence[Row], *, tables: bool = False) -> str:
     heads = [*(["table"] if tables else []), *HEADS, *([] if shared else ["why"])]
     lines = []
     for one in rows:
-        kind = {"worse": " wrong", "better": " best"}.get(one.verdict, "")
+        kind = {"worse": " wrong", "farther": " wrong", "better": " best"}.get(one.verdict, "")
         filled = zip(heads, [*([one.table] if tables else []), *cells(one), one.why], strict=False)
         lines.append(
             "".join(

@@ -33,14 +33,16 @@ def reproduce(
     out: str | Path | None = None,
     jobs: int | None = None,
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
+    weights: str | Path | None = None,
 ) -> Reproduction:
     """Run what publications ran (`nara`, `cvd-rl`, `wrasse`, `spane`, `fgd` or `all`), and compare every value.
 
     What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
-    `jobs` runs at a time (default: one per CPU); `finished` is called with every finished run's row.
+    `weights` is a folder of the weights that Nara's authors published, which then have rows of their own. `jobs` runs
+    at a time (default: one per CPU); `finished` is called with every finished run's row.
     """
     names, size = names_of(name, *others), size_of(quick)
-    return completed(names, prepare(names, size, out or FOLDER), size, jobs, finished)
+    return completed(names, prepare(names, size, out or FOLDER, weights), size, jobs, finished)
 
 
 def size_of(quick: bool) -> Size:
@@ -58,7 +60,8 @@ def completed(
     """Run what was prepared, and compare."""
     for one in prepared:
         run(one, jobs, finished)
-    whole = tuple(publication(name) for name in names)
+    planned = {one.publication.name: one.publication for one in prepared}
+    whole = tuple(planned.get(name) or publication(name) for name in names)
     rows: list[Row] = []
     drawn: list[Picture] = []
     for asked in whole:
@@ -66,6 +69,7 @@ def completed(
         rows += compared(asked, own)
         drawn += pictures(asked.name, asked.figures, material(own))
     called = "all" if set(names) == set(PUBLICATIONS) else " ".join(names)
+    called += "".join(" --weights FOLDER" for one in whole if one is not publication(one.name))
     made = Made(
         command=f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}",
         date=datetime.now(UTC).strftime("%Y-%m-%d"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from binwright.reproduction.experiment import Count, Experiment
 from binwright.reproduction.published import Published
-from binwright.reproduction.verdict import Value, Verdict, judge
+from binwright.reproduction.verdict import MISSES, Value, Verdict, judge
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +39,8 @@ class Row:
     deviates: str
     stand_in: str
     """The key of the condition whose data is not here, so that a stand-in was taken; empty where there is none."""
+    explained: str = ""
+    """Why a miss is one, in a sentence; empty where that is not known."""
 
     @property
     def difference(self) -> float | None:
@@ -54,18 +56,24 @@ def row(
     experiment: Experiment | Count | None = None,
     quick: bool = False,
     stand_in: str = "",
+    own: bool = True,
 ) -> Row:
-    """Make the row of a published value. Where `why` says that it cannot be compared, there is no other verdict."""
+    """Make the row of a published value. Where `why` says that it cannot be compared, there is no other verdict.
+
+    `own` says whether its agent is of our own making.
+    """
     verdict, value = Verdict.INCOMPARABLE, one.value
     if not why and experiment is not None and ours is not None and value is not None:
-        verdict, why = judge(value, one.spread, ours, experiment.better(one), experiment.tolerance)
+        verdict, why = judge(value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
         why = " ".join(filter(None, (why, experiment.remark(one))))
     mean, low, high, seeds = ours or (None, None, None, 0)
     where = (one.publication, one.table, one.condition, one.agent, one.metric, value, one.spread)
     about = ("", "") if experiment is None else (experiment.name, experiment.deviates)
-    return Row(
-        *where, mean, low, high, seeds, str(verdict), why, quick and ours is not None, one.printed, *about, stand_in
-    )
+    known = ""
+    if experiment is not None and verdict in MISSES:
+        known = experiment.explained(one) or experiment.remark(one)
+    quick = quick and ours is not None
+    return Row(*where, mean, low, high, seeds, str(verdict), why, quick, one.printed, *about, stand_in, known)
 
 
 def ordered(rows: Sequence[Row]) -> list[Row]:

@@ -23,6 +23,9 @@ from scenarios.schema.load import load_to_run
 from simcore.errors import ResultsError, UserError
 from simcore.files import write_text
 
+WEIGHED = "nara"
+"""The publication whose authors' weights may be given."""
+
 
 @dataclass
 class Prepared:
@@ -48,11 +51,19 @@ class Prepared:
     """How long its runs took, one after the other, whenever that was."""
 
 
-def prepare(names: Sequence[str], size: Size, out: str | Path) -> list[Prepared]:
-    """Plan every experiment of some publications; nothing runs, and nothing is written."""
+def prepare(names: Sequence[str], size: Size, out: str | Path, weights: str | Path | None = None) -> list[Prepared]:
+    """Plan every experiment of some publications; nothing runs, and nothing is written.
+
+    `weights` is a folder of published weights, which the one publication that is named then has rows of, too.
+    """
     found = []
     for name in names:
         whole = publication(name)
+        if weights is not None:
+            if whole.weighed is None or len(names) > 1:
+                remedy = f"{WEIGHED} has: name it alone, or leave the option out."
+                raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
+            whole = whole.weighed(Path(weights))
         for experiment in whole.experiments:
             one = Prepared(whole, experiment, Path(out) / name / experiment.name, size)
             if isinstance(experiment, Experiment):
@@ -111,7 +122,8 @@ def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
         ours = answering.values.get((one.condition, one.agent, one.metric))
         why = experiment.incomparable(one) if ours is not None else _missing(answering, one)
         quick, stand_in = _is_quick(answering, one.condition), answering.stand_ins.get(one.condition, "")
-        found.append(row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in))
+        own = whole.own(one.agent)
+        found.append(row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in, own=own))
     return found
 
 

@@ -12,12 +12,21 @@ WIDE = 0.2
 
 
 class Verdict(StrEnum):
-    """Says how our value stands to the published one; a miss comes first wherever verdicts are listed."""
+    """Says how our value stands to the published one; a miss comes first wherever verdicts are listed.
+
+    `worse` and `better` are said of agents of our own making. Of all others, which are to behave as published, what is
+    higher is no better: their values are `farther` from the published ones than they may be.
+    """
 
     WORSE = "worse"
+    FARTHER = "farther"
     BETTER = "better"
     WITHIN = "within"
     INCOMPARABLE = "cannot be compared"
+
+
+MISSES = (Verdict.WORSE, Verdict.FARTHER)
+"""What was not reproduced."""
 
 
 class Value(NamedTuple):
@@ -30,9 +39,11 @@ class Value(NamedTuple):
 
 
 def judge(
-    value: float, spread: float | None, ours: Value, better: Better, tolerance: float = 0.0
+    value: float, spread: float | None, ours: Value, better: Better, tolerance: float = 0.0, *, own: bool = True
 ) -> tuple[Verdict, str]:
     """Compare our value with a published one; returns the verdict and the reason as a sentence.
+
+    `own` says whether the agent is of our own making.
 
     Ours is within the published spread if the two differ by no more than that, or by no more than the share
     `tolerance` of the published value, where the publication states one, or if our interval meets the published value
@@ -56,6 +67,8 @@ def judge(
     way = "higher" if difference > 0 else "lower"
     opposite = not value or value * ours.mean < 0  # percent would say nothing
     apart = shown(abs(difference)) if opposite else _percent(difference, value).replace("%", " %")
+    if not own:
+        return Verdict.FARTHER, f"Ours is {way} by {apart}."
     verdict = Verdict.BETTER if way == better else Verdict.WORSE
     return verdict, f"Ours is {way} by {apart}, and {better} is better."
 

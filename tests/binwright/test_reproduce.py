@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student
 
 import binwright as bw
+from agents.learned.common.tensors import SHIPPED
 from agents.solver.backends.devices import devices
 from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
@@ -137,6 +139,9 @@ def test_scenarios_that_are_named_load(name: str) -> None:
         (Value(0.80, 0.79, 0.81, 9), {"better": "lower"}, "worse", "higher by 12.7 %, and lower is better"),
         (Value(0.60, None, None, 1), {}, "worse", "lower by 15.5 %"),
         (Value(-0.05, None, None, 1), {}, "worse", "lower by 0.76, and higher"),
+        (Value(0.80, 0.79, 0.81, 9), {"own": False}, "farther", r"Ours is higher by 12.7 %\.$"),
+        (Value(0.60, None, None, 1), {"own": False}, "farther", r"Ours is lower by 15.5 %\.$"),
+        (Value(0.76, 0.70, 0.82, 9), {"own": False}, "within", "interval meets the published value"),
     ],
 )
 def test_verdicts(ours: Value, more: dict[str, object], verdict: str, why: str) -> None:
@@ -204,14 +209,67 @@ def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> 
     order = [list(Verdict).index(Verdict(verdict)) for verdict in counted.rows["verdict"]]
     assert order == sorted(order)
     text = counted.text()
-    assert text.index("Worse than published") < text.index("Table 2: lines of specifications")
-    report, page = (file.read_text("utf-8") for file in counted.write(tmp_path))
-    assert page.startswith("# Wrasse: published and ours\n")
-    assert page.index("## Worse than published") < page.index("## Table 2")
-    for shown in (page, report):
-        assert shown.count("lines of specification") >= 4
-        assert "Ours is in Python, and shares code with other agents." in shown
+    assert text.index("Misses") < text.index("Table 2: lines of specifications")
+    report = counted.write(tmp_path)[0].read_text("utf-8")
+    assert report.index("<h2>Misses</h2>") < report.index("<h2>Table 2")
+    assert report.count("lines of specification") >= 4
+    assert "Ours is in Python, and shares code with other agents." in report
     assert not any(one.quick for one in counted.listed)
+
+
+def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
+    whole = publication("nara")
+    [experiment] = whole.experiments
+    known = replace(experiment, explained=lambda one: "Nobody placed them." if one.agent == "nulb" else "")  # type: ignore[type-var]
+    ours = {"nara": 0.5, "tetris": 0.615, "nulb": 0.1}
+    rows = [
+        row(one, Value(mean, None, None, 1), experiment=known, own=whole.own(one.agent))
+        for one in published("nara")
+        if one.table in ("1", "2") and one.condition.endswith("alpha") and (mean := ours.get(one.agent))
+    ]
+    page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
+    lines = page.split("## Table 1: acceptance\n")[1].split("## Table 2")[0].splitlines()
+    assert [line for line in lines if line.startswith("|")] == [
+        "| acceptance, topology alpha | demand uniform | demand azure | demand alibaba |",
+        "| --- | --- | --- | --- |",
+        "| nara | **0.71 / 0.50 / -0.21** | **0.86 / 0.50 / -0.36** | **0.72 / 0.50 / -0.22** |",
+        "| tetris | 0.61 / 0.61 / +0.01 | **0.77 / 0.61 / -0.16** | 0.63 / 0.61 / -0.02 |",
+        "| nulb | **0.29 / 0.10 / -0.19** | **0.50 / 0.10 / -0.40** | **0.20 / 0.10 / -0.10** |",
+    ]
+    assert [line for line in lines if line.startswith("- ")] == [
+        "- Nobody placed them. (nulb, acceptance: 3 conditions)",
+        "- Not explained. (nara, acceptance: 3 conditions; tetris, acceptance: demand azure, topology alpha)",
+    ]
+
+
+def their_weights(folder: Path) -> Path:
+    """Write weights that are called as those that Nara's authors published: ours."""
+    folder.mkdir()
+    for name in nara.TRAINED:
+        ours = "nara-text-beta-uniform" if name.endswith("_beta") else "nara-text-alpha-uniform"
+        for kind in ("safetensors", "json"):
+            shutil.copy(SHIPPED / f"{ours}.{kind}", folder / f"{name}.{kind}")
+    return folder
+
+
+def test_published_weights_have_rows_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = their_weights(tmp_path / "their weights")
+    (prepared,) = prepare(["nara"], "smallest", tmp_path / "out", folder)
+    for condition, labels in prepared.labels.items():
+        where = dict(pair.split("=") for pair in condition.split(";"))
+        agents = {agent.label: agent.options for agent in prepared.batches[condition].scenario.agents}
+        for agent, training in nara.learned(where["demand"], where["topology"]).items():
+            assert agents[labels[f"{agent}, published weights"]] == {"path": str(folder / f"{training}.safetensors")}
+    rows = compared(prepared.publication, [prepared])
+    theirs = [one for one in rows if one.agent.endswith(", published weights")]
+    assert len(rows) == 188 + len(theirs)
+    assert len(theirs) == sum(nara.is_learned(one.agent) for one in published("nara"))
+    (folder / "azure_beta.safetensors").unlink()
+    assert cli.main(["reproduce", "nara", "--weights", str(folder)]) == cli.MISTAKE
+    assert "has no weights azure_beta.safetensors" in capsys.readouterr().err
+    for others in (["spane"], ["nara", "spane"]):
+        assert cli.main(["reproduce", *others, "--weights", str(folder)]) == cli.MISTAKE
+        assert "is for a publication with published weights" in capsys.readouterr().err
 
 
 def test_pages_link_to_the_guide_where_it_is(counted: Reproduction, tmp_path: Path) -> None:
@@ -419,20 +477,28 @@ def test_figures_have_names_of_their_own_and_reasons_where_nothing_ran(name: str
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
-def small(name: str, experiment: str, part: str, out: Path) -> list[Prepared]:
+def small(name: str, experiment: str, part: str, out: Path, weights: Path | None = None) -> list[Prepared]:
     """Prepare the conditions of an experiment that have `part` in their name, at their smallest."""
-    (found,) = (one for one in prepare([name], "smallest", out) if one.experiment.name == experiment)
+    (found,) = (one for one in prepare([name], "smallest", out, weights) if one.experiment.name == experiment)
     found.batches = {condition: batch for condition, batch in found.batches.items() if part in condition}
     return [found]
 
 
 @pytest.mark.long
 def test_an_experiment_at_its_smallest(tmp_path: Path) -> None:
-    prepared = small("nara", "fabrics", "demand=uniform;topology=beta", tmp_path)
+    weights = their_weights(tmp_path / "weights")
+    prepared = small("nara", "fabrics", "demand=uniform;topology=beta", tmp_path / "out", weights)
     found = completed(["nara"], prepared, "smallest", 1, lambda row: None)
-    has = [one for one in found.listed if one.ours is not None]
+    has = [one for one in found.listed if one.ours is not None and not one.agent.endswith(", published weights")]
     assert {one.table for one in has} == {"1", "3", "6"}
     assert len(has) == 5 + 10 + 6
+    assert "reproduce nara --weights FOLDER" in found.made.command
+    named = {(one.agent, one.table, one.metric): one for one in found.listed if one.ours is not None}
+    for one in has:
+        if nara.is_learned(one.agent):
+            theirs = named[f"{one.agent}, published weights", one.table, one.metric]
+            assert theirs.ours == one.ours
+            assert theirs.verdict in ("within", "farther")
     assert all(one.quick and one.seeds == 2 for one in has)
     assert "quick" in found.text()
 

@@ -95,6 +95,7 @@ PUBLICATION = Publication(
     name=NAME,
     title="CVD-RL",
     reference="Sheng and others 2025, arXiv:2503.00537",
+    own=lambda agent: agent == "cvd-rl",
     experiments=(
         table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 60),
         table("3", "100", "100 servers, by agents that learned on 50", RULES | LEARNED, 40),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -10,8 +13,9 @@ from binwright.reproduction.experiment import Condition, Experiment, Metric, Pub
 from binwright.reproduction.measures import Runs, above, averaged, mean_of
 from binwright.reproduction.publications.nara_data import STAND_INS, file_here
 from binwright.reproduction.publications.nara_figures import FIGURES
-from binwright.reproduction.published import Published
+from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
+from simcore.errors import UserError
 from simcore.vocabulary import Floats
 
 BASELINES = {"random": "random", "tetris": "{tetris: {near: first}}"}
@@ -22,15 +26,16 @@ TRAINED = {
     "uniform": "{nara: {weights: text-alpha-uniform}}",
     "azure": "{nara: {weights: text-azure-like}}",
     "alibaba": "{nara: {weights: text-alibaba-like}}",
+    "uniform_beta": "{nara: {weights: text-beta-uniform}}",
+    "azure_beta": "{nara: {weights: text-beta-azure-like}}",
+    "alibaba_beta": "{nara: {weights: text-beta-alibaba-like}}",
 }
-"""Nara in the form of the text, trained on alpha with each demand. The rows of Table 1 repeat those of Tables 6 and 7
-that were trained so."""
-ON_BETA = {
-    "uniform": "{nara: {weights: text-beta-uniform}}",
-    "azure": "{nara: {weights: text-beta-azure-like}}",
-    "alibaba": "{nara: {weights: text-beta-alibaba-like}}",
-}
-"""The same trained on beta."""
+"""Nara in the form of the text, trained by us with each demand on alpha or, `_beta`, on beta. Weights that the authors
+published are called so, too. The rows of Table 1 repeat those of Tables 6 and 7 that were trained so."""
+THEIRS = ", published weights"
+"""Behind the name of an agent that has the weights that the authors published."""
+PUBLISHED = ", published weights"
+"""Behind the names of agents with the weights that the authors published."""
 DEMAND = {"uniform": "uniform", "azure": "{azure: {split: test}}", "alibaba": "{alibaba: {split: test}}"}
 HOLDING = {"uniform": 30, "azure": 24, "alibaba": 36}
 """H, the bound of the holding times, on alpha and beta."""
@@ -38,18 +43,23 @@ TIMES = {"gamma": 16, "delta": 64}
 """How many times as many servers, and steps of holding, the larger topologies have."""
 
 
+def learned(demand: str, topology: str) -> dict[str, str]:
+    """Name for every published agent of a condition that learned which of the trainings it is."""
+    found = {"nara": demand}
+    if topology == "alpha":
+        found |= {f"nara trained on {other}": other for other in DEMAND}
+    if topology == "beta":
+        found |= {"nara trained on alpha": demand, "nara trained on beta": f"{demand}_beta"}
+    return found
+
+
 def agents_of(demand: str, topology: str) -> dict[str, str]:
     """Name our agents for every published one of a condition."""
-    found = {"nara": TRAINED[demand]}
+    found = {agent: TRAINED[training] for agent, training in learned(demand, topology).items()}
     if topology != "delta":
         found |= BASELINES
     if topology in ("alpha", "beta"):
         found |= SMALL
-    if topology == "alpha":
-        found |= {f"nara trained on {other}": agent for other, agent in TRAINED.items()}
-    if topology == "beta":
-        found["nara trained on alpha"] = TRAINED[demand]
-        found["nara trained on beta"] = ON_BETA[demand]
     return found
 
 
@@ -113,10 +123,40 @@ METRICS = {
     "server-rack use over rack-fabric use, less one": Metric(tiers),
 }
 
+
+def with_weights(folder: Path) -> Publication:
+    """Add rows of agents with the published weights in a folder; a `UserError` says which files are not there."""
+    missing = [name for name in TRAINED if not (folder / f"{name}.safetensors").is_file()]
+    if missing:
+        problem = f"has no weights {', '.join(f'{name}.safetensors' for name in missing)}"
+        remedy = f"Name a folder with {', '.join(TRAINED)}, as .safetensors with their .json."
+        raise UserError(problem, key="--weights", value=str(folder), remedy=remedy)
+    [experiment] = PUBLICATION.experiments
+    assert isinstance(experiment, Experiment)
+    conditions = {}
+    for name, asked in experiment.conditions.items():
+        where = dict(pair.split("=") for pair in name.split(";"))
+        theirs = {
+            f"{agent}{THEIRS}": f"{{nara: {{path: {json.dumps(f'{(folder / training).resolve()}.safetensors')}}}}}"
+            for agent, training in learned(where["demand"], where["topology"]).items()
+        }
+        conditions[name] = replace(asked, agents={**asked.agents, **theirs})
+    rows = [one for one in published("nara") if experiment.answers(one) and is_learned(one.agent)]
+    derived = tuple(replace(one, agent=f"{one.agent}{THEIRS}") for one in rows)
+    return replace(PUBLICATION, experiments=(replace(experiment, conditions=conditions, derived=derived),))
+
+
+def is_learned(agent: str) -> bool:
+    """Tell whether a published agent was trained here."""
+    return agent.startswith("nara") and not agent.endswith(THEIRS)
+
+
 PUBLICATION = Publication(
     name="nara",
     title="Nara",
     reference="Shabka and Zervas 2021, arXiv:2106.02412",
+    own=is_learned,
+    weighed=with_weights,
     experiments=(
         Experiment(
             name="fabrics",

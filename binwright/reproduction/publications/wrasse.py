@@ -85,6 +85,7 @@ PUBLICATION = Publication(
     name="wrasse",
     title="Wrasse",
     reference="Rai, Bhagwan and Guha 2012, Generalized Resource Allocation for the Cloud, SoCC",
+    own=lambda agent: agent.startswith(("wrasse", "solver")),
     experiments=(
         Count(
             name="lines",
