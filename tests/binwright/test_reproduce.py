@@ -220,7 +220,7 @@ def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> 
 def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
     whole = publication("nara")
     [experiment] = whole.experiments
-    known = replace(experiment, explained=lambda one: "Nobody placed them." if one.agent == "nulb" else "")  # type: ignore[type-var]
+    known = replace(experiment, explained=lambda one: "Nobody placed them." if one.agent == "nulb" else "")
     ours = {"nara": 0.5, "tetris": 0.615, "nulb": 0.1}
     rows = [
         row(one, Value(mean, None, None, 1), experiment=known, own=whole.own(one.agent))
