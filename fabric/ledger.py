@@ -55,6 +55,9 @@ class Ledger:
         self._surveyed = 0
         self._lay_out()
 
+    def prepare(self) -> None:
+        """Compile what this kind of ledger needs; nothing on servers, where Python is as fast."""
+
     def _lay_out(self) -> None:
         """Give the view new copies, and make flat windows, after the arrays were made anew.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -84,9 +85,6 @@ class NetworkLedger(Ledger):
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
         arrays = self._free, self._shown, self._link_free, self._links_shown
         self._books = books(topology, routing.routes, *arrays, self._log)
-        placed = np.zeros(HEAD, np.int64)
-        self._settle = prepared(take, self._books, placed, (1,) * self._resources, 1, True)
-        self._return = prepared(give_back, self._books, placed, 1)
         self.notes: list[tuple[int, ...]] = []
         """Of every placement: row, servers, span, and the quanta reserved on each tier."""
         self._remembered: list[Ints] | None = [] if remembers else None
@@ -107,6 +105,18 @@ class NetworkLedger(Ledger):
             link_free=read_only(self._links_shown),
             weighted=weighted,
         )
+
+    @cached_property
+    def _settle(self) -> Any:
+        return prepared(take, self._books, np.zeros(HEAD, np.int64), (1,) * self._resources, 1, True)
+
+    @cached_property
+    def _return(self) -> Any:
+        return prepared(give_back, self._books, np.zeros(HEAD, np.int64), 1)
+
+    def prepare(self) -> None:
+        """Compile what applies and releases placements, which otherwise happens with the first of them."""
+        _ = self._settle, self._return
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take shares and links; returns the server and the node of the first share.

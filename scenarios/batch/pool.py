@@ -24,7 +24,7 @@ from scenarios.batch.journal import Row
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import alone
 from simcore.compiling import Compiling, elsewhere, tell
-from simcore.cores import ONE_THREAD
+from simcore.cores import ONE_THREAD, WORKER
 from simcore.errors import UserError
 
 TRIES = 2
@@ -48,8 +48,8 @@ class Pool:
         self._stillborn = 0
 
     def __enter__(self) -> Self:
-        for _ in range(self._jobs):
-            self._workers.append(_Worker())
+        for number in range(self._jobs):
+            self._workers.append(_Worker(number))
         return self
 
     def __exit__(
@@ -117,12 +117,15 @@ class Pool:
 
 
 class _Worker:
-    """One process, from here. `hand` is what it was given and has not answered."""
+    """One process, from here. `hand` is what it was given and has not answered.
 
-    def __init__(self) -> None:
+    Its `number` decides in which order it compiles (`scenarios.run.execute`).
+    """
+
+    def __init__(self, number: int = 0) -> None:
         self.hand: deque[Task] = deque()
         self.idle = self.began = False
-        self.process, self.pipe = child(_START, {**ONE_THREAD, **os.environ})
+        self.process, self.pipe = child(_START, {**ONE_THREAD, **os.environ, WORKER: str(number)})
 
     def give(self, tasks: list[Task]) -> None:
         self.idle = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
@@ -27,6 +28,7 @@ from scenarios.run.details import write_devices, write_moves, write_requests, wr
 from scenarios.run.going import PORTION, Going, Tell
 from scenarios.run.guard import STARTING, limited
 from scenarios.run.refusals import refusals
+from simcore.cores import WORKER
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.memory import named
@@ -84,6 +86,8 @@ def _execute(
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = measured_from(simulation), warm_luck.drawn
     limit = scenario.decision_limit
+    if int(os.environ.get(WORKER, "0")) % 2:
+        ledger.prepare()  # while another worker compiles the agent's rule
     with limited(max(limit, STARTING)):
         agent.start(simulation.view, luck)
     lost = not_kept(run, world, agent, compiled)  # what an agent remembers it may know only now
