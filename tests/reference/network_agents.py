@@ -193,10 +193,23 @@ def random_servers(case: Case, draws: Iterator[float]) -> Answer | None:
     return provision(case, pick)
 
 
-def points(case: Case, server: int, score: str = "dot-product") -> Fraction:
-    """Tetris' score: of what is asked for and what is free, as shares of the largest server; a cosine in billionths."""
+def misplaced(case: Case, chosen: list[int]) -> dict[int, int | None]:
+    """Whose link the program takes for each server's: a column of those that may be chosen, shorter than that of all
+    servers by name, stands at its end."""
+    servers = list(range(len(case.free)))
+    names = case.topology.names[case.topology.switches :]
+    may = [server for server in servers if any(case.there(server)) and server not in chosen]
+    column: list[int | None] = [None] * (len(servers) - len(may)) + may
+    return dict(zip(sorted(servers, key=lambda server: names[server]), column, strict=True))
+
+
+def points(case: Case, server: int, score: str = "dot-product", owner: int | None = -1) -> Fraction:
+    """Tetris' score: of what is asked for and what is free, as shares of the largest server; a cosine in billionths.
+
+    The link is that of the server itself, or of another `owner`, if there is one."""
     sizes, widest = case.largest
-    pairs = zip([*case.there(server), max(0, case.wire(server))], [*case.demand, case.bandwidth], strict=True)
+    wire = 0 if owner is None else max(0, case.wire(server if owner < 0 else owner))
+    pairs = zip([*case.there(server), wire], [*case.demand, case.bandwidth], strict=True)
     shares = [
         (Fraction(free, size), Fraction(need, size))
         for (free, need), size in zip(pairs, [*sizes, widest], strict=True)
@@ -216,15 +229,24 @@ def _products(shares: list[tuple[Fraction, Fraction]]) -> Iterator[list[tuple[Fr
 
 
 def tetris(
-    case: Case, penalty: Fraction = Fraction(9, 10), score: str = "dot-product", near: str = "last"
+    case: Case,
+    penalty: Fraction = Fraction(9, 10),
+    score: str = "dot-product",
+    near: str = "last",
+    links: str = "own",
+    latest: int = -1,
 ) -> Answer | None:
-    """The highest score."""
+    """The highest score; `latest` is the rack of the last server that an earlier request chose."""
 
     def pick(chosen: list[int], needed: list[int]) -> int | None:
         def worth(server: int) -> Fraction:
-            home = case.rack[chosen[-1 if near == "last" else 0]] if chosen else case.rack[server]
-            return points(case, server, score) * (1 if case.rack[server] == home else penalty)
+            home = latest if near == "ever" and latest >= 0 else case.rack[server]
+            if chosen:
+                home = case.rack[chosen[0 if near == "first" else -1]]
+            own = points(case, server, score, of[server] if links == "misplaced" else server)
+            return own * (1 if case.rack[server] == home else penalty)
 
+        of = misplaced(case, chosen)
         return max(allowed(case, chosen, case.candidates), key=worth, default=None)
 
     return provision(case, pick)

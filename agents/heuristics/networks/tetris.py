@@ -22,6 +22,8 @@ FINEST = 1000
 """Penalties are multiples of one part in this many."""
 BILLION = 10.0**9
 Score: TypeAlias = Literal["dot-product", "cosine"]
+Near: TypeAlias = Literal["last", "first", "ever"]
+Links: TypeAlias = Literal["own", "misplaced"]
 
 
 class Scoring(NamedTuple):
@@ -30,9 +32,10 @@ class Scoring(NamedTuple):
     `scores` float64 [servers] is -1 for a server that may not be chosen; `scale` float64 [resources + 1] is the weight
     of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
     `first` and `via` are the topology's. `cosine` scores by the angle between demand and what is free alone. Scores in
-    the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`. Where there
-    are `peaks` to search in, scores are not written, and `searched` int64 [1] says so. `joined` int64 [racks, 2] is
-    what `joins` remembers.
+    the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`; `latest`
+    int64 [1] is that rack, -1 for none, from one request to the next where `ever`. Where there are `peaks` to search
+    in, scores are not written, and `searched` int64 [1] says so. `joined` int64 [racks, 2] is what `joins` remembers.
+    `by_name` int64 [any] are the servers in the order of their names where links are misplaced, or else none.
     """
 
     network: Network
@@ -46,16 +49,28 @@ class Scoring(NamedTuple):
     scores: Floats
     cosine: bool
     of_first: bool
+    ever: bool
+    latest: Ints
+    by_name: Ints
     near: float
     far: float
 
 
-def scoring(view: NetworkView, network: Network, score: Score, penalty: float = 1.0, of_first: bool = False) -> Scoring:
+def scoring(
+    view: NetworkView,
+    network: Network,
+    score: Score,
+    penalty: float = 1.0,
+    near: Near = "last",
+    links: Links = "own",
+) -> Scoring:
     """Make what one agent needs."""
+    names = view.topology.names[view.topology.switches :]
+    by_name = sorted(range(len(names)), key=names.__getitem__) if links == "misplaced" else []
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
     scale = scales(largest(view))
-    log = view.changed if score == "dot-product" else None
+    log = view.changed if score == "dot-product" and links == "own" else None
     return Scoring(
         network=network,
         first=view.topology.first,
@@ -67,7 +82,10 @@ def scoring(view: NetworkView, network: Network, score: Score, penalty: float = 
         weights=np.zeros(len(scale), np.float64),
         scores=np.zeros(len(view.free), np.float64),
         cosine=score == "cosine",
-        of_first=of_first,
+        of_first=near == "first",
+        ever=near == "ever",
+        latest=np.full(1, -1),
+        by_name=np.array(by_name, np.int64),
         near=float(FINEST // shared),
         far=float(far // shared),
     )
@@ -133,6 +151,37 @@ def points_of(scoring: Scoring, free: Ints, link_free: Ints, server: int, asked:
     if scoring.cosine and points > 0:
         points = np.floor(BILLION * (points / (asked * np.sqrt(square))) + 0.5)
     return points if anything else -1.0
+
+
+@lean
+def _misplace(scoring: Scoring, free: Ints, link_free: Ints) -> None:
+    """Write the score of every server with links that are not its own, as the publication's program has it.
+
+    Of the servers that may be chosen, by their numbers, the links are those of the last as many of all servers in the
+    order of their names; what comes before these has none.
+    """
+    weights, resources, room = scoring.weights, free.shape[2], scoring.network.room
+    count, owner = 0, -1
+    for other in range(len(free)):
+        count += _may_be_chosen(room.chosen, room.counts[3], free, other)
+    for place in range(len(free)):
+        server, points = scoring.by_name[place], float(0)
+        for r in range(resources):
+            for node in range(free.shape[1]):
+                points += float(free[server, node, r] * weights[r])
+        if place >= len(free) - count:
+            owner += 1
+            while not _may_be_chosen(room.chosen, room.counts[3], free, owner):
+                owner += 1
+            wire = wire_of(scoring.network.routes.servers, scoring.first, scoring.via, link_free, owner)
+            points += float(max(wire, 0) * weights[resources])
+        scoring.scores[server] = points if free[server].any() else -1.0
+
+
+@lean_inlined
+def _may_be_chosen(chosen: Ints, stamp: int, free: Ints, server: int) -> bool:
+    """Tell whether a server has anything free and is not chosen."""
+    return bool(chosen[server] != stamp and free[server].any())
 
 
 @kernel
@@ -217,8 +266,10 @@ def tetris(
     network = scoring.network
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
-    status, rack = GOES_ON, -1
+    status, rack = GOES_ON, scoring.latest[0] if scoring.ever else -1
     while status == GOES_ON:
+        if len(scoring.by_name) > 0:
+            _misplace(scoring, free, link_free)
         server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, masked)
         if server < 0 and masked:  # tell for want of what
             server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, False)
@@ -226,28 +277,34 @@ def tetris(
             break
         status = take(network, free, link_free, server, bandwidth, weighted)
         if rack < 0 or not scoring.of_first:
-            rack = network.routes.servers[server, 0]
+            rack = scoring.latest[0] = network.routes.servers[server, 0]
     return answered(network, status)
 
 
 class Tetris(NetworkAgent):
     """Where the largest dot product, or cosine, of demand and what is free is; `penalty` times less in other racks.
 
-    Other racks are those without the `near` server, the last or the first chosen. `routes` are as the network says.
+    Other racks are those without the `near` server, the last or the first chosen, or the last ever: that of an earlier
+    request, too. `routes` are as the network says. With `links: misplaced` and `near: ever` it does what the program of
+    arXiv:2106.02412 does, whose servers are scored with the links of others.
     """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
-    remembers = ()
+    remembers = ("_scratch.latest",)
     rule = staticmethod(tetris)
 
     def __init__(
         self,
         penalty: float | str = 0.9,
         score: Score = "dot-product",
-        near: Literal["last", "first"] = "last",
+        near: Near = "last",
         routes: Paths | None = None,
+        links: Links = "own",
     ) -> None:
-        self.score, self.near, self.routes = score, near, routes
+        if links == "misplaced" and score == "cosine":
+            remedy = "Take score: dot-product, which is what scaling all servers alike leaves."
+            raise UserError("goes with dot-product only", key="links", value=links, remedy=remedy)
+        self.score, self.near, self.routes, self.links = score, near, routes, links
         try:
             self.penalty = SHARE.parse(penalty)
         except UserError as error:
@@ -255,4 +312,4 @@ class Tetris(NetworkAgent):
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Scoring:
         """Return scores, and the penalty as whole numbers."""
-        return scoring(view, shared, self.score, self.penalty, self.near == "first")
+        return scoring(view, shared, self.score, self.penalty, self.near, self.links)
