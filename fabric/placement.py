@@ -132,7 +132,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """No domain has requests of two of these groups."""
+    """No domain has requests of two of these groups; `EVERY` alone stands for all groups."""
 
     groups: tuple[str, ...]
     per: str

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
+from fabric.placement import EVERY, Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
 from simcore.jit import inlined
 from simcore.roles import Role
 from simcore.vocabulary import Ints
@@ -30,13 +30,14 @@ class Mask(NamedTuple):
     """Holds rules for kernels, and what they count.
 
     `closed` int64 [doors, servers] says what keeps out the roles of a door whatever is counted, -1 for nothing; `roles`
-    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
+    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 9] are what is asked, the first
     of its `counts`, its row of `domains`, the limit, its place in `totals`, how many domains there are, the first of
-    its `live`, and the first of its `firsts`; `rules` int64 [n] says of each what `closed` says. `domains` int64
-    [labels, servers]. `live` bool [doors, domains of all labels] tells which domains have a server that is not closed.
-    `members` int64 [labels, servers] are the servers by domain; `firsts` int64 [any] say where each domain begins, and
-    where the last one ends. What a role's requests add to are rows `to` int64 [roles, 2], first and end, of `adds`
-    int64 [any, 3]: the first of the counts, the row of `domains`, and the place in `totals`.
+    its `live`, the first of its `firsts`, and the first of the `counts` that are taken from these, -1 for none; `rules`
+    int64 [n] says of each what `closed` says. `domains` int64 [labels, servers]. `live` bool [doors, domains of all
+    labels] tells which domains have a server that is not closed. `members` int64 [labels, servers] are the servers by
+    domain; `firsts` int64 [any] say where each domain begins, and where the last one ends. What a role's requests add
+    to are rows `to` int64 [roles, 2], first and end, of `adds` int64 [any, 3]: the first of the counts, the row of
+    `domains`, and the place in `totals`.
 
     Written are `counts` int64 [any], and `totals` int64 [counters]: how many domains have a count that is not 0.
     """
@@ -56,29 +57,44 @@ class Mask(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """Names what a number is: the requests of `groups` in each domain of a label."""
+    """Names what a number is: the requests of `groups` in each domain of a label; `EVERY` stands for all groups."""
 
     groups: tuple[str, ...]
     label: str
 
+    def counts(self, group: str) -> bool:
+        """Tell whether a request of this group is one of them."""
+        return group in self.groups or (bool(group) and EVERY in self.groups)
 
-def checks_of(rule: Rule, group: str, several: bool) -> list[tuple[int, Counter, int]]:
-    """Return what a rule asks of a request of this group: a kind of check, the counter, and the limit.
+
+class Check(NamedTuple):
+    """Says what is asked of a count: a kind, the counter, the limit, and another counter that is taken from it."""
+
+    kind: int
+    counter: Counter
+    limit: int
+    less: Counter | None = None
+
+
+def checks_of(rule: Rule, group: str, several: bool) -> list[Check]:
+    """Return what a rule asks of a request of this group.
 
     Where one request may lie in `several` domains, those of `together` may, too; where not, such a group is in two
     domains only while one of it moves from the one to the other, and nobody joins it before it has arrived.
     """
     match rule:
         case AtMost(count, of, per) if of == group:
-            return [(AT_MOST, Counter((of,), per), count)]
+            return [Check(AT_MOST, Counter((of,), per), count)]
         case Spread(of, over, skew) if of == group:
-            return [(SPREAD, Counter((of,), over), skew)]
+            return [Check(SPREAD, Counter((of,), over), skew)]
+        case Apart(groups, per) if groups == (EVERY,) and group:
+            return [Check(NONE, Counter((EVERY,), per), 0, Counter((group,), per))]
         case Apart(groups, per) if group in groups:
-            return [(NONE, Counter(tuple(other for other in groups if other != group), per), 0)]
+            return [Check(NONE, Counter(tuple(other for other in groups if other != group), per), 0)]
         case Together(groups, per) if group in groups:
-            return [(SAME, Counter(groups, per), NO_BOUND if several else 1)]
+            return [Check(SAME, Counter(groups, per), NO_BOUND if several else 1)]
         case Near(of, groups, per) if of == group:
-            return [(SOME, Counter(groups, per), 0)]
+            return [Check(SOME, Counter(groups, per), 0)]
     return []
 
 
@@ -126,21 +142,24 @@ def compiled(
         if role.group not in by_group:
             first = len(checks)
             for place, rule in ordered:
-                for kind, counter, limit in checks_of(rule, role.group, several):
+                for kind, counter, limit, less in checks_of(rule, role.group, several):
                     number = counters.setdefault(counter, len(counters))
-                    row = rows[counter.label]
-                    checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row])
+                    row, other = rows[counter.label], -1
+                    if less is not None:
+                        other = counters.setdefault(less, len(counters))
+                    checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row, other])
                     theirs.append(RULES + place)
             by_group[role.group] = first, len(checks)
         spans.append([doors[role[1:]], *by_group[role.group]])
     firsts = np.cumsum([0, *(sizes[rows[counter.label]] for counter in counters)]).tolist()
-    table = np.array(checks, np.int64).reshape(-1, 8)
-    table[:, 1] = np.array(firsts, np.int64)[table[:, 1]]
+    table = np.array(checks, np.int64).reshape(-1, 9)
+    for column in (1, 8):
+        table[:, column] = np.where(table[:, column] < 0, -1, np.array(firsts, np.int64)[table[:, column]])
     adds = [
         [
             (firsts[number], rows[counter.label], number)
             for counter, number in counters.items()
-            if role.group in counter.groups
+            if counter.counts(role.group)
         ]
         for role in roles
     ]

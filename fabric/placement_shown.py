@@ -117,6 +117,15 @@ def _flip(members: Ints, first: int, end: int, row: int, opens: bool, free: Ints
                     shown[server, k] = 0
 
 
+@inlined
+def _count(checks: Ints, counts: Ints, c: int, domain: int) -> int:
+    """Return what a check asks of a domain: how many there are."""
+    found: int = counts[checks[c, 1] + domain]
+    if checks[c, 8] >= 0:
+        found -= counts[checks[c, 8] + domain]
+    return found
+
+
 @lean
 def _anew(mask: Mask, slots: Slots, role: int, slot: int, free: Ints) -> None:
     """Make a slot from nothing."""
@@ -126,9 +135,8 @@ def _anew(mask: Mask, slots: Slots, role: int, slot: int, free: Ints) -> None:
         failing[server] = 1 if mask.closed[door, server] >= 0 else 0
     place = 0
     for c in range(first, end):
-        cells = mask.checks[c, 1]
         for domain in range(mask.checks[c, 5]):
-            seen[place + domain] = mask.counts[cells + domain]
+            seen[place + domain] = _count(mask.checks, mask.counts, c, domain)
         slots.least[slot, c - first, 1] = 0
         place += mask.checks[c, 5]
     _bound_again(mask, slots, role, slot)
@@ -216,7 +224,7 @@ def catch_up(mask: Mask, slots: Slots, role: int, slot: int, free: Ints, now: in
         for c in range(first, end):
             row = checks[c, 2]
             domain = domains[row, server]
-            old, new = seen[place + domain], counts[checks[c, 1] + domain]
+            old, new = seen[place + domain], _count(checks, counts, c, domain)
             if old != new:
                 seen[place + domain] = new
                 if checks[c, 0] == SPREAD and live[door, checks[c, 6] + domain]:

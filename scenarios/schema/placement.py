@@ -134,13 +134,16 @@ class SpreadRule(Model):
 class ApartRule(Model):
     """No domain has requests of two of these groups."""
 
-    apart: Annotated[tuple[Text, ...], Field(min_length=2)] = Field(
-        description="Two groups or more; requests of the same group may meet.", examples=["[web, db]"]
+    apart: SomeNames = Field(
+        description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
+        examples=["[web, db]"],
     )
     per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["server"])
 
     @model_validator(mode="after")
     def _different(self) -> Self:
+        if len(self.apart) == 1 and self.apart != (EVERY,):
+            raise wrong("names one group alone", 'Name two groups or more, or "*" for all.', ("apart",))
         if len(set(self.apart)) < len(self.apart):
             remedy = "Name every group once. Requests of one group stay apart by {at_most: 1, ...}."
             raise wrong("names a group twice", remedy, ("apart",))

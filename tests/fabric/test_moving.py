@@ -26,6 +26,7 @@ RULES = [
     AtMost(1, "a", "server"),
     AtMost(2, "a", "zone"),
     Apart(("a", "b"), "server"),
+    Apart(("*",), "zone"),
     Together(("a",), "server"),
     Together(("*",), "zone"),
     Spread("b", "zone"),

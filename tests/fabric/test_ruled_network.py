@@ -247,6 +247,7 @@ WRITTEN: list[Rule] = [
     Spread("db", "pod", 2),
     AtMost(2, "web", "rack"),
     Apart(("db", "job"), "server"),
+    Apart(("*",), "rack"),
     Together(("job",), "pod"),
     Near("cache", ("db",), "rack"),
     Drain((3,), at=60.0),

@@ -81,8 +81,9 @@ def _keeps_as_a_whole(
         named = group != "" and rule.of in (group, "*") and bool(may)
         return not named or all(inside([group], domain, after) - fewest <= rule.skew for domain in mine)
     if isinstance(rule, Apart):
-        others = [other for other in rule.groups if other != group]
-        return group not in rule.groups or all(inside(others, domain, after) == 0 for domain in mine)
+        groups = _groups(rule.groups, after)
+        others = [other for other in groups if other != group]
+        return group not in groups or all(inside(others, domain, after) == 0 for domain in mine)
     if isinstance(rule, Together):
         groups = (group,) if rule.groups == ("*",) and group else rule.groups
         theirs = set[object]().union(*(domains(one) for one in lie if one.role.group in groups))
@@ -124,8 +125,9 @@ def _keeps(
         fewest = min((there([group], rule.over, other) for other in may), default=0)
         return not may or there([group], rule.over, server) + 1 - fewest <= rule.skew
     if isinstance(rule, Apart):
-        others = [other for other in rule.groups if other != group]
-        return group not in rule.groups or there(others, rule.per, server) == 0
+        groups = _groups(rule.groups, [*lie, Lies((server,), role)])
+        others = [other for other in groups if other != group]
+        return group not in groups or there(others, rule.per, server) == 0
     if isinstance(rule, Together):
         groups = (group,) if rule.groups == ("*",) and group else rule.groups
         fellows = [one for one in lie if one.role.group in groups]
@@ -133,6 +135,11 @@ def _keeps(
         return group not in groups or not fellows or beside
     assert isinstance(rule, Near)
     return group != rule.of or there(rule.groups, rule.per, server) > 0
+
+
+def _groups(named: Sequence[str], who: Sequence[Lies]) -> Sequence[str]:
+    """The groups that a rule is about: `*` alone stands for all."""
+    return sorted({one.role.group for one in who} - {""}) if named == ("*",) else named
 
 
 def _between(labels: ServerLabels, per: str, one: Lies) -> bool:

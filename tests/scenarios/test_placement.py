@@ -93,6 +93,20 @@ def test_what_is_written_is_what_the_ledger_keeps() -> None:
     assert scenario_from(scenario.dump()) == scenario
 
 
+@pytest.mark.parametrize("written", ["*", ["*"]])
+def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
+    """As where the groups are named: what has no group meets all."""
+    found: list[pl.DataFrame] = []
+    for groups in (written, ["db", "web"]):
+        data = changed("placement", to=[{"apart": groups, "per": "rack"}])
+        [run] = plan(scenario_from(data))
+        execute(run, tmp_path / str(len(found)))
+        frame = pl.read_parquet(tmp_path / str(len(found)) / "details" / f"{run.name}.requests.parquet")
+        found.append(frame.drop("reason"))
+    assert_frame_equal(*found)
+    assert found[0]["outcome"].value_counts().height > 1
+
+
 def test_seeds_number_labels_with_their_servers() -> None:
     scenario = scenario_from(changed("cluster", "numbering", to="drawn"))
     found = {
@@ -131,7 +145,7 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("placement", 0), {"of": "web", "per": "zone"}, "says no rule"),
         (("placement", 0), {"at_most": 1, "of": "web"}, "per: is missing"),
         (("placement", 0), {"at_most": 1, "of": "web", "per": "zone", "skew": 1}, "unknown key"),
-        (("placement", 2, "apart"), ["web"], "placement.2.apart"),
+        (("placement", 2, "apart"), ["web"], 'names one group alone.*or "[*]" for all'),
         (("placement", 2, "apart"), ["web", "web"], "apart: names a group twice"),
         (("placement", 2, "apart"), ["web", "*"], "does not stand for every group here"),
         (("placement", 4, "near"), "web", "is the group itself"),

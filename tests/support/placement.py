@@ -43,7 +43,7 @@ def rule_of(kind: type[Rule], servers: int) -> st.SearchStrategy[Rule]:
     drawn: dict[type[Rule], st.SearchStrategy[Rule]] = {
         AtMost: st.builds(AtMost, st.integers(1, 3), several, per),
         Spread: st.builds(Spread, several, per, st.integers(1, 2)),
-        Apart: st.builds(Apart, pairs, per),
+        Apart: st.builds(Apart, st.one_of(pairs, st.just(("*",))), per),
         Together: st.builds(Together, st.one_of(groups, st.just(("*",))), per),
         Near: st.builds(Near, st.just("web"), st.sampled_from([("db",), ("db", "job")]), per),
         Drain: st.one_of(

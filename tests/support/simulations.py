@@ -304,7 +304,7 @@ RULES: tuple[Rule, ...] = (
     AtMost(1, "a", "server"),
     AtMost(2, "*", "zone"),
     Apart(("a", "b"), "server"),
-    Apart(("a", "b"), "zone"),
+    Apart(("*",), "zone"),
     Spread("b", "zone"),
     Near("b", ("a",), "zone"),
 )

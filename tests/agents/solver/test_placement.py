@@ -88,7 +88,8 @@ def specification(labels: ServerLabels, written: Sequence[Rule], kinds: list[int
                     for sign, pair in (("+=", f"{at}[BIN], e"), ("-=", f"e, {at}[BIN]")):
                         rest.append(f"for e in {domains} UTIL.MORE_{n}_{name}[{pair}] {sign} {ours}[BALL] end")
             case Apart(names, per):
-                pairs = [list(pair) for one, two in combinations(names, 2) for pair in _pairs(of(one), of(two))]
+                named = every if names == ("*",) else names
+                pairs = [list(pair) for one, two in combinations(named, 2) for pair in _pairs(of(one), of(two))]
                 if per == "server":
                     foes += pairs
                 elif pairs:
