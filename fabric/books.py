@@ -30,8 +30,8 @@ class Books(NamedTuple):
     `log` int64 [any] notes the servers that change (`fabric.changes`), or is empty. `owners` int64 [links, 2] are the
     servers at either end of a link, -1 for switches.
 
-    `told` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the sum
-    of the spans of all pairs of servers, and the quanta reserved on each tier; its last is the stamp of the placement.
+    `told` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the
+    links, and the quanta reserved on each tier; its last is the stamp of the placement.
     Equal to the stamp are the `places` int64 [servers * nodes] and `wires` int64 [links] that it has. `chosen` int64
     [servers, 2] are its servers, and stamps.
     `switch` int64 [switches, 3]: another switch of the same group (see `_group`), and stamps of a round: of groups,
@@ -143,7 +143,7 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
         return APART
     _move(books, numbers, bandwidth, -1)
     told[0] = count
-    told[1], told[2] = _spans(books, count)
+    told[1], told[2] = _span(books, count), links
     for tier in range(tiers):
         told[3 + tier] = 0
     for j in range(links):
@@ -250,14 +250,14 @@ def _group(switch: Ints, vertex: int) -> int:
 
 
 @kernel
-def _spans(books: Books, count: int) -> tuple[int, int]:
-    """Return how far apart the servers chosen are, an index into `fabric.network.SPANS`, and the sum over all pairs."""
-    found, total = 0, 0
+def _span(books: Books, count: int) -> int:
+    """Return how far apart the servers chosen are, an index into `fabric.network.SPANS`."""
+    found = 0
     for j in range(1, count):
         rack = books.servers[books.chosen[j, 0], 0]
         for i in range(j):
             other, far = books.servers[books.chosen[i, 0], 0], 1
             if rack != other:
                 far = 2 if books.pod_of[rack] == books.pod_of[other] and books.pod_of[other] >= 0 else 3
-            found, total = max(found, far), total + far
-    return found, total
+            found = max(found, far)
+    return found

@@ -86,7 +86,7 @@ class NetworkLedger(Ledger):
         arrays = self._free, self._shown, self._link_free, self._links_shown
         self._books = books(topology, routing.routes, *arrays, self._log)
         self.notes: list[tuple[int, ...]] = []
-        """Of every placement: row, servers, span, and the quanta reserved on each tier."""
+        """Of every placement: row, servers, span, links, and the quanta reserved on each tier."""
         self._remembered: list[Ints] | None = [] if remembers else None
         """The numbers of every placement, in the order of `notes`."""
         self.given: list[Ints] | None = None
@@ -317,7 +317,7 @@ class NetworkLedger(Ledger):
         return self._noted(rows)[:, 3:]
 
     def spans(self, rows: Ints) -> Ints:
-        """Servers and span of the placements of these rows [k], and the sum of the spans of all pairs, int64 [k, 3]."""
+        """Servers, span and links of the placements of these rows [k], int64 [k, 3]."""
         return self._noted(rows)[:, :3]
 
     def places(self, rows: Ints) -> tuple[Ints, Ints, Ints]:

@@ -14,19 +14,17 @@ from simcore.vocabulary import QUANTUM, Ints
 
 
 def spread_columns(simulation: Simulation, held: Any) -> dict[str, Any]:
-    """Return columns with a value for every row of the record: `bandwidth` in units, `servers`, `span`, `distance`.
+    """Return columns with a value for every row of the record: `bandwidth` in units, `servers`, `span`, `links`.
 
-    For rows that `held` no place (bool [rows]) `servers` and `span` are -1, and `distance` is NaN.
+    The last three are -1 for rows that `held` no place (bool [rows]).
     """
     ledger, bandwidth = simulation.ledger, simulation.asked().bandwidth
     assert isinstance(ledger, NetworkLedger)
     spread = np.full((len(held), 3), -1)
     spread[held] = ledger.spans(np.flatnonzero(held))
-    servers, span, total = spread.T
-    pairs = np.maximum(servers * (servers - 1) // 2, 1)
-    distance = np.where(held, total / pairs, np.nan)
+    servers, span, links = spread.T
     wanted = np.zeros(len(held)) if bandwidth is None else bandwidth / QUANTUM  # traces and flavours ask for none
-    return {"bandwidth": wanted, "servers": servers, "span": span, "distance": distance}
+    return {"bandwidth": wanted, "servers": servers, "span": span, "links": links}
 
 
 def reserved_after(simulation: Simulation, decisions: Ints) -> Ints:

@@ -23,7 +23,7 @@ from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Pacing
 from simcore.vocabulary import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
-from tests.reference.ledger import accepts, distances, joined, span
+from tests.reference.ledger import accepts, joined, span
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import first, scaled
@@ -263,7 +263,7 @@ def test_the_ledger_takes_what_the_slow_rule_accepts(
             assert ledger.apply(asked, given) == tuple(map(int, shares[0][:2]))
             more = chosen if kind == "Provisioned" else ()
             mine = {*(int(share[0]) for share in shares), *map(int, more)}
-            noted = (row, len(mine), span(found, sorted(mine)), distances(found, sorted(mine)))
+            noted = (row, len(mine), span(found, sorted(mine)), len(links))
             assert ledger.notes[-1][:4] == noted
             assert sum(ledger.notes[-1][4:]) == len(links) * asked.bandwidth
         else:
@@ -289,7 +289,7 @@ def test_connected_is_what_the_slow_rule_says(data: st.DataObject) -> None:
     )
     if joined(found, servers, links):
         ledger.apply(asked, placement)
-        assert ledger.notes[-1][1:4] == (len(servers), span(found, servers), distances(found, servers))
+        assert ledger.notes[-1][1:4] == (len(servers), span(found, servers), len(links))
     else:
         with pytest.raises(InfeasiblePlacement, match="do not connect"):
             ledger.apply(asked, placement)

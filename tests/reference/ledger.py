@@ -37,11 +37,6 @@ def span(found: Topology, servers: Sequence[int]) -> int:
     return 1 if len(racks) == 1 else 2 if len(pods) == 1 and pods != {-1} else 3
 
 
-def distances(found: Topology, servers: Sequence[int]) -> int:
-    """Add up the spans of all pairs of these servers."""
-    return sum(span(found, pair) for pair in combinations(servers, 2))
-
-
 def accepts(ledger: NetworkLedger, request: Request, shares: Any, links: Any, chosen: Any = ()) -> bool:
     """May the request have these shares and links, as the view shows what is free?"""
     free, link_free, found = ledger.view.free.tolist(), ledger.view.link_free.tolist(), ledger.topology

@@ -1,4 +1,4 @@
-"""How far apart the servers of each request are, and how many: histograms with densities, and what that depends on."""
+"""How many links a request takes for each of its servers, and how many servers: densities, and what that depends on."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from analysis.figures.kind import figure
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.placements import placements
 from analysis.figures.style import heading, new, shades, tidy
-from fabric.network import SPANS
 from simcore.vocabulary import Floats
 
-FARTHEST = len(SPANS) - 1
+MOST = 4
+"""Links for a server up to which axes go: 1 within a rack; two servers far apart have 3."""
+LINKS = "links/server"
 DOTS = 400
 """So many dots a panel: of more requests the first ones, seed by seed."""
 BIN = 0.25
-"""Width of a bin of distances."""
+"""Width of a bin of links for a server."""
 FEW, COARSE = 25, 4
 """Where a request has more than so many servers, so many numbers of them are joined to one bubble or bar."""
 
 
 @figure(
-    meaning="distance and number of a request's servers: histograms with densities, and against one another",
+    meaning="links for each server of a request, and its servers: histograms with densities, and against one another",
     needs="a network, record: [requests]",
 )
 def draw(chosen: Chosen, options: Options) -> Figure:
@@ -35,36 +36,36 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     agents = chosen.few_agents()
     point = chosen.few_points(1)[0]
     first = chosen.results.resources[0]
-    found = placements(chosen, point, ("servers", "distance", "bandwidth", first))
+    found = placements(chosen, point, ("servers", "links", "bandwidth", first))
     wide = options.width != "column"
     figure = new(options.width or "page", 1.0 + 1.25 * len(agents))
     axes = figure.subplots(len(agents), 4 if wide else 2, squeeze=False, sharex="col")
     most = max(int(frame["servers"].to_numpy().max()) for frames in found.values() for frame in frames)
     step = 1 if most <= FEW else COARSE
-    far, many = np.arange(-BIN / 2, FARTHEST + BIN, BIN), np.arange(0.5, most + step + 0.5, step)
+    far, counts = np.arange(-BIN / 2, MOST + BIN, BIN), np.arange(0.5, most + step + 0.5, step)
     for row, agent in zip(axes, agents, strict=True):
         colour = chosen.look[agent][0]
-        seeds = {name: [_column(frame, name) for frame in found[agent]] for name in ("distance", "servers")}
+        servers = [_column(frame, "servers") for frame in found[agent]]
+        links = [_column(frame, "links") / many for frame, many in zip(found[agent], servers, strict=True)]
         for ax in row:
             tidy(ax)
-        _density(row[0], seeds["distance"], far, colour)
-        _density(row[1], seeds["servers"], many, colour)
+        _density(row[0], links, far, colour)
+        _density(row[1], servers, counts, colour)
         row[0].set_ylabel(chosen.heading(agent))
         if wide:
-            _bubbles(row[2], seeds["servers"], seeds["distance"], many, far, colour)
+            _bubbles(row[2], servers, links, counts, far, colour)
             asked = [np.concatenate([_column(frame, name) for frame in found[agent]]) for name in (first, "bandwidth")]
-            _dots(row[3], asked[0], asked[1], np.concatenate(seeds["distance"]))
+            _dots(row[3], asked[0], asked[1], np.concatenate(links))
     for column, above, below in zip(
         range(axes.shape[1]),
-        ("density", "density", "distance", "bandwidth"),
-        ("distance", "servers", "servers", first),
+        ("density", "density", LINKS, "bandwidth"),
+        (LINKS, "servers", "servers", first),
         strict=False,
     ):
         axes[0, column].set_title(above)
         axes[-1, column].set_xlabel(below)
-    axes[-1, 0].set_xticks(range(FARTHEST + 1))
-    spans = ", ".join(f"{number} {name}" for number, name in enumerate(SPANS))
-    where = f"distance: mean over a request's pairs of servers ({spans})"
+    axes[-1, 0].set_xticks(range(MOST + 1))
+    where = f"{LINKS}: 0 on one server, 1 in one rack, more across racks"
     marks = ", from blue to red; areas: share of the placements" if wide else ""
     heading(figure, f"{chosen.title}: where requests are placed", f"{where}{marks}; bands: {chosen.caption}")
     return figure
@@ -90,20 +91,20 @@ def _density(ax: Axes, seeds: list[Floats], edges: Floats, colour: str) -> None:
     ax.set_yticks([])
 
 
-def _bubbles(ax: Axes, servers: list[Floats], distances: list[Floats], many: Floats, far: Floats, colour: str) -> None:
-    """Draw how many requests have so many servers at such a distance; seeds count alike."""
+def _bubbles(ax: Axes, servers: list[Floats], links: list[Floats], many: Floats, far: Floats, colour: str) -> None:
+    """Draw how many requests have so many servers, and links for each; seeds count alike."""
     share = np.zeros((len(many) - 1, len(far) - 1))
-    for one, other in zip(servers, distances, strict=True):
+    for one, other in zip(servers, links, strict=True):
         share += np.histogram2d(one, other, (many, far))[0] / len(one) / len(servers)
     across, up = np.nonzero(share)
     x, y = (many[:-1] + many[1:]) / 2, (far[:-1] + far[1:]) / 2
-    ax.set_ylim(-0.4, FARTHEST + 0.4)
-    ax.set_yticks(range(FARTHEST + 1))
+    ax.set_ylim(-0.4, MOST + 0.4)
+    ax.set_yticks(range(MOST + 1))
     ax.scatter(x[across], y[up], s=LARGEST * share[across, up], color=colour, alpha=0.5, linewidths=0, rasterized=True)
 
 
-def _dots(ax: Axes, one: Floats, other: Floats, distance: Floats) -> None:
-    """Draw a dot per request at what it asked for, coloured by its distance."""
-    scale = LinearSegmentedColormap.from_list("distances", shades())
-    colours = scale(Normalize(0, FARTHEST)(distance[:DOTS]))
+def _dots(ax: Axes, one: Floats, other: Floats, links: Floats) -> None:
+    """Draw a dot per request at what it asked for, coloured by its links for each server."""
+    scale = LinearSegmentedColormap.from_list("links", shades())
+    colours = scale(Normalize(0, MOST)(links[:DOTS]))
     ax.scatter(one[:DOTS], other[:DOTS], s=4, c=colours, linewidths=0, rasterized=True)

@@ -306,10 +306,9 @@ def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -
     figure = draw(results, "distances", agents=["tetris"])
     runs = results.done.filter(pl.col("agent") == "tetris")["run"]
     placed = [results.requests(run).filter(pl.col("servers") > 0) for run in runs]
-    distance, servers = (
-        np.concatenate([frame[name].to_numpy() for frame in placed]) for name in ("distance", "servers")
-    )
-    for ax, values in zip(figure.axes, (distance, servers), strict=False):
+    placed = [frame.with_columns(links=frame["links"] / frame["servers"]) for frame in placed]
+    links, servers = (np.concatenate([frame[name].to_numpy() for frame in placed]) for name in ("links", "servers"))
+    for ax, values in zip(figure.axes, (links, servers), strict=False):
         (bars,) = (patch for patch in ax.patches if isinstance(patch, StepPatch))
         heights, edges, _ = bars.get_data()
         assert heights.tolist() == pytest.approx(np.histogram(values, edges, density=True)[0].tolist())
@@ -317,13 +316,13 @@ def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -
         kernel, mean = ax.lines
         x, y = np.asarray(kernel.get_data(), np.float64)
         assert y == pytest.approx(gaussian_kde(values)(x))
-        name = "distance" if values is distance else "servers"
+        name = "links" if values is links else "servers"
         of_seeds = [frame[name].to_numpy().mean() for frame in placed]
         assert mean.get_xdata()[0] == pytest.approx(np.mean(of_seeds))  # type: ignore[index]
     bubbles, dots = (ax.collections[0] for ax in figure.axes[2:])
     assert bubbles.get_sizes().sum() == pytest.approx(LARGEST)  # type: ignore[attr-defined]
     assert np.asarray(dots.get_offsets())[:, 1].max() <= 1
-    assert len(dots.get_offsets()) == min(len(distance), DOTS)  # type: ignore[arg-type]
+    assert len(dots.get_offsets()) == min(len(links), DOTS)  # type: ignore[arg-type]
 
 
 def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:

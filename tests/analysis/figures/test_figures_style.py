@@ -151,10 +151,11 @@ def test_requests_of_a_network_say_how_they_are_spread(network: Results) -> None
         for span in range(4):
             assert (placed["span"] == span).mean() == pytest.approx(row[f"span_{span}"])
         assert ((placed["servers"] == 1) == (placed["span"] == 0)).all()
-        assert ((placed["servers"] > 1) == (placed["distance"] >= 1)).all()
-        assert (placed["distance"] <= placed["span"]).all()
-        assert (placed["distance"] == placed["span"]).sum() < len(placed)
-        assert requests.filter(pl.col("outcome") == "rejected")["distance"].is_nan().all()
+        inside = placed.filter(pl.col("span") == 1)
+        assert (inside["links"] == inside["servers"]).all()
+        assert (placed.filter(pl.col("span") == 0)["links"] == 0).all()
+        assert (placed.filter(pl.col("span") > 1).select(pl.col("links") - pl.col("servers")) >= 2).to_series().all()
+        assert (requests.filter(pl.col("outcome") == "rejected")["links"] == -1).all()
         assert requests["bandwidth"].is_between(0.1, 1.0).all()
 
 
