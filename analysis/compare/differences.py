@@ -23,6 +23,7 @@ from analysis.measure.metric import Metric
 from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.results.choice import metric_named, worth_showing
+from analysis.results.escaped import plain
 from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Groups
 from analysis.results.several import NOW, pooled, set_beside
@@ -239,7 +240,7 @@ class Differences:
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent, also with its folder, or of a key."""
         folder, slash, agent = name.rpartition("/")
-        return self.headings.get(name, folder + slash + self.headings.get(agent, agent))
+        return plain(self.headings.get(name, folder + slash + self.headings.get(agent, agent)))
 
     def beyond(self, limit: Limit) -> pl.DataFrame:
         """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.

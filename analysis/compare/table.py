@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from analysis.compare.family import Bools, Family, in_words
 from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
+from analysis.results import escaped
 from analysis.results.choice import worth_showing
 from analysis.results.groups import Groups
 from analysis.results.written import as_written
@@ -99,14 +100,15 @@ class Table:
         """The columns' headings."""
         return [*map(self.heading, self.swept), "agent", "runs", *(metric.heading for metric in self.metrics)]
 
-    def texts(self) -> list[list[str]]:
-        """Write the entries as they are shown, row by row."""
+    def texts(self, escape: Callable[[str], str] = str) -> list[list[str]]:
+        """Write the entries as they are shown, row by row; `escape` says how what users wrote is to stand there."""
+        metrics = [metric.escaped(escape) for metric in self.metrics]
         return [
             [
-                *map(as_written, row.point),
-                self.heading(row.agent),
+                *(escape(as_written(value)) for value in row.point),
+                escape(self.heading(row.agent)),
                 f"{row.runs - row.failed}/{row.runs}" if row.failed else str(row.runs),
-                *("-" if one is None else one.write(m) for one, m in zip(row.entries, self.metrics, strict=True)),
+                *("-" if one is None else one.write(m) for one, m in zip(row.entries, metrics, strict=True)),
             ]
             for row in self.rows
         ]
@@ -191,7 +193,8 @@ class Table:
         )
 
     def __str__(self) -> str:
-        lines = [self.headings, ["---"] * len(self.headings), *self.texts()]
+        heads = [escaped.markdown(heading) for heading in self.headings]
+        lines = [heads, ["---"] * len(heads), *self.texts(escaped.markdown)]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
 
     def _repr_markdown_(self) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
+from analysis.results.escaped import plain
+
 if TYPE_CHECKING:
     import rich.table
 
@@ -56,9 +58,11 @@ def fitted(
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
+    headings, lines = [plain(heading) for heading in headings], [list(map(plain, line)) for line in lines]
     columns = fitting(headings, lines, width, first=first, foremost=foremost)
     hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
@@ -69,13 +73,15 @@ def fitted(
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        title=title,
+        title=title and escape(plain(title)),
         title_justify="left",
-        caption=caption.strip() or None,
+        caption=escape(caption.strip()) or None,
         caption_justify="left",
     )
     for number in columns:
-        table.add_column(headings[number], justify="right" if number >= first - 1 else "left", no_wrap=number >= first)
+        table.add_column(
+            escape(headings[number]), justify="right" if number >= first - 1 else "left", no_wrap=number >= first
+        )
     for number, line in enumerate(lines):
         if number and groups[number] != groups[number - 1]:
             table.add_section()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from analysis.compare.table import CUT, EXACT, is_cut
 from analysis.compare.terminal import fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
+from analysis.results import escaped
 from analysis.results.written import as_written
 
 if TYPE_CHECKING:
@@ -27,17 +28,8 @@ MOST = 100
 MANY = 1_000_000
 """More seeds than that nobody runs."""
 BETTER = {"higher": ", higher is better", "lower": ", lower is better", "neither": ""}
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "|": r"\textbar{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "[": "{[}",  # after the end of a row it would begin an option
-    "µ": r"\textmu{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
+Escape = Callable[[str], str]
+"""How a text that a user wrote is to stand in what is written."""
 
 
 def terminal(comparison: Differences, width: int) -> rich.console.Group:
@@ -61,37 +53,41 @@ def terminal(comparison: Differences, width: int) -> rich.console.Group:
         )
         for metric, lines in blocks(comparison)
     ]
-    return Group(*tables, Text(legend(comparison), style="italic"))
+    return Group(*tables, Text(legend(comparison, escaped.plain), style="italic"))
 
 
 def markdown(comparison: Differences) -> str:
     """Write a Markdown table per metric, with what they mean below."""
     parts = []
-    for metric, lines in blocks(comparison):
-        table = [headings(comparison), ["---"] * len(headings(comparison)), *(line for _, line in lines)]
-        rows = (" | ".join(cell.replace("|", r"\|") for cell in line) for line in table)
-        parts.append(f"**{title(metric)}**\n\n" + "\n".join(f"| {row} |" for row in rows))
-    return "\n\n".join([*parts, legend(comparison)]) + "\n"
+    heads = headings(comparison, escaped.markdown)
+    for metric, lines in blocks(comparison, escaped.markdown):
+        table = [heads, ["---"] * len(heads), *(line for _, line in lines)]
+        rows = "\n".join(f"| {' | '.join(line)} |" for line in table)
+        parts.append(f"**{escaped.markdown(title(metric))}**\n\n{rows}")
+    return "\n\n".join([*parts, legend(comparison, escaped.markdown)]) + "\n"
 
 
 def latex(comparison: Differences) -> str:
     """Write one `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
-    heads = headings(comparison)
+    heads = headings(comparison, escaped.latex)
     first = len(comparison.keys) + 1
     lines = [
         r"% \usepackage{booktabs}",
-        *(f"% {note}" for note in legend(comparison).splitlines()),
+        *(f"% {note}" for note in legend(comparison, escaped.plain).splitlines()),
         rf"\begin{{tabular}}{{{'l' * first}{'r' * (len(heads) - first)}}}",
         r"\toprule",
-        _latex_row([_escaped(heading) for heading in heads]),
+        _latex_row(heads),
     ]
-    for metric, block in blocks(comparison):
-        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{_escaped(title(metric))}}}}} \\"]
-        lines += [_latex_row([*map(_escaped, line[:first]), *map(_number, line[first:])]) for _, line in block]
+    for metric, block in blocks(comparison, escaped.latex):
+        lines += [r"\midrule", rf"\multicolumn{{{len(heads)}}}{{l}}{{\textit{{{escaped.latex(title(metric))}}}}} \\"]
+        lines += [
+            _latex_row([*line[:first], *(_number(text, escaped.latex(metric.unit)) for text in line[first:])])
+            for _, line in block
+        ]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def legend(comparison: Differences) -> str:
+def legend(comparison: Differences, escape: Escape = str) -> str:
     """Say what the columns mean, and what was left out."""
     frame = comparison.frame
     if not len(frame):
@@ -99,7 +95,7 @@ def legend(comparison: Differences) -> str:
     exact = frame["interval"].eq_missing("exact")
     timed = [metric.name for metric in comparison.metrics if metric.timed]
     chance = frame.filter(~exact, ~frame["metric"].is_in(timed), frame["n"] > 0)
-    warnings = [str(one) for one in (comparison.overlap, comparison.outside) if one]
+    warnings = [escape(str(one)) for one in (comparison.overlap, comparison.outside) if one]
     notes = []
     if exact.any():
         which = "Values without an interval are exact: nothing in them was drawn" if len(chance) else EXACT
@@ -118,10 +114,10 @@ def legend(comparison: Differences) -> str:
     if not frame["pairs"].sum():
         notes.append("Nothing is there to compare with.")
     elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
-        base = comparison.heading(comparison.baseline)
+        base = escape(comparison.heading(comparison.baseline))
         notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
         if comparison.family:
-            notes += [f"Verdicts go by p-values, {comparison.family}{_wherefore(comparison)}."]
+            notes += [f"Verdicts go by p-values, {escape(comparison.family)}{_wherefore(comparison)}."]
             notes += [f"An interval may miss 0 and the verdict still be {SAME}, not told apart by these seeds."]
         if (paired["pairs"] < FEWEST).any():
             notes.append(f"Fewer than {FEWEST} paired seeds are not tested ({UNKNOWN}).")
@@ -132,7 +128,7 @@ def legend(comparison: Differences) -> str:
     if alone:
         notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
     if len(comparison.versions) > 1:
-        notes.append(f"Different versions of Binwright wrote these runs: {', '.join(comparison.versions)}.")
+        notes.append(f"Different versions of Binwright wrote these runs: {escape(', '.join(comparison.versions))}.")
     return "\n".join([*warnings, " ".join(notes)])
 
 
@@ -145,28 +141,22 @@ def _wherefore(comparison: Differences) -> str:
     return "; they are the same for any baseline, and --baseline asks for the comparisons with one alone"
 
 
-def blocks(comparison: Differences) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
+def blocks(comparison: Differences, escape: Escape = str) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
     """Yield every metric with its rows, and the cells of each as text."""
     by_metric = comparison.frame.partition_by("metric", as_dict=True)
     for metric in comparison.metrics:
-        yield metric, [(row, _line(comparison, metric, row)) for row in by_metric[metric.name,].iter_rows(named=True)]
+        known = metric.escaped(escape)
+        rows = by_metric[metric.name,].iter_rows(named=True)
+        yield metric, [(row, _line(comparison, known, row, escape)) for row in rows]
 
 
-def headings(comparison: Differences) -> Line:
+def headings(comparison: Differences, escape: Escape = str) -> Line:
     """Return the headings of the cells in a line of `blocks`."""
     heads = [comparison.heading(key) for key in comparison.keys]
     heads = ["agent" if head == "of" else head for head in heads] if comparison.is_since else heads
-    return [
-        *heads,
-        "results" if comparison.is_since else "agent",
-        "mean",
-        "difference",
-        "verdict",
-        "%",
-        "p",
-        "runs",
-        "seeds for 1 %",
-    ]
+    agent = "results" if comparison.is_since else "agent"
+    numbers = ["mean", "difference", "verdict", "%", "p", "runs", "seeds for 1 %"]
+    return [escape(head) for head in (*heads, agent, *numbers)]
 
 
 def broken(comparison: Differences, limit: Limit) -> list[str]:
@@ -188,14 +178,14 @@ def title(metric: Metric) -> str:
     return metric.heading + BETTER[metric.better]
 
 
-def _line(comparison: Differences, metric: Metric, row: dict[str, Any]) -> Line:
+def _line(comparison: Differences, metric: Metric, row: dict[str, Any], escape: Escape) -> Line:
     runs = f"{row['n']}/{row['n'] + row['failed']}" if row["failed"] else str(row["n"])
     if row["verdict"] != "baseline" and row["pairs"] != row["n"]:
         runs += f" ({_count(row['pairs'], 'pair')})"
     own = row["verdict"] == "baseline"
     return [
-        *(comparison.heading(row[key]) if key == "of" else as_written(row[key]) for key in comparison.keys),
-        comparison.heading(row["agent"]),
+        *(escape(comparison.heading(row[key]) if key == "of" else as_written(row[key])) for key in comparison.keys),
+        escape(comparison.heading(row["agent"])),
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),
         {"not told apart": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
@@ -245,17 +235,16 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _escaped(text: str) -> str:
-    return "".join(LATEX.get(sign, sign) for sign in text)
-
-
-def _number(text: str) -> str:
-    """Set a cell of numbers as mathematics, for its minus signs; words stay as they are."""
+def _number(text: str, unit: str) -> str:
+    """Set a cell of numbers as mathematics, for its minus signs; words and the `unit` stay as they are."""
     if not any(sign.isdigit() for sign in text):
         return {"-": "--", SAME: "$=$"}.get(text, text)
-    text = re.sub(r"(?<=\d),(?=\d)", "{,}", text)
-    text = re.sub(r" (\(.*\)|min|s|h|d)$", r"\\mbox{ \1}", text).replace(" ±", r" \pm ")
-    return f"${text}$"
+    number = text.removesuffix(f" {unit}")
+    behind = text[len(number) :]
+    if found := re.search(r" (\(.*\)|min|s|h|d)$", number):
+        number, behind = number[: found.start()], found[0] + behind
+    number = re.sub(r"(?<=\d),(?=\d)", "{,}", number).replace(" ±", r" \pm ")
+    return f"${number}${behind}"
 
 
 def _latex_row(cells: Line) -> str:

@@ -189,8 +189,7 @@ class Chosen:
 
     def short(self, key: str) -> str:
         """Return what people read in place of a swept key where there is little room."""
-        found = self.heading(key)
-        return short(key) if found == key else found
+        return self.results.short(key)
 
     def name(self, point: Point) -> str:
         """Say a point in words."""
@@ -263,8 +262,3 @@ def number(value: object) -> tuple[float, str]:
         except UserError as error:
             last = error
     raise last
-
-
-def short(key: str) -> str:
-    """Return the last part of a dotted key."""
-    return key.rpartition(".")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal
 from warnings import catch_warnings
 
@@ -49,7 +50,10 @@ class Kind:
         asked = Options(**options)
         if isinstance(given, ResultsFolder):
             asked = asked.over(given.said("figures") or {})
-        with style(asked.asked_style):
+        look = asked.asked_style
+        if self.is_ours:  # names are what they are: a dollar begins no formula
+            look = replace(look, rc={**look.rc, "text.parse_math": False})
+        with style(look):
             found = self._drawn(given if self.source == "training" else Chosen(given, asked), asked)
             if isinstance(found, Figure):
                 finish(found)

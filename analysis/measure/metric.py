@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import floor, inf, isinf, log10
 from typing import Any, Literal
@@ -49,6 +50,11 @@ class Metric:
         """Return what to multiply values of this size by to draw them, and what to write beside their axis."""
         scale, unit = self.scale(size)
         return scale, self.heading + (unit and f",{unit}")
+
+    def escaped(self, escape: Callable[[str], str]) -> Metric:
+        """Describe it with heading and unit as they stand in what is written; units with a meaning stay themselves."""
+        unit = self.unit if self.unit in ("", "s", "%") else escape(self.unit)
+        return replace(self, heading=escape(self.heading), unit=unit)
 
     @property
     def difference(self) -> Metric:

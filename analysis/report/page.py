@@ -152,7 +152,7 @@ def _failed(results: ResultsFolder) -> Iterator[str]:
         yield "<p>None.</p>"
     together: dict[str, list[str]] = {}
     for row in results.failed.iter_rows(named=True):
-        point = "".join(f", {results.heading(key).rpartition('.')[2]} {as_written(row[key])}" for key in results.swept)
+        point = "".join(f", {results.short(key)} {as_written(row[key])}" for key in results.swept)
         together.setdefault(str(row["error"]).strip(), []).append(
             f"{results.heading(row['agent'])}, seed {row['seed']}{point}"
         )

@@ -15,6 +15,7 @@ from analysis.measure.states import moments
 from analysis.report.layout import layout
 from analysis.results.folder import ResultsFolder
 from analysis.results.network import network_of
+from analysis.results.written import as_written
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.Da
     rows = np.concatenate([levels(part) for part in parts], axis=1)
     rows[1:] -= rows[:-1].copy()  # modulo 256; most of it is then 0, and packs well
     agent = results.heading(row["agent"])
-    point = ", ".join(f"{results.heading(name).rpartition('.')[2]} {row[name]}" for name in results.swept)
+    point = ", ".join(f"{results.short(name)} {as_written(row[name])}" for name in results.swept)
     return {
         "name": f"{agent}, seed {row['seed']}" + (point and f", {point}"),
         "agent": agent,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from analysis.measure.metric import Better, Metric, Table
+from analysis.results.escaped import plain
 from simcore.files import replacing, write_text
 
 if TYPE_CHECKING:
@@ -117,4 +118,4 @@ def _metric(data: dict[str, Any]) -> Metric:
     known = found.better in get_args(Better) and found.table in get_args(Table) and isinstance(found.timed, bool)
     if not known or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"a metric is described by {data}")
-    return found
+    return found.escaped(plain)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
+from analysis.results.escaped import plain
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class ResultsFolder:
     @property
     def name(self) -> str:
         """The scenario's name; the folder's where that is not to be read."""
-        return str(self.said("name") or self.folder.resolve().name)
+        return plain(str(self.said("name") or self.folder.resolve().name))
 
     def said(self, key: str) -> Any:
         """Return what the scenario says below one of its keys; None where that is nothing, or not to be read."""
@@ -96,7 +97,12 @@ class ResultsFolder:
 
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent, a swept key or a metric."""
-        return self.columns.headings.get(name, name)
+        return plain(self.columns.headings.get(name, name))
+
+    def short(self, key: str) -> str:
+        """Return what people read in place of a swept key where there is little room: without a heading, its end."""
+        found = self.heading(key)
+        return key.rpartition(".")[2] if found == key else found
 
     def requests(self, run: str) -> pl.DataFrame:
         """Read a row per request of a run, when the scenario recorded them."""

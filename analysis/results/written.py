@@ -8,14 +8,16 @@ from typing import Any
 
 import yaml
 
+from analysis.results.escaped import plain
+
 
 def as_written(value: Any) -> str:
     """Write a value of a swept key as a scenario would have it, where its column has JSON: `make_room: {moves: 1}`."""
     if not isinstance(value, str) or not value.startswith(("{", "[")):
-        return str(value)
+        return plain(str(value))
     try:
         data = json.loads(value)
     except ValueError:  # a text that begins so
-        return value
+        return plain(value)
     text = yaml.safe_dump(data, default_flow_style=True, width=inf, sort_keys=False, allow_unicode=True).strip()
-    return text[1:-1] if isinstance(data, dict) else text
+    return plain(text[1:-1] if isinstance(data, dict) else text)

@@ -506,19 +506,6 @@ def test_a_terminal_is_spared_thousands_of_rows(tmp_path: Path) -> None:
     assert found.markdown().count("\n| ") == 2 + 160
 
 
-words = st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S", "Zs")), min_size=1, max_size=12)
-
-
-@given(words)
-def test_latex_escapes_whatever_agents_are_called(label: str) -> None:
-    from analysis.compare.words import LATEX, _escaped
-
-    text = _escaped(label)
-    for code in (r"\textbackslash{}", r"\textasciitilde{}", r"\textasciicircum{}", "{[}", *LATEX.values()):
-        text = text.replace(code, "")
-    assert not set(text) & set("\\&%$#_{}~^<>|[")
-
-
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
