@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ from scenarios.run.guard import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
 from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, RunError, UserError
+from simcore.errors import InfeasiblePlacement, KernelError, RunError, UserError, from_here
 from simcore.memory import memory, named, recall
 from simcore.opened import is_ours
 from simcore.play import Portions, play
 from simcore.record import Record
 from simcore.rng import Watched, stream
-from simcore.vocabulary import Agent
+from simcore.vocabulary import Agent, View
 
 PATIENCE = 60.0
 """Seconds that an agent may think about one decision."""
@@ -42,6 +43,10 @@ _MEMORY = (
 )
 _BOUND = (
     "Let the first of three costs be no more than that of any place of the server, and change no numbers in a cost."
+)
+_SIZES = (
+    "Take the numbers of servers, nodes and resources from the view. If the agent is made for some only, raise a "
+    "UserError in start for all others: these worlds are then listed as declined."
 )
 _OWN_STREAM = "Keep the generator that start(view, rng) is given, and draw from it alone."
 
@@ -115,9 +120,7 @@ def _where(kind: type) -> dict[str, Any]:
     """Find the file and line of a class, for a message; nothing where Python does not know."""
     try:
         file = getsourcefile(kind)
-        path = Path(file or "")
-        shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-        return {"file": shown, "line": getsourcelines(kind)[1]} if file else {}
+        return {"file": from_here(file or ""), "line": getsourcelines(kind)[1]} if file else {}
     except (OSError, TypeError):
         return {}
 
@@ -223,7 +226,7 @@ class _Check:
         except _Declined:
             raise
         except RunError as error:
-            self._wrong(str(error), world, _remedy(error, simulation.view.resources), error)
+            self._wrong(str(error), world, _remedy(error, simulation.view), error)
         except TooLong as error:
             many = f"{PATIENCE:g} s about one decision, or {STARTING:g} s to start"
             self._wrong(f"thinks for longer than {many}", world, "Bound the search.", error)
@@ -237,10 +240,12 @@ class _Check:
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
         try:
             agent.start(simulation.view, stream(SEED, "agent"))
+        except KernelError:
+            raise
         except UserError as error:
             raise _Declined(error.problem) from None
         except Exception as error:
-            remedy = "Prepare for any cluster, or raise a UserError where the agent is not made for this one."
+            remedy = f"Mend that line. {_SIZES}"
             self._wrong(f"start raised {error!r}", world, remedy, error)
 
     def _same(self, one: Record, other: Record, world: str, problem: str, remedy: str) -> None:
@@ -342,19 +347,24 @@ class _Eyes:
         return 1
 
 
-def _remedy(error: RunError, resources: tuple[str, ...]) -> str:
+def _remedy(error: RunError, view: View) -> str:
     """Say what to do about an exception that the agent raised, or about what it wrote."""
     if str(error) == WRITTEN or "read-only" in str(error):
         return "Work on a copy: free = view.free.copy()."
     if "which is not offered or has its answer" in str(error):
         return "Let decide_line yield every one of the requests at most once."
-    if error.__cause__ is not None:
-        there = ", ".join(resources)
-        return (
-            "Let decide return None where a request fits nowhere, whatever servers, nodes and resources there are "
-            f"(here {there})."
-        )
-    return ""
+    if error.__cause__ is None:
+        return ""
+    said = str(error.__cause__)
+    if re.search(r"empty|size 0\b|range", said) or isinstance(error.__cause__, StopIteration):
+        remedy = "Let decide return None where a request fits nowhere."
+    elif re.search(r"shape|dimension|size", said):
+        remedy = _SIZES
+    else:
+        remedy = f"Mend that line. {_SIZES}"
+    servers, nodes, _ = view.capacity.shape
+    count = f"{servers} server{'s' * (servers != 1)} of {nodes} node{'s' * (nodes != 1)}"
+    return f"{remedy} Here there are {count}, with {', '.join(view.resources)}."
 
 
 def _draws(value: object) -> bool:

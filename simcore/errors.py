@@ -60,6 +60,12 @@ def short(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def from_here(file: str | Path) -> Path:
+    """Write a file as it is seen from the working folder, if it is below it."""
+    path, here = Path(file), Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def as_one(mistakes: Iterable[UserError]) -> UserError:
     """Join mistakes: the first of them says the others, too."""
     first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
@@ -85,6 +91,10 @@ class ResultsError(UserError):
 
 class UnknownName(UserError):
     """A name that no registry entry has; suggests the nearest."""
+
+
+class KernelError(UserError):
+    """A rule of the user's own cannot be compiled."""
 
 
 class RunError(BinwrightError):

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any, ClassVar
 
-from simcore.errors import UnknownName, UserError, suggest
+from simcore.errors import UnknownName, UserError, from_here, suggest
 from simcore.opened import follow
 
 
@@ -62,7 +63,7 @@ class Registry:
         except (Exception, SystemExit) as error:
             if name in self._builtin:
                 raise
-            why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else error
+            why = f"sys.exit({error.code!r}) is called in it" if isinstance(error, SystemExit) else str(error)
             if target is not name:
                 remedy = f"Mend the installed package that registers it as {target}, or uninstall that."
                 raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
@@ -71,9 +72,29 @@ class Registry:
             )
             if isinstance(error, AttributeError) and error.name == attribute:
                 why, remedy = f"there is no {attribute} in it", class_in(where, folder) or remedy
+            elif at := _line_in(where, folder, error):
+                problem = error.problem if isinstance(error, UserError) else getattr(error, "msg", why)
+                why, remedy = f"{problem} ({at})", "Mend that line: before, no class of this file can be used."
             if isinstance(error, ModuleNotFoundError) and where.endswith(".py"):
                 remedy = f"Install {error.name}, or name the folder that it is in: PYTHONPATH=FOLDER binwright ..."
             raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
+
+
+def _line_in(where: str, folder: Path | None, error: BaseException) -> str:
+    """Name the line of a file that an error came through as it was read, and the class there; empty if none is."""
+    path = str(((folder or Path.cwd()) / where).resolve())
+    shown = from_here(path)
+    if isinstance(error, SyntaxError) and error.filename == path:
+        return f"{shown}:{error.lineno}"
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == path and frame.lineno]
+    if not lines:
+        return ""
+    body = ast.parse(Path(path).read_bytes()).body
+    kind = next(
+        (one.name for one in body if isinstance(one, ast.ClassDef) and one.lineno <= lines[0] <= (one.end_lineno or 0)),
+        None,
+    )
+    return f"{shown}:{lines[-1]}{f', in class {kind}' if kind else ''}"
 
 
 def class_in(name: str, folder: Path | None = None) -> str:

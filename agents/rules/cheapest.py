@@ -25,8 +25,7 @@ from agents.rules.scan import Scan
 from fabric.changes import SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
 from fabric.standings import best_of, standings
-from simcore.errors import UserError
-from simcore.jit import inlined, kernel, lean, lean_inlined
+from simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
 from simcore.vocabulary import Amounts, Floats, Ints
 
@@ -40,6 +39,12 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     It has a second form, which answers the same but looks only at what changed (`fabric.standings`): runs take it by
     themselves where there are many servers, from `worth_it` on.
     """
+    own = cost.__code__.co_argcount - GIVEN
+    if own not in (0, 1, 2):
+        many = own + GIVEN
+        problem = f"takes {many} argument{'s' * (many != 1)}"
+        remedy = "Write (free, capacity, demand, spread, node), and behind these up to two arrays of your own."
+        return cast(Scan, mistaken(cost, problem, remedy))
     of = inlined(cost)
 
     @lean_inlined
@@ -135,11 +140,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     ) -> int:
         return follow(free, capacity, demand, spread, (a, b), log, known, trees)
 
-    own = cost.__code__.co_argcount - GIVEN
     forms = (plain, following), (with_one, one_following), (with_two, two_following)
-    if not 0 <= own < len(forms):
-        remedy = "Write (free, capacity, demand, spread, node), and behind these up to two arrays of your own."
-        raise UserError(f"{cost.__name__} has {own + GIVEN} arguments", remedy=remedy)
     rule: Any = _named(cost, forms[own][0])
     rule.incremental = _named(cost, forms[own][1], "_following")
     rule.worth_it, rule.room = worth_it, standings

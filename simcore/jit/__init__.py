@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from pathlib import Path
+from copy import copy
 from typing import Any, TypeVar, cast
 
 from numba import types
@@ -19,10 +18,10 @@ from numba.core.types.function_type import CompileResultWAP
 from numba.core.typing import signature
 from numba.cpython.unsafe import tuple as unsafe
 
-from simcore.errors import UserError, short
+from simcore.errors import KernelError
 from simcore.jit import linking
 from simcore.jit.kept import Kept, stamp_of
-from simcore.opened import is_ours
+from simcore.jit.mistakes import explained, mistake_in, undefined
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
@@ -34,6 +33,9 @@ tuple_setitem: Any = unsafe.tuple_setitem
 """(tuple, place, number) -> tuple: the only way in which a kernel can fill a tuple of any length."""
 
 _ahead = ContextVar("ahead", default=True)
+_failed: ContextVar[list[tuple[Callable[..., object], str]] | None] = ContextVar("failed", default=None)
+"""While a kernel is prepared: what could not be compiled, and what numba said of it."""
+_looked_at: set[Callable[..., object]] = set()
 
 
 class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no types
@@ -64,6 +66,8 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """From so many servers on `incremental` is faster."""
         self.room: Callable[[Any], tuple[Any, ...]] | None = None
         """Makes the arrays in which `incremental` keeps what it knows, for what is free at first."""
+        self.mistake: KernelError | None = None
+        """What is wrong with it, if it was written wrongly."""
         self._stamp: str | None = None
         self._cache = Kept(self)
 
@@ -109,7 +113,12 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
             if not self.py_func.__qualname__.endswith(self.stamp[:16]):
                 # Machine code is found by name, and the code on disk may be of an older function of the same name.
                 self.py_func.__qualname__ += f"_{self.stamp[:16]}"
-            return super().compile(sig)
+            try:
+                return super().compile(sig)
+            except NumbaError as error:
+                if (failed := _failed.get()) is not None:
+                    failed.append((self.py_func, str(error)))  # of those that call one another the inner ones first
+                raise
 
     def _reduce_states(self) -> dict[str, Any]:
         """Return what is pickled, which is never the machine code."""
@@ -200,28 +209,36 @@ def prepared(compiled: F, *arguments: object) -> F:
     That check takes longer than most decisions: .27 us for two arrays and a tuple, 4.5 us for a network's tuples of
     arrays. Without it arguments of other types go unnoticed, so use it only for arrays that the ledger lays out.
     """
+    dispatcher = cast(Any, compiled)
+    if dispatcher.mistake is not None:
+        raise copy(dispatcher.mistake)
+    undefined(dispatcher.py_func, _function_of, _looked_at)
     if not _ahead.get():
         return compiled
-    dispatcher = cast(Any, compiled)
+    failed: list[tuple[Callable[..., object], str]] = []
+    token = _failed.set(failed)
     try:
         return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
     except NumbaError as error:
-        if mistake := _mistake(str(error)):
+        if mistake := explained(failed):
             raise mistake from error
         raise
+    finally:
+        _failed.reset(token)
 
 
-def _mistake(said: str) -> UserError | None:
-    """Turn what numba says of a kernel from outside into a message; None where all that it names is ours."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", said)
-    places = re.findall(r'File "([^"]+)", line (\d+)', text)
-    outside = [(file, int(line)) for file, line in places if not is_ours(Path(file).resolve())]
-    if not outside:
-        return None
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("Failed in")]
-    file, line = outside[-1]
-    remedy = "Functions that it calls need @kernel (`from simcore.jit import kernel`): docs/guides/my-agent.md."
-    return UserError(f"cannot be compiled: {short(lines[0])}", file=file, line=line, remedy=remedy)
+def _function_of(value: object) -> Callable[..., object] | None:
+    return value.py_func if isinstance(value, Kernel) else None
+
+
+def mistaken(function: Callable[..., object], problem: str, remedy: str) -> Any:
+    """Return what stands for a kernel that was written wrongly: `prepared` raises the mistake.
+
+    So the other classes of its file can be used.
+    """
+    made = Kernel(function)
+    made.mistake = mistake_in(function, problem, remedy)
+    return made
 
 
 def generated(function: F, callers: bool = False) -> F:

@@ -139,6 +139,16 @@ class FourServers(Right):
         return placed(view, request, 3)
 
 
+class TenServers(Right):
+    def decide(self, view: View, request: Request) -> Any:
+        return placed(view, request, int((view.free[:, 0, 0] * np.arange(10)).argmax()))
+
+
+class NoChoice(Right):
+    def decide(self, view: View, request: Request) -> Any:
+        return min(filter(None, (placed(view, request, n) for n in range(len(view.free)))), key=lambda one: one.shares)
+
+
 class Gpus(Right):
     def decide(self, view: View, request: Request) -> Any:
         return super().decide(view, request) if request.demand[view.resources.index("gpu")] else None
@@ -243,6 +253,10 @@ class Spawns(Right):
         return super().decide(view, request) if self.rng.spawn(1)[0].random() < 0.9 else None
 
 
+SIZES = (
+    "Take the numbers of servers, nodes and resources from the view. If the agent is made for some only, raise a "
+    "UserError in start for all others: these worlds are then listed as declined."
+)
 WRONG = [
     (NoDecision, "NoDecision: decide is missing", "Write a method decide"),
     (BadConstructor, "BadConstructor: its constructor raised KeyError('weights')", "raise a UserError that names"),
@@ -260,9 +274,15 @@ WRONG = [
     (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
-    (FourServers, "FourServers raised IndexError", "whatever servers, nodes and resources"),
-    (Gpus, "Gpus raised ValueError", "(here cpu, mem)"),
-    (BadStart, "BadStart, servers of one node: start raised IndexError", "Prepare for any cluster"),
+    (FourServers, "FourServers raised IndexError", f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
+    (
+        TenServers,
+        "TenServers raised ValueError('operands",
+        f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem.",
+    ),
+    (NoChoice, "NoChoice raised ValueError('min()", "Let decide return None where a request fits nowhere."),
+    (Gpus, "Gpus raised ValueError", f"Mend that line. {SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
+    (BadStart, "BadStart, servers of one node: start raised IndexError", f"Mend that line. {SIZES}"),
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
     (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),

@@ -94,6 +94,14 @@ SERVERS = [
 ]
 
 AGENT = "from simcore.vocabulary import Agent\nclass Mine(Agent):\n"
+RULE = """\
+from binwright import ScanAgent, cheapest
+class Mine(ScanAgent):
+    @staticmethod
+    @cheapest
+    def scan(free, capacity, demand, spread, node):
+        {}
+"""
 # What a file says that should have an agent, Mine, and what the message has.
 AGENTS = [
     ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
@@ -104,6 +112,24 @@ AGENTS = [
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("import nosuchmodule\n", ["cannot import this agent: No module named 'nosuchmodule'"]),
+    (
+        "from binwright import Agent\nclass Other(Agnt):\n    pass\n",
+        ["cannot import this agent: name 'Agnt' is not defined (mine.py:2, in class Other)", "Mend that line"],
+    ),
+    ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2, in class Mine)"]),
+    ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
+    (
+        RULE.format("return fre[node, 0]"),
+        ["mine.py:6: Mine.scan uses fre, which is not defined", "Did you mean 'free'?"],
+    ),
+    (
+        RULE.format("return sum(thing[node, 0] for thing in (xyz,))"),
+        ["mine.py:6: Mine.scan uses xyz, which is not defined", "Define it above, or import it."],
+    ),
+    (
+        RULE.replace(", demand, spread, node", "").format("return 0"),
+        ["Mine.scan takes 2 arguments", "Write (free, cap"],
+    ),
     ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
 ]
 
@@ -220,6 +246,32 @@ def test_servers(text: str, words: list[str], capsys: pytest.CaptureFixture[str]
 def test_agents(command: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("mine.py").write_text(text)
     check([command, "s.yaml", "--set", "agents=[mine.py:Mine]"], words, capsys)
+
+
+COMPILED = [
+    (RULE.format("return helper(free)"), ["mine.py:6: Mine.scan cannot be compiled: it calls helper", "Write @kernel"]),
+    (
+        RULE.format("return free[node, 0] + 'a'"),
+        ["mine.py:6: Mine.scan cannot be compiled: No impl", "add(int64, L", "numpy"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), COMPILED, ids=ids(COMPILED))
+@pytest.mark.parametrize("command", ["run s.yaml --agents", "agents check"])
+def test_a_rule_that_cannot_be_compiled(
+    command: str, text: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.py").write_text(f"{text}def helper(free):\n    return 0\n")
+    check([*command.split(), "mine.py:Mine"], words, capsys)
+
+
+def test_one_wrong_rule_leaves_the_other_classes_of_its_file_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = RULE.replace("Mine", "Wrong").replace(", spread, node", "").format("return 0")
+    Path("mine.py").write_text(wrong + RULE.format("return free[node, 0]"))
+    assert main(["validate", "s.yaml", "--set", "agents=[mine.py:Mine]"]) == 0
+    capsys.readouterr()
+    check(["agents", "check", "mine.py:Wrong"], ["mine.py:3: Wrong.scan takes 3 arguments"], capsys)
 
 
 @pytest.mark.parametrize(("arguments", "words"), ARGUMENTS, ids=[" ".join(arguments) for arguments, _ in ARGUMENTS])
