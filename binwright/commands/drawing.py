@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, out, seconds, where
+from binwright.commands.headed import head
 from simcore.errors import ResultsError, UserError, suggest
 
 if TYPE_CHECKING:
@@ -59,14 +60,8 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
     others = [folder for folder in asked.results if folder not in trainings]
     if ALL not in kinds and all(kind_named(kind).source == "training" for kind in kinds):
         trainings, others = asked.results, []
-    results, headings = load_many(others), dict(_pair("--heading", "NAME=TEXT", text) for text in asked.headings)
-    for one in results:
-        one.columns = one.columns.headed(headings)
-    for name in headings if results else ():
-        known = {name for one in results for name in (*one.runs.columns, *one.runs["agent"].unique())}
-        if name not in known:
-            remedy = suggest(name, known)
-            raise UserError("is no agent, swept key or metric of these results", key=f"--heading {name}", remedy=remedy)
+    results = load_many(others)
+    head(results, asked.headings)
     return trainings, results
 
 
@@ -80,7 +75,7 @@ def _draw(
     options: dict[str, Any] = {
         "metrics": asked.metrics,
         "agents": re.split(r", *(?![^(]*\))", asked.agents) if asked.agents else (),
-        "where": [_pair("--where", "KEY=VALUE", text) for text in asked.where],
+        "where": [_pair(text) for text in asked.where],
         "x": asked.x or "",
         "at": None if asked.at is None else seconds("--at", asked.at),
         **{name: getattr(asked, name) for name in ("baseline", "width", "style", "size", "font", "text", "titles")},
@@ -131,8 +126,8 @@ def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tupl
     return target.parent, target
 
 
-def _pair(option: str, form: str, text: str) -> tuple[str, str]:
+def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals:
-        raise UserError("names no value", key=f"{option} {text}", remedy=f"Write {option} {form}.")
+        raise UserError("names no value", key=f"--where {text}", remedy="Write --where KEY=VALUE.")
     return key, value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 
 from binwright.commands.console import out, say, where
+from binwright.commands.headed import head
 
 
 def report(asked: Namespace) -> int:
@@ -12,7 +13,9 @@ def report(asked: Namespace) -> int:
     from analysis.front import Results
     from analysis.report import write
 
-    path = write(Results(asked.results), asked.out, say)
+    results = Results(asked.results)
+    head([results], asked.headings)
+    path = write(results, asked.out, say)
     where(f"Report:  {path}")
     if asked.open:
         import webbrowser

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
-from binwright.parser.drawing import add_figures
+from binwright.parser.drawing import add_figures, add_heading
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
 from simcore.errors import nearest, suggest
 
@@ -114,6 +114,7 @@ def _compare(commands: Commands) -> None:
         "--format", choices=("terminal", "markdown", "csv", "latex"), help="default: terminal, or as the file ends"
     )
     compare.add_argument("--out", metavar="FILE", help="the file to write: .md, .csv or .tex")
+    add_heading(compare)
     compare.add_argument(
         "--fail-if",
         dest="limits",
@@ -148,6 +149,7 @@ def _report(commands: Commands) -> None:
     report.add_argument("results", metavar="RESULTS", help="a folder that runs wrote")
     report.add_argument("--out", metavar="FILE", help="the file to write (default: RESULTS/report.html)")
     report.add_argument("--open", action="store_true", help="open it in the browser")
+    add_heading(report)
 
 
 def _reproduce(commands: Commands) -> None:

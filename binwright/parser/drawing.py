@@ -8,6 +8,18 @@ from typing import Any
 from analysis.figures.venues import VENUES
 
 
+def add_heading(to: argparse._ActionsContainer) -> None:
+    """Add `--heading`, which every command has that shows results."""
+    to.add_argument(
+        "--heading",
+        dest="headings",
+        action="append",
+        default=[],
+        metavar="NAME=TEXT",
+        help="what to call an agent, a swept key or a metric",
+    )
+
+
 def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     """Add `figures`."""
     figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
@@ -45,12 +57,5 @@ def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     looks.add_argument(
         "--no-titles", dest="titles", action="store_false", default=None, help="no titles; print them, for captions"
     )
-    looks.add_argument(
-        "--heading",
-        dest="headings",
-        action="append",
-        default=[],
-        metavar="NAME=TEXT",
-        help="what to call an agent, a swept key or a metric",
-    )
+    add_heading(looks)
     looks.add_argument("--format", choices=("png", "svg", "pdf"), help="default: png")

@@ -237,7 +237,7 @@ class Batch:
         there = {name for row in rows for name in row}
         asked = [one.asked for one in self.scenario.metrics]
         metrics = tuple(metric for metric in describe(resources, tiers, asked) if metric.name in there)
-        return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.headings)
+        return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.shown_headings)
 
 
 def _append(journal: FileIO, content: bytes) -> None:

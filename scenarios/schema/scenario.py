@@ -22,7 +22,7 @@ from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
-from scenarios.schema.shown import Figures, check_headings
+from scenarios.schema.shown import Figures, check_headings, headings_of
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
@@ -376,7 +376,17 @@ class Scenario(Model):
         if self.headings:
             metrics = [metric.name for metric in metrics_of(self.cluster, self.metrics)]
             swept = [*self.sweep.product, *self.sweep.zip]
-            check_headings(self.headings, [*(agent.label for agent in self.agents), *AGENTS, *swept, *metrics])
+            check_headings(self.shown_headings, [*(agent.label for agent in self.agents), *AGENTS, *swept, *metrics])
+
+    @property
+    def shown_headings(self) -> dict[str, str]:
+        """The headings, by the names that agents, swept keys and metrics have in results."""
+        called = {agent.name: agent.label for agent in self.agents if not agent.options}
+        for one in self.metrics:
+            if one.name in self.headings and ":" in one.name:
+                own = {metric.name for metric in metrics_of(self.cluster, [])}
+                called[one.name] = next(it.name for it in metrics_of(self.cluster, [one]) if it.name not in own)
+        return headings_of(self.headings, called)
 
     def _check_network(self) -> None:
         network, failures = self.cluster.network, self.cluster.failures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -44,6 +45,16 @@ class Figures(Model):
         default=True, strict=True, description="Whether a title says what is averaged over what; captions can instead."
     )
     format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")
+
+
+def headings_of(headings: Mapping[str, str], called: Mapping[str, str]) -> dict[str, str]:
+    """Return headings by what results call things: `mine.py:Mine`, whose path is absolute here, is an agent's name.
+
+    `called` has what agents and metrics from files are called in results.
+    """
+    usual = {name: Path(name).name if ".py:" in name else name for name in headings}
+    by_file = {called.get(name, usual[name]): text for name, text in headings.items() if usual[name] != name}
+    return {**by_file, **{name: text for name, text in headings.items() if usual[name] == name}}
 
 
 def check_headings(headings: Mapping[str, str], known: Collection[str]) -> None:

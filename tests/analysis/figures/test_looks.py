@@ -10,6 +10,7 @@ import matplotlib.colors as colors
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 from analysis.compare.comparison import Comparison
 from analysis.figures.chosen_style import style, style_of
@@ -18,11 +19,12 @@ from analysis.figures.sizes import inches
 from analysis.figures.style import FORMATS, looks, save, shades
 from analysis.figures.venues import VENUES
 from analysis.front import Results
+from analysis.report.pictures import Drawn
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
 from simcore.errors import ResultsError, ScenarioError, UserError
-from tests.support.batches import TEXT, scenario
+from tests.support.batches import TEXT, data, scenario
 from tests.support.properties import first
 from tests.support.results import row, write_results
 
@@ -212,6 +214,62 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     assert "First Fit" in together
     # Nothing is run again for the sake of words.
     assert len(Batch(scenario(sweep=sweep, headings={"first-fit": "Other"}), tmp_path).done()) == len(batch.runs)
+
+
+MINE = """
+from binwright import metric
+from agents.heuristics.servers.first_fit import FirstFit
+
+class Tight(FirstFit):
+    def __init__(self, k: int = 1) -> None:
+        super().__init__()
+
+@metric(heading="queue", meaning="how long it was")
+def queue(run):
+    return 7.5
+"""
+
+
+def test_headings_are_keyed_by_the_files_of_agents_and_metrics_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the scenario names them: results have the last part of a path."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "tight.py").write_text(MINE)
+    said = data(
+        cluster={"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}},
+        agents=["first-fit", "deep/tight.py:Tight", {"deep/tight.py:Tight": {"k": 2}}],
+        metrics=["deep/tight.py:queue"],
+        headings={
+            "deep/tight.py:Tight": "One",
+            "tight.py:Tight(k=2)": "Two",
+            "deep/tight.py:queue": "Queue",
+            "first-fit": "First",
+        },
+    )
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(said))
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "mine.yaml", "--out", "all", "--jobs", "1"]) == 0
+    results = Results("all")
+    table = results.table()
+    assert [row[0] for row in table.texts()] == ["First", "One", "Two"]
+    assert "Queue" in table.headings
+    assert main(["run", "all/scenario.yaml", "--out", "again", "--jobs", "1"]) == 0
+    assert Results("again").columns.headings == results.columns.headings
+    # One run of the others alone: what is kept from before has its heading still.
+    assert main(["run", "mine.yaml", "--out", "all", "--agents", "first-fit"]) == 0
+    assert [row[0] for row in Results("all").table().texts()] == ["First", "One", "Two"]
+    capsys.readouterr()
+    words = ["--heading", "deep/tight.py:Tight=A=B", "--heading", "tight.py:Tight(k=2)=(c=d)"]
+    assert main(["compare", "all", "--metric", "acceptance", "--format", "markdown", *words]) == 0
+    assert "| A=B |" in capsys.readouterr().out
+    assert main(["compare", "all", "--since", "again", "--metric", "acceptance", *words]) == 0
+    assert "(c=d)" in capsys.readouterr().out
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    assert main(["report", "all", "--out", "report.html", *words]) == 0
+    assert "(c=d)" in Path("report.html").read_text("utf-8")
+    assert main(["compare", "all", "--heading", "tihgt.py:Tight=A"]) == 2
+    assert "Did you mean 'tight.py:Tight'?" in capsys.readouterr().err
 
 
 def test_a_command_gives_headings_too(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

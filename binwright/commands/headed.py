@@ -1,0 +1,37 @@
+"""Headings that a command gives: what to call an agent, a swept key or a metric in what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from simcore.errors import UserError, suggest
+
+if TYPE_CHECKING:
+    from analysis.results.folder import ResultsFolder
+
+FORM = "NAME=TEXT"
+
+
+def head(results: Sequence[ResultsFolder], texts: Sequence[str]) -> None:
+    """Read `NAME=TEXT`, and let results be shown under these headings; names may hold `=`, as `best-fit(node=loose)`."""
+    if not (results and texts):
+        return
+    known = {name for one in results for name in (*one.runs.columns, *one.runs["agent"].unique())}
+    headings = dict(_heading(text, known) for text in texts)
+    for one in results:
+        one.columns = one.columns.headed(headings)
+
+
+def _heading(text: str, known: Collection[str]) -> tuple[str, str]:
+    if "=" not in text:
+        raise UserError("names no value", key=f"--heading {text}", remedy=f"Write --heading {FORM}.")
+    ends = [at for at, sign in enumerate(text) if sign == "="]
+    for end in reversed(ends):
+        for name in (text[:end], Path(text[:end]).name):  # an agent's file, by the path of its scenario
+            if name in known:
+                return name, text[end + 1 :]
+    name = text[: ends[0]]
+    remedy = suggest(name, known)
+    raise UserError("is no agent, swept key or metric of these results", key=f"--heading {name}", remedy=remedy)
