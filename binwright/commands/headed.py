@@ -15,7 +15,7 @@ FORM = "NAME=TEXT"
 
 
 def head(results: Sequence[ResultsFolder], texts: Sequence[str]) -> None:
-    """Read `NAME=TEXT`, and let results be shown under these headings; names may hold `=`, as `best-fit(node=loose)`."""
+    """Show results under headings written `NAME=TEXT`; a name may hold `=`, as `best-fit(node=loose)`."""
     if not (results and texts):
         return
     known = {name for one in results for name in (*one.runs.columns, *one.runs["agent"].unique())}
