@@ -338,6 +338,11 @@ class Ledger:
         """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
         return None
 
+    @property
+    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
+        """When servers are to be emptied, and which, bool [servers]."""
+        return []
+
     def stages(self) -> list[Any]:
         """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
         return []

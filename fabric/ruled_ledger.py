@@ -253,6 +253,11 @@ class Ruled(Ledger):
         assert roles is not None
         return Ruling(roles, np.array(self._open), self._mask, self._slots, np.array([self._events]))
 
+    @property
+    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
+        """When servers are to be emptied, and which, bool [servers]."""
+        return [(rule.at, rule.of(self._labels)) for rule in self.rules if isinstance(rule, Drain)]
+
     def stages(self) -> list[Stage]:
         """Return the rules for a compiled run as they are now, and then as every planned drain leaves them."""
         self._count_up(self._mask, self._slots, self._events)

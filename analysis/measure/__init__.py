@@ -52,6 +52,8 @@ BUILT_IN = {
     "net": "analysis.measure.metrics.costs:net",
     "interrupted": "analysis.measure.metrics.interruptions:interrupted",
     "lost": "analysis.measure.metrics.interruptions:lost",
+    "drained": "analysis.measure.metrics.drains:drained",
+    "undrained": "analysis.measure.metrics.drains:undrained",
     "fragmentation": "analysis.measure.metrics.fragmentation:fragmentation",
     "fragmented_gpu": "analysis.measure.metrics.devices:fragmented",
     "fragmented_gpu_end": "analysis.measure.metrics.devices:at_the_end",

@@ -232,7 +232,8 @@ class FinishedRun(Rows):
     def places(self) -> Places:
         """On which servers those in `held` lay, and when.
 
-        In a network one may lie on several servers, and they are known only where the run has `costs`.
+        In a network one may lie on several servers, and they are known only where the run has `costs`, or servers that
+        are to be emptied.
         """
         if isinstance(self.simulation.ledger, NetworkLedger):
             who, server, amounts = self.simulation.ledger.places(self.held)

@@ -44,10 +44,13 @@ def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
     return found
 
 
-def describe(resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = ()) -> list[Metric]:
+def describe(
+    resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = (), currency: str = ""
+) -> list[Metric]:
     """Describe the columns of all these metrics, in the order in which tables show them."""
     definitions = [*built_in(), *map(added_metric, added)]
-    return [column for definition in definitions for column in definition.columns(resources, tiers)]
+    columns = (column for definition in definitions for column in definition.columns(resources, tiers))
+    return [column.paid_in(currency) for column in columns]
 
 
 @cache

@@ -13,13 +13,17 @@ Better = Literal["higher", "lower", "neither"]
 Table = Literal["always", "differs", "first", "never"]
 
 
+MONEY = "money"
+"""The unit of metrics whose unit is the currency that a scenario says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """Describes a column of runs.parquet.
 
     `unit` is written behind values. "s" is for seconds, which are shown as minutes, hours or days where these read
-    better; "%" is for shares from 0 to 1, which are shown in percent (put the sign into the heading); "" is for plain
-    numbers.
+    better; "%" is for shares from 0 to 1, which are shown in percent (put the sign into the heading); "money" becomes
+    the scenario's currency, if it says one; "" is for plain numbers.
     `table` says when tables show it unasked: where "always", where it "differs" between runs, "first" for the first
     resource alone where it is not 0, or "never". `timed` metrics are times that a clock measured: no two runs agree on
     them, whatever their seeds. `beyond` says that a share may be below 0 or above 1, as a load may.
@@ -39,6 +43,10 @@ class Metric:
         table = "never" if self.table == "first" and not is_first else self.table
         texts = {name: getattr(self, name).replace("{}", part) for name in ("name", "heading", "meaning")}
         return replace(self, table=table, **texts)
+
+    def paid_in(self, currency: str) -> Metric:
+        """Describe the column of a scenario with this currency, empty for none."""
+        return replace(self, unit=currency) if self.unit == MONEY else self
 
     def scale(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to show them to people, and the unit to write behind."""

@@ -35,7 +35,7 @@ def size(asked: Namespace) -> int:
     mix = _prices(asked.mix) if asked.mix else scenario.size and scenario.size.mix
     if mix and asked.kind:
         raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
-    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics)}
+    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
     found: Sized | Sizes | Mixed
     with Counted() as line:
 

@@ -236,7 +236,8 @@ class Batch:
         )
         there = {name for row in rows for name in row}
         asked = [one.asked for one in self.scenario.metrics]
-        metrics = tuple(metric for metric in describe(resources, tiers, asked) if metric.name in there)
+        currency = self.scenario.currency
+        metrics = tuple(metric for metric in describe(resources, tiers, asked, currency) if metric.name in there)
         return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.shown_headings)
 
 

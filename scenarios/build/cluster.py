@@ -11,7 +11,7 @@ import numpy as np
 
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
-from fabric.placement import ServerLabels
+from fabric.placement import Drain, ServerLabels
 from scenarios.build.labels import check_labels, labels_of
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from scenarios.schema.networks import routing
@@ -68,6 +68,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
         from fabric.ruled_network import RuledNetwork
 
         rules = [spec.rule for spec in scenario.placement]
+        remembers |= any(isinstance(rule, Drain) for rule in rules)
         cluster = build_cluster(scenario)
         return RuledNetwork(cluster, network.server_labels, rules, paths, weighted, remembers=remembers)
     return NetworkLedger(build_cluster(scenario), paths, weighted, remembers=remembers)

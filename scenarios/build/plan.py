@@ -145,6 +145,8 @@ def _identity(scenario: Scenario, content: Content | None) -> dict[str, Any]:
     data["resources"] = scenario.resources
     data["record"] = sorted(set(scenario.record))
     data["metrics"] = sorted(([one.name, one.last] for one in scenario.metrics), key=str)
+    if scenario.costs:
+        del data["costs"]["currency"]
     if scenario.warm_start and scenario.warm_start.other:
         data["warm_start"]["with"]["label"] = ""
     if scenario.cluster.trace and content:

@@ -228,6 +228,7 @@ class ClusterSpec(Model):
         for at, node in self._node_kinds():
             if not any(node.values()):
                 raise wrong("has nothing on it", "Give at least one resource, like {cpu: 40, mem: 90 GB}.", at)
+            together(*(partial(_is_resource, name, amount, at) for name, amount in node.items()))
         self._same_resources()
         self._with_nodes()
         self._with_devices()
@@ -369,6 +370,15 @@ class ClusterSpec(Model):
         if self.network:
             return self.network.topology.built.servers
         return sum(group.count for group in self.groups) if self.groups else self.servers
+
+
+def _is_resource(name: str, amount: float, at: tuple[str | int, ...]) -> None:
+    """Refuse among the amounts of a node what is a key of the cluster, and a factor by which it is overcommitted."""
+    if name in ClusterSpec.model_fields or name in Group.model_fields:
+        raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))
+    if name.replace("_", "").startswith(("overcommit", "oversubscri")):
+        remedy = f"Write as much as may be placed: a node of 40 cores that is overcommitted {amount:g} times has "
+        raise wrong("is no resource", f"{remedy}{{cpu: {40 * amount:g}}}.", (*at, name))
 
 
 def servers_of(name: str) -> ServerFile:

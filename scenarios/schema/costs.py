@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, TypeAlias
+from unicodedata import category
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
@@ -25,6 +26,15 @@ from scenarios.schema.fields import (
 from scenarios.schema.outline import Schema, given
 from simcore.errors import suggest
 from simcore.units import POWER
+
+
+def _is_currency(name: str) -> str:
+    if name in ("s", "%") or not all(sign.isalpha() or category(sign) == "Sc" for sign in name):
+        raise wrong("is no currency", "Write a name or a sign of one, such as EUR or $.", value=name)
+    return name
+
+
+Currency: TypeAlias = Annotated[Text, AfterValidator(_is_currency), Shown("text")]
 
 
 def _several(curve: tuple[float, ...]) -> tuple[float, ...]:
@@ -196,6 +206,7 @@ class CostsSpec(Model):
         None, description="What energy costs and emits.", examples=["{pue: 1.4, price: 0.2, carbon: 380}"]
     )
 
+    currency: Currency = Field("", description="What prices are in; tables and figures say so.", examples=["EUR", "$"])
     moves: MoveCosts | None = Field(
         None, description="What moves cost, where requests are moved.", examples=["{each: 0.01, per_gb: 0.002}"]
     )

@@ -367,14 +367,14 @@ class Scenario(Model):
                         place_of(self.cluster, self.size.kind)
                 else:
                     prices_of(self.costs, groups_of(self.cluster), self.size.mix)
-                target_of(self.size.until, metrics_of(self.cluster, self.metrics))
+                target_of(self.size.until, metrics_of(self.cluster, self.metrics, self.currency))
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
                 raise wrong(error.problem, error.remedy, at, error.value) from None
 
     def _check_headings(self) -> None:
         if self.headings:
-            metrics = [metric.name for metric in metrics_of(self.cluster, self.metrics)]
+            metrics = [metric.name for metric in metrics_of(self.cluster, self.metrics, self.currency)]
             swept = [*self.sweep.product, *self.sweep.zip]
             check_headings(self.shown_headings, [*(agent.label for agent in self.agents), *AGENTS, *swept, *metrics])
 
@@ -428,6 +428,11 @@ class Scenario(Model):
     def resources(self) -> tuple[str, ...]:
         """The cluster's resources, in order."""
         return self.cluster.resources
+
+    @property
+    def currency(self) -> str:
+        """What prices are in; empty where nobody says."""
+        return self.costs.currency if self.costs else ""
 
     @property
     def hourly(self) -> dict[str, float]:

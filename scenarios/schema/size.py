@@ -45,11 +45,10 @@ class Size(Model):
     )
 
 
-def metrics_of(cluster: ClusterSpec, added: Sequence[MetricSpec]) -> list[Metric]:
+def metrics_of(cluster: ClusterSpec, added: Sequence[MetricSpec], currency: str = "") -> list[Metric]:
     """Describe the metrics that runs on a cluster may have, with those that a scenario has `added`."""
-    return describe(
-        cluster.resources, cluster.network.topology.built.tiers if cluster.network else (), [one.asked for one in added]
-    )
+    tiers = cluster.network.topology.built.tiers if cluster.network else ()
+    return describe(cluster.resources, tiers, [one.asked for one in added], currency)
 
 
 def groups_of(cluster: ClusterSpec) -> dict[str, tuple[str, int]]:

@@ -69,7 +69,7 @@ class MixQuestion:
             raise UserError(
                 "servers fail by number, and a mix may not have them", key="cluster.failures", remedy=remedy
             )
-        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics))
+        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
         there = [groups[kind][1] for kind in prices]
         if most is not None and not 1 <= most <= LARGEST:
             raise UserError("is no number of servers to look for", key="most", value=most, remedy="Give 1 or more.")

@@ -39,7 +39,7 @@ class Question:
         until, kind = own.until if until is None else until, own.kind if kind is None else kind
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
-        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics))
+        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
         refuse(scenario)
         least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most

@@ -47,6 +47,8 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"electricity": {"carbon": 300}}, "costs.electricity", "there is no power to pay"),
     ({"electricity": {"pue": 0.9}, "servers": {"power": POWER}}, "costs.electricity.pue", "is a wrong value"),
     ({"kinds": {"large": {"price": 1}}}, "costs.kinds", "the servers are of one kind"),
+    ({"currency": "%"}, "costs.currency", "is no currency"),
+    ({"currency": "100 EUR"}, "costs.currency", "is no currency"),
 ]
 
 
@@ -181,6 +183,21 @@ size: {until: energy <= 3 kWh}
     (tmp_path / "carbon.csv").write_text("hour,gCO2\n2026-12-31,100\n")
     failed = Batch(load_scenario(tmp_path / "s.yaml"), tmp_path / "out").run().failed
     assert "costs.electricity.carbon ends after 1 hours, and the run needs 2: give it more" in failed["error"][0]
+
+
+def test_money_is_in_the_currency_that_the_scenario_says(tmp_path: Path) -> None:
+    units, names = [], []
+    for currency in ({}, {"currency": "€"}):
+        costs = {"servers": {"price": 2}} | currency
+        prices = {"cpu_hour": 3}
+        results = bw.run(plain(costs=costs, prices=prices, replications=2, agents=["first-fit"]), out=tmp_path)
+        names.append(results.runs["run"].to_list())
+        units.append({metric.name: metric.unit for metric in results.metrics})
+    assert names[0] == names[1]  # nothing was run again
+    money = {"income", "income_booked", "cost", "cost_servers", "net"}
+    assert {name for name, unit in units[1].items() if unit == "€"} == money
+    assert all(unit == ("" if name in money else units[1][name]) for name, unit in units[0].items())
+    assert " €" in str(results.table())
 
 
 def test_hours_are_counted_without_power_and_prices(tmp_path: Path) -> None:

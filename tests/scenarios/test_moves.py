@@ -146,9 +146,11 @@ def test_a_drain_is_emptied_by_moves(tmp_path: Path) -> None:
         "moves": {"bandwidth": "100 GB/s"},
         "record": ["moves", "requests"],
     }
-    _, name = run(scenario(**changes), tmp_path)
+    row, name = run(scenario(**changes), tmp_path)
     moves = pl.read_parquet(tmp_path / "details" / f"{name}.moves.parquet")
     assert len(moves)
+    assert row["drained"] == moves["end"].max() - 95  # type: ignore[operator]
+    assert row["undrained"] == 0
     assert set(moves["why"]) == {"drain"}
     assert set(moves["from_server"]) == {0}
     assert set(moves["begin"]) == {95.0}

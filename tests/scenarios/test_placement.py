@@ -107,6 +107,29 @@ def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
     assert found[0]["outcome"].value_counts().height > 1
 
 
+def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
+    """Server 0 holds something until 50 s and 200 s, server 1 until 45 s; the last decision is at 60 s."""
+    rows = ["id,arrival,lifetime,cpu", "0,0,50,4", "1,5,195,2", "2,10,35,4", "3,60,1,4"]
+    for end, drains, drained, undrained in (
+        (195, [{"drain": [1], "at": "15 s"}, {"drain": [0], "at": "30 s"}], 170.0, 1),
+        (30, [{"drain": [1], "at": "15 s"}, {"drain": [0], "at": "30 s"}], 30.0, 0),
+        (195, [{"drain": [1, 2], "at": "15 s"}], 30.0, 0),
+        ("inf", [{"drain": [0], "at": "15 s"}], None, 1),
+        (195, [{"drain": [2]}, {"drain": [0], "at": "61 s"}], None, None),
+    ):
+        rows[2] = f"1,5,{end},2"
+        (tmp_path / "few.csv").write_text("\n".join(rows) + "\n")
+        data = {
+            "cluster": {"servers": 3, "node": {"cpu": 6}},
+            "workload": {"trace": "table", "path": str(tmp_path / "few.csv")},
+            "placement": drains,
+            "agents": ["first-fit"],
+        }
+        [run] = plan(scenario_from(data))
+        row = execute(run, tmp_path)
+        assert (row.get("drained"), row.get("undrained")) == (drained, undrained)
+
+
 def test_seeds_number_labels_with_their_servers() -> None:
     scenario = scenario_from(changed("cluster", "numbering", to="drawn"))
     found = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from analysis.measure.definition import metric
 from analysis.measure.finished import FinishedRun
+from analysis.measure.metric import MONEY
 from analysis.measure.metrics.income import income
 
 
@@ -83,6 +84,7 @@ def carbon(run: FinishedRun) -> float | None:
 @metric(
     name="cost_servers",
     heading="cost of servers",
+    unit=MONEY,
     better="lower",
     table="never",
     meaning="hours on demand, reservations",
@@ -95,6 +97,7 @@ def servers(run: FinishedRun) -> float | None:
 @metric(
     name="cost_electricity",
     heading="cost of electricity",
+    unit=MONEY,
     better="lower",
     table="never",
     meaning="energy at its price when it was drawn",
@@ -104,19 +107,26 @@ def electricity(run: FinishedRun) -> float | None:
     return run.bill.electricity if run.bill else None
 
 
-@metric(name="cost_moves", heading="cost of moves", better="lower", table="never", meaning="of those that arrived")
+@metric(
+    name="cost_moves",
+    heading="cost of moves",
+    unit=MONEY,
+    better="lower",
+    table="never",
+    meaning="of those that arrived",
+)
 def moves(run: FinishedRun) -> float | None:
     """Return the money for moves."""
     return run.bill.moves if run.bill else None
 
 
-@metric(heading="cost", better="lower", meaning="of servers, electricity and moves in the measured time")
+@metric(heading="cost", unit=MONEY, better="lower", meaning="of servers, electricity and moves in the measured time")
 def cost(run: FinishedRun) -> float | None:
     """Return all money."""
     return run.bill.cost if run.bill else None
 
 
-@metric(heading="net", better="higher", meaning="income - cost")
+@metric(heading="net", unit=MONEY, better="higher", meaning="income - cost")
 def net(run: FinishedRun) -> float | None:
     """Take the cost from the income, where both are known."""
     earned, spent = income(run), run.bill.cost if run.bill else None

@@ -1,0 +1,53 @@
+"""How long it took until servers that were to be emptied were empty."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from analysis.measure.definition import metric
+from analysis.measure.finished import FinishedRun
+from fabric.ledger import Ledger
+from simcore.vocabulary import Floats
+
+
+def _emptied(run: FinishedRun) -> tuple[Floats, Floats] | None:
+    """Tell of each server that was to be emptied since when, and when it was: float64 [n] each, infinite for never.
+
+    None where there are none. Servers that take nothing from the start are none of them.
+    """
+    ledger = run.simulation.ledger
+    drains = ledger.drains if isinstance(ledger, Ledger) else []
+    since = np.full(len(run.capacity), np.inf)
+    for at, servers in drains:
+        since[servers] = np.minimum(since[servers], at)
+    some = np.flatnonzero((since > 0) & (since <= run.finish))
+    if not len(some):
+        return None
+    lay, empty = run.places, since.copy()
+    np.maximum.at(empty, lay.server, lay.end)
+    return since[some], empty[some]
+
+
+@metric(
+    heading="until drained",
+    unit="s",
+    better="lower",
+    meaning="from when servers were to be emptied until the last of them was",
+)
+def drained(run: FinishedRun) -> float | None:
+    """Find how long it took for the server for which it took longest, if all of them are empty some day."""
+    found = _emptied(run)
+    if found is None or np.isinf(found[1]).any():
+        return None
+    return float((found[1] - found[0]).max())
+
+
+@metric(
+    heading="not drained",
+    better="lower",
+    meaning="servers to be emptied that still held something at the last decision",
+)
+def undrained(run: FinishedRun) -> int | None:
+    """Count the servers that were not empty by the end of the measured time."""
+    found = _emptied(run)
+    return None if found is None else int((found[1] > run.finish).sum())
