@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from math import ceil
 from typing import TypeAlias
 
-from scenarios.size.search import Found, next_size
+from scenarios.size.search import ahead
 
 Mix: TypeAlias = tuple[int, ...]
 """How many servers of each kind."""
@@ -38,57 +39,139 @@ class Market:
         return self.cost(mix), sum(mix), mix
 
 
-def next_mix(known: Mapping[Mix, bool], market: Market) -> Mix | FoundMix:
+def next_mix(known: Mapping[Mix, bool], market: Market, near: Mix | None = None) -> Mix | FoundMix:
     """Say which mix to look at next, or the answer, where `known` says of mixes whether they are enough.
 
-    A line is all mixes that differ in the last kind only, which is best the cheapest: then there are few lines. On each
-    line the answer is that of `next_size`, and the cheapest of these wins. A line has no cheaper one if what costs as
-    much there as the best one so far is not enough. The sizes above an answer are looked at on the line that wins: to
-    look there can only make a line's answer dearer.
+    A mix is an answer if it is enough and stays so with more servers of one of the kinds. What is not enough is taken
+    not to be so either with fewer servers of every kind; the next `ahead` sizes above the answer are looked at, though.
+    So it is the answer of an exhaustive search wherever more servers are never too few. `near` is a mix that is almost
+    enough, if one is known: the first that is enough is looked for from there on.
     """
-    on_line: dict[Mix, dict[int, bool]] = {}
-    for mix, enough in known.items():
-        on_line.setdefault(mix[:-1], {})[mix[-1]] = enough
-    best: Mix | None = None
-    for line in _lines(market):
-        if best is not None and market.cost(line) > market.cost(best):
-            continue
-        step = _on(line, on_line.get(line, {}), market, best)
-        if not isinstance(step, FoundMix):
-            return step
-        if step.size is not None and (best is None or market.rank(step.size) < market.rank(best)):
-            best = step.size
-    if best is None:
-        return FoundMix(None)
-    line = best[:-1]
-    sure = next_size(on_line[line], int(not any(line)), market.most[-1], market.begin[-1])
-    return FoundMix(best) if isinstance(sure, Found) else (*line, sure)
+    return _Search(known, market).next(near)
 
 
-def _on(line: Mix, known: Mapping[int, bool], market: Market, best: Mix | None) -> Mix | FoundMix:
-    """Go on with the search on a line, for what costs no more than the best mix so far."""
-    least, most, begin = int(not any(line)), market.most[-1], market.begin[-1]
-    if best is not None:
-        cap = min(most, int((market.cost(best) - market.cost(line)) // market.prices[-1]))
-        if cap < least or known.get(cap) is False:
-            return FoundMix(None)
-        if cap not in known:
-            return (*line, cap)
-        low = max((size for size, enough in known.items() if not enough), default=least - 1)
-        high = min((size for size, enough in known.items() if enough and size > low), default=most)
-        if low < least <= high - 1 and high <= cap:  # the answer is near: in steps twice as long each time
-            return (*line, max(least, high - max(1, cap - high)))
-        begin = cap
-    step = next_size(known, least, most, max(least, begin), sure=False)
-    if isinstance(step, Found):
-        return FoundMix(None if step.size is None else (*line, step.size))
-    return (*line, step)
+class _Search:
+    """What is known, and what follows from it."""
+
+    def __init__(self, known: Mapping[Mix, bool], market: Market) -> None:
+        self._known, self._market = known, market
+        self._enough = sorted((mix for mix, enough in known.items() if enough), key=market.rank)
+        self._short = [mix for mix, enough in known.items() if not enough]
+        self._best = next((mix for mix in self._enough if any(self._open(mix))), None)
+
+    def next(self, near: Mix | None) -> Mix | FoundMix:
+        """Say which mix to look at next, or the answer."""
+        if self._best is None:
+            unknown = (mix for mix in self._growing(near or self._market.begin) if mix not in self._known)
+            return next(unknown, FoundMix(None))
+        last = len(self._market.most) - 1
+        whole = (0,) * last, tuple(self._most_of(kind) for kind in range(last))
+        return self._beside(self._best) or self._within(*whole) or self._above(self._best) or FoundMix(self._best)
+
+    def _beside(self, best: Mix) -> Mix | None:
+        """Look for a better mix with fewer servers of the last kind, or with more or fewer of one of the others.
+
+        Steps are long at first. Where the cost rises on both sides of the cheapest, it is found so in few looks.
+        """
+        *line, last = best
+        if found := self._on(tuple(line), last):
+            return found
+        steps = [2**power for power in reversed(range(max(map(self._most_of, range(len(line)))).bit_length()))]
+        for step, kind, sign in product(steps, range(len(line)), (-1, 1)):
+            count = line[kind] + sign * step
+            if 0 <= count <= self._market.most[kind]:
+                other = (*line[:kind], count, *line[kind + 1 :])
+                mix = (*other, self._room(other))
+                if mix[-1] < int(not any(other)) or self._too_few(mix):
+                    continue
+                if found := self._on(other, mix[-1]) if self._plenty(mix) else mix:
+                    return found
+        return None
+
+    def _growing(self, mix: Mix) -> Iterator[Mix]:
+        """Go up from a mix to the largest, twice as far each time; from one that is near, in small steps at first."""
+        by = Fraction(1, 1 if mix == self._market.begin else 20)
+        while True:
+            if not self._too_few(mix):
+                yield mix
+            if mix == self._market.most:
+                return
+            grown = (ceil(max(1, count) * (1 + by)) for count in mix)
+            mix = tuple(map(min, zip(grown, self._market.most, strict=True)))
+            by = min(Fraction(1), 2 * by)
+
+    def _most_of(self, kind: int) -> int:
+        """How many servers of a kind there may be in a mix that costs no more than the best so far."""
+        assert self._best is not None
+        return min(self._market.most[kind], int(self._market.cost(self._best) // self._market.prices[kind]))
+
+    def _within(self, low: Mix, high: Mix) -> Mix | None:
+        """Look for a better mix with that many servers of the first kinds, at least and at most; None if there is none.
+
+        The one with the most servers that could be there is looked at first: if it is not enough, none of them is.
+        """
+        room = self._room(low)
+        if room < int(not any(high)) or self._too_few((*high, room)):
+            return None
+        if not self._plenty((*high, room)):
+            return (*high, room)
+        if low == high:
+            return self._on(low, room)
+        widths = [price * (b - a) for price, a, b in zip(self._market.prices, low, high, strict=False)]
+        kind = widths.index(max(widths))
+        middle = (low[kind] + high[kind]) // 2
+        upper = self._within((*low[:kind], middle + 1, *low[kind + 1 :]), high)
+        return upper or self._within(low, (*high[:kind], middle, *high[kind + 1 :]))
+
+    def _on(self, line: Mix, room: int) -> Mix | None:
+        """Halve the gap on a line, between what is not enough and what is, for a mix better than the best so far."""
+        least = int(not any(line))
+        low = max((size for *rest, size in self._short if _covers(rest, line)), default=-1)
+        low = max(low, least - 1)
+        plenty = [size for *rest, size in self._enough if _covers(line, rest) and size > low]
+        high = max(least, min([room, *plenty]))
+        if high - low > 1:
+            return (*line, (low + high) // 2)
+        found = (*line, high)
+        return None if found in self._known else found
+
+    def _room(self, line: Mix) -> int:
+        """How many servers of the last kind make, with these, a mix no worse than the best so far."""
+        assert self._best is not None
+        left = self._market.cost(self._best) - self._market.cost(line)
+        room = min(self._market.most[-1], int(left // self._market.prices[-1])) if left >= 0 else -1
+        return room if room < 0 or self._market.rank((*line, room)) <= self._market.rank(self._best) else room - 1
+
+    def _above(self, mix: Mix) -> Mix | None:
+        """Look at more servers of the kind of which that costs least: None if all is known, and enough."""
+        most = self._market.most
+        found = []
+        for kind, is_open in enumerate(self._open(mix)):
+            if is_open:
+                sizes = range(mix[kind] + 1, min(most[kind], mix[kind] + ahead(mix[kind])) + 1)
+                larger = [(*mix[:kind], size, *mix[kind + 1 :]) for size in sizes]
+                found.append([one for one in larger if one not in self._known])
+        fewest = min(reversed(found), key=len)
+        return fewest[0] if fewest else None
+
+    def _open(self, mix: Mix) -> list[bool]:
+        """Tell of each kind whether a mix is not known to be too few with more servers of it."""
+        return [
+            not any(
+                one[kind] > mix[kind] and one[:kind] == mix[:kind] and one[kind + 1 :] == mix[kind + 1 :]
+                for one in self._short
+            )
+            for kind in range(len(mix))
+        ]
+
+    def _too_few(self, mix: Mix) -> bool:
+        """Tell whether a mix is not enough, or another one with as many servers of every kind or more."""
+        return self._known.get(mix) is False or any(_covers(one, mix) for one in self._short)
+
+    def _plenty(self, mix: Mix) -> bool:
+        """Tell whether a mix is enough, or another one with as many servers of every kind or fewer."""
+        return any(_covers(mix, one) for one in self._enough)
 
 
-def _lines(market: Market) -> Iterator[Mix]:
-    """Go through the numbers of all kinds but the last, from the mix that is looked at first."""
-    first = market.begin[:-1]
-    yield first
-    for line in product(*(range(most + 1) for most in market.most[:-1])):
-        if line != first:
-            yield line
+def _covers(larger: Sequence[int], smaller: Sequence[int]) -> bool:
+    return all(a >= b for a, b in zip(larger, smaller, strict=True))

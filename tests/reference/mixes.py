@@ -6,15 +6,31 @@ from collections.abc import Callable
 from itertools import product
 
 from scenarios.size.mixes import Market, Mix
-from scenarios.size.search import exhaustive
+
+
+def every(market: Market) -> list[Mix]:
+    """List all mixes, the cheapest first."""
+    mixes = product(*(range(most + 1) for most in market.most))
+    return sorted((mix for mix in mixes if any(mix)), key=market.rank)
 
 
 def cheapest(enough: Callable[[Mix], bool], market: Market) -> Mix | None:
-    """Of every line's smallest number from which on all are enough, take the cheapest."""
-    answers = []
-    for line in product(*(range(most + 1) for most in market.most[:-1])):
-        least = 0 if any(line) else 1
-        number = exhaustive((enough((*line, one)) for one in range(least, market.most[-1] + 1)), least)
-        if number is not None:
-            answers.append((*line, number))
-    return min(answers, key=market.rank) if answers else None
+    """Return the cheapest mix that is enough, and stays so with more servers of one of the kinds."""
+    return next((mix for mix in every(market) if any(_stays(enough, market, mix))), None)
+
+
+def safest(enough: Callable[[Mix], bool], market: Market) -> Mix | None:
+    """Return the cheapest mix that is enough as all are that have as many servers of every kind, or more."""
+    for mix in every(market):
+        larger = product(*(range(count, most + 1) for count, most in zip(mix, market.most, strict=True)))
+        if all(map(enough, larger)):
+            return mix
+    return None
+
+
+def _stays(enough: Callable[[Mix], bool], market: Market, mix: Mix) -> list[bool]:
+    """Tell of each kind whether the mix is enough with so many servers of it and all larger numbers."""
+    return [
+        all(enough((*mix[:kind], size, *mix[kind + 1 :])) for size in range(mix[kind], market.most[kind] + 1))
+        for kind in range(len(mix))
+    ]

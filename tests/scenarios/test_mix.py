@@ -18,7 +18,7 @@ import binwright as bw
 from binwright.cli import MISTAKE, main
 from scenarios.size.mixes import FoundMix, Market, Mix, next_mix
 from simcore.errors import ResultsError, UserError
-from tests.reference.mixes import cheapest
+from tests.reference.mixes import cheapest, every, safest
 
 PRICES = {"small": 0.3, "large": 1.0}
 TWO: dict[str, Any] = {
@@ -48,46 +48,89 @@ def two(tmp_path: Path) -> Path:
     return file
 
 
-def found(enough: dict[Mix, bool], market: Market) -> Mix | None:
+def found(enough: dict[Mix, bool], market: Market, near: Mix | None = None) -> Mix | None:
     known: dict[Mix, bool] = {}
-    while not isinstance(step := next_mix(known, market), FoundMix):
+    while not isinstance(step := next_mix(known, market, near), FoundMix):
         assert step not in known, "looked at twice"
         known[step] = enough[step]
     return step.size
 
 
 @st.composite
-def markets(draw: st.DrawFn) -> tuple[dict[Mix, bool], Market]:
-    """Mixes of which any may be enough, of two or three kinds, few enough for the search to look at all of a line."""
+def markets(draw: st.DrawFn) -> Market:
+    """Two or three kinds, few enough for the search to look at all sizes above an answer."""
     kinds = draw(st.integers(2, 3))
-    most = tuple(draw(st.integers(1, 3)) for _ in range(kinds))  # what is looked at above an answer, and no more
+    most = tuple(draw(st.integers(1, 3)) for _ in range(kinds))
     prices = tuple(Fraction(draw(st.integers(1, 4)), draw(st.integers(1, 3))) for _ in range(kinds))
-    begin = tuple(draw(st.integers(1, one)) for one in most)
-    mixes = [mix for mix in product(*(range(one + 1) for one in most)) if any(mix)]
-    if draw(st.booleans()):
-        return {mix: draw(st.booleans()) for mix in mixes}, Market(prices, most, begin)
-    strength, needed = [draw(st.integers(1, 5)) for _ in range(kinds)], draw(st.integers(1, 20))
-    served = {mix: sum(a * b for a, b in zip(strength, mix, strict=True)) >= needed for mix in mixes}
-    return served, Market(prices, most, begin)
+    return Market(prices, most, tuple(draw(st.integers(1, one)) for one in most))
 
 
-@given(markets())
-def test_the_search_finds_what_looking_at_every_mix_finds(case: tuple[dict[Mix, bool], Market]) -> None:
-    enough, market = case
-    assert found(enough, market) == cheapest(enough.__getitem__, market)
+@given(markets(), st.data())
+def test_the_search_finds_what_looking_at_every_mix_finds(market: Market, data: st.DataObject) -> None:
+    """Where more servers are never too few: any number of corners, beyond each of which all mixes are enough."""
+    mixes = every(market)
+    corners = data.draw(st.lists(st.sampled_from(mixes), max_size=4))
+    enough = {mix: any(all(a >= b for a, b in zip(mix, corner, strict=True)) for corner in corners) for mix in mixes}
+    right = cheapest(enough.__getitem__, market)
+    assert found(enough, market) == right == safest(enough.__getitem__, market)
+    near = data.draw(st.sampled_from(mixes))
+    assert found(enough, market, near) == right
 
 
-def test_many_mixes_are_never_looked_at() -> None:
-    """A cluster of 100 in all, of which one kind is a little stronger for its price."""
-    enough: dict[Mix, bool] = {
-        mix: 2 * mix[0] + 5 * mix[1] >= 203 for mix in product(range(201), range(201)) if any(mix)
-    }
-    market = Market((Fraction("0.4"), Fraction("1.1")), (200, 200), (10, 10))
-    looks: dict[Mix, bool] = {}
-    while not isinstance(step := next_mix(looks, market), FoundMix):
-        looks[step] = enough[step]
-    assert step.size == cheapest(enough.__getitem__, market)
-    assert len(looks) < 400  # of 40,400
+@given(markets(), st.data())
+def test_where_more_may_be_too_few_the_answer_is_between_the_cheapest_and_the_safest(
+    market: Market, data: st.DataObject
+) -> None:
+    enough = {mix: data.draw(st.booleans()) for mix in every(market)}
+    least, most = cheapest(enough.__getitem__, market), safest(enough.__getitem__, market)
+    answer = found(enough, market)
+    if answer is None:
+        assert most is None
+    else:
+        assert least is not None
+        assert enough[answer]
+        assert market.rank(least) <= market.rank(answer)
+        assert most is None or market.rank(answer) <= market.rank(most)
+
+
+@pytest.mark.parametrize(
+    ("prices", "needs", "looks"),
+    [
+        ((1.1, 0.4), [(5, 2, 203)], 80),  # one kind is a little stronger for its price
+        ((1.4, 0.3), [(1, 0, 8), (96, 32, 1400)], 30),  # some requests fit on the large ones only
+        ((1.4, 0.3), [(1, 0, 4), (96, 32, 1400), (768, 128, 9000)], 40),
+        ((1.4, 0.42), [(1, 0, 40), (96, 32, 28000)], 150),  # 800 servers
+    ],
+)
+def test_few_mixes_are_looked_at(prices: tuple[float, float], needs: list[tuple[int, int, int]], looks: int) -> None:
+    """Of ten thousands, up to a hundred times the servers that are there."""
+    market = Market(tuple(Fraction(str(price)) for price in prices), (1000, 1000), (10, 10))
+
+    def enough(mix: Mix) -> bool:
+        return all(a * mix[0] + b * mix[1] >= least for a, b, least in needs)
+
+    known: dict[Mix, bool] = {}
+    while not isinstance(step := next_mix(known, market), FoundMix):
+        known[step] = enough(step)
+    fewest = [
+        (large, max(0, *(-((a * large - least) // b) for a, b, least in needs if b)))
+        for large in range(1001)
+        if all(b or a * large >= least for a, b, least in needs)
+    ]
+    assert step.size == min(((large, small) for large, small in fewest if small <= 1000), key=market.rank)
+    assert len(known) < looks
+
+
+def test_the_cheapest_is_no_dearer_than_what_meets_the_target_alone() -> None:
+    """Seven large ones are enough, and with a small one beside them it is not so: they stay the cheapest."""
+    market = Market((Fraction("1.1"), Fraction("0.3")), (9, 9), (7, 2))
+    enough = {mix: mix[0] >= 7 and mix != (7, 1) for mix in every(market)}
+    assert cheapest(enough.__getitem__, market) == (7, 0)
+    known = {mix: enough[mix] for mix in ((7, 2), (7, 1), (7, 0), (8, 0), (9, 0))}
+    while not isinstance(step := next_mix(known, market), FoundMix):
+        known[step] = enough[step]
+    assert step.size == (7, 0)
+    assert market.cost((7, 0)) < market.cost((7, 2))
 
 
 @pytest.mark.long
