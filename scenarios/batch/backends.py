@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
@@ -14,6 +14,10 @@ from scenarios.build.plan import Run
 from scenarios.run.going import Tell, Told
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
+from simcore.opened import unchanged
+
+if TYPE_CHECKING:
+    from scenarios.batch.pool import Pool
 
 Rows: TypeAlias = Generator[tuple[Task, Row], None, None]
 Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
@@ -42,15 +46,15 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
     `tell` is told how far runs on this machine are. A run in cells that is alone has them played by the whole cluster.
     """
     checked_jobs(jobs)
-    if on == "local":
-        hands = min(jobs or usable_cpus(), len(tasks))
-        if hands > 1 and expected([task.run for task in tasks]) >= WORTH:
-            from scenarios.batch.pool import Pool
-
-            with Pool(hands, tell) as pool:
-                yield pool.rows
-        else:
-            yield lambda tasks: _here(tasks, hands, tell)
+    if on == "local" and _held:
+        _held[-1].tell = tell
+        yield _held[-1].rows
+    elif on == "local":
+        with _Here(min(jobs or usable_cpus(), max(1, len(tasks)))) as here:
+            here.tell = tell
+            if len(tasks) > 1 and expected([task.run for task in tasks]) >= WORTH:
+                here.call()
+            yield here.rows
     elif on == "ray" or on.startswith("ray://"):
         from scenarios.batch.on_ray import RayCluster, check_installed
 
@@ -64,16 +68,23 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
                 else:
                     yield cluster.rows
         else:
-            yield lambda tasks: _here(tasks, 1, tell)
+            yield _Here(1).rows
     else:
         raise UserError("unknown place to run", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
 
 
 @contextmanager
 def held(on: str, jobs: int | None) -> Iterator[None]:
-    """Find or start a Ray cluster once for all batches within; elsewhere there is nothing to hold."""
+    """Find or start a Ray cluster once for all batches within, or keep the workers that one of them calls in."""
     checked_jobs(jobs)
-    if on == "ray" or on.startswith("ray://"):
+    if on == "local":
+        with _Here(jobs or usable_cpus()) as here:
+            _held.append(here)
+            try:
+                yield
+            finally:
+                _held.pop()
+    elif on == "ray" or on.startswith("ray://"):
         from scenarios.batch.on_ray import RayCluster, check_installed
 
         check_installed()
@@ -92,25 +103,80 @@ class _Longer(KeyboardInterrupt):
     """Ends a run that workers had better do: `attempt` lets it through, as an interrupt."""
 
 
-def _here(tasks: Sequence[Task], hands: int, tell: Tell) -> Rows:
-    """In this process; workers are called in when it turns out that there is work for them."""
-    began = perf_counter()
+class _Here:
+    """Does tasks in this process, and calls workers in when it turns out that there is work for them.
 
-    def impatient(told: Told) -> None:
-        tell(told)
-        if told.seconds >= PATIENCE:
-            raise _Longer
+    They stay until the `with` is left, for batches one after another; what earlier batches took tells what is to come.
+    Workers remember what they have read: where files or code have changed, new ones take their places.
+    """
 
-    for number, task in enumerate(tasks):
-        left = min(hands, len(tasks) - number)
-        try:
-            if left > 1 and (perf_counter() - began) / max(1, number) * (len(tasks) - number) >= WORTH * 2:
-                raise _Longer
-            row = attempt(task, impatient if left > 1 else tell)
-        except _Longer:
+    def __init__(self, jobs: int) -> None:
+        self.tell: Tell = lambda told: None
+        self._jobs = jobs
+        self._pool: Pool | None = None
+        self._spent = 0.0
+        self._files: dict[str, str] = {}
+        self._code: dict[object, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool:
+            self._pool.__exit__(None, None, None)
+            self._pool = None
+
+    def call(self) -> Pool:
+        """Return the workers, who are called in if there are none."""
+        if self._pool is None:
             from scenarios.batch.pool import Pool
 
-            with Pool(left, tell) as pool:
-                yield from pool.rows(tasks[number:])
-            return
-        yield task, row
+            self._pool = Pool(self._jobs, self._told).__enter__()
+        return self._pool
+
+    def _told(self, told: Told) -> None:
+        self.tell(told)  # of the batch of now
+
+    def rows(self, tasks: Sequence[Task]) -> Rows:
+        """Do the tasks."""
+        code: dict[object, str] = {task.folder: task.run.family for task in tasks}
+        code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
+        if not unchanged(self._files) or any(self._code.get(key, digest) != digest for key, digest in code.items()):
+            self.__exit__()
+            self._files.clear()
+            self._code.clear()
+        self._code |= code
+        left = len(tasks)
+        try:
+            for task, row in self._rows(tasks):
+                self._files |= row["files"]
+                left -= 1
+                yield task, row
+        finally:
+            if left:  # workers are in the midst of something that nobody waits for
+                self.__exit__()
+
+    def _rows(self, tasks: Sequence[Task]) -> Rows:
+        began = perf_counter()
+
+        def impatient(told: Told) -> None:
+            self.tell(told)
+            if told.seconds >= PATIENCE:
+                raise _Longer
+
+        for number, task in enumerate(tasks):
+            several = min(self._jobs, left := len(tasks) - number) > 1
+            seconds = perf_counter() - began
+            try:
+                if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
+                    raise _Longer
+                row = attempt(task, impatient if several else self.tell)
+            except _Longer:
+                yield from self.call().rows(tasks[number:])
+                return
+            yield task, row
+        self._spent += perf_counter() - began
+
+
+_held: list[_Here] = []
+"""Who does the tasks of all batches within `held`, the innermost last."""

@@ -22,6 +22,7 @@ import polars as pl
 from analysis.compare.differences import Differences
 from analysis.front import Results
 from analysis.measure.condition import Target, target_of
+from scenarios.batch.backends import held
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario, Sweep
@@ -147,6 +148,20 @@ def size_mix(
     folder = folder_for(question.scenario, out, "size")
     check_scenario(question.at((question.begin,)), folder)
     runs = Runs(question, folder, jobs, finished)
+    with held("local", jobs):
+        steps = _searched(question, runs, watch)
+        best = _best(question, steps)
+        if best is None:
+            runs.look({question.most: set(steps)})
+            raise never(question, runs)
+    results = runs.all()
+    frame = _frame(question, steps, runs, results, best)
+    write_text(runs.folder / TABLE, frame.write_csv())
+    return Mixed(question, frame, results)
+
+
+def _searched(question: MixQuestion, runs: Runs, watch: Callable[[Row], None]) -> dict[str, dict[str, Mix | FoundMix]]:
+    """Look at mixes until all searches have ended; returns how each ended."""
     while True:
         steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
         wanted: Pairs = {}
@@ -158,17 +173,9 @@ def size_mix(
             missing = {agent for agent in steps if best not in runs.looked[agent]}
             wanted = {best: missing} if missing else {}
         if not wanted:
-            break
+            return steps
         for row in runs.look(wanted):
             watch({**row, "size": question.said(row["size"])})
-    best = _best(question, steps)
-    if best is None:
-        runs.look({question.most: set(steps)})
-        raise never(question, runs)
-    results = runs.all()
-    frame = _frame(question, steps, runs, results, best)
-    write_text(runs.folder / TABLE, frame.write_csv())
-    return Mixed(question, frame, results)
 
 
 def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | FoundMix]:
@@ -178,8 +185,8 @@ def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix
     steps: dict[str, Mix | FoundMix] = {"size": next_mix(known, market)}
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
         steps |= {"low": FoundMix(None), "high": FoundMix(None)}
-    else:
-        steps |= {end: next_mix(_enough(question, looked, ENDS[end]), market) for end in ("low", "high")}
+    elif isinstance(found := steps["size"], FoundMix):  # what is known from that search spares the others most looks
+        steps |= {end: next_mix(_enough(question, looked, ENDS[end]), market, found.size) for end in ("low", "high")}
     for number, kind in enumerate(question.kinds):
         steps[f"only {kind}"] = _alone(question, looked, known, number)
     return steps

@@ -19,6 +19,7 @@ import polars as pl
 from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
 from analysis.front import Results
 from analysis.measure.condition import Target
+from scenarios.batch.backends import held
 from scenarios.build.folders import named, plain
 from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
@@ -72,7 +73,8 @@ def size(
     """
     question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
     folder = folder_for(question.scenario, out, "size")
-    runs = _searched(question, folder, jobs, watch, finished)
+    with held("local", jobs):
+        runs = _searched(question, folder, jobs, watch, finished)
     if not any(answer["size"] for answer in _answers(question, runs).values()):
         raise never(question, runs)
     return _written(question, runs)
@@ -105,7 +107,8 @@ def sizes(
     answers: list[tuple[Row, Sized]] = []
     for point, question in found:
         own = folder / named(point)
-        runs = _searched(question, own, jobs, lambda row, point=point: watch({"point": point, **row}), finished)  # type: ignore[misc]
+        with held("local", jobs):
+            runs = _searched(question, own, jobs, lambda row, point=point: watch({"point": point, **row}), finished)  # type: ignore[misc]
         answers.append((point, _written(question, runs)))
         frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
         write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())

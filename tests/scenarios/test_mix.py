@@ -126,7 +126,7 @@ def test_the_cheapest_is_no_dearer_than_what_meets_the_target_alone() -> None:
     market = Market((Fraction("1.1"), Fraction("0.3")), (9, 9), (7, 2))
     enough = {mix: mix[0] >= 7 and mix != (7, 1) for mix in every(market)}
     assert cheapest(enough.__getitem__, market) == (7, 0)
-    known = {mix: enough[mix] for mix in ((7, 2), (7, 1), (7, 0), (8, 0), (9, 0))}
+    known: dict[Mix, bool] = {mix: enough[mix] for mix in ((7, 2), (7, 1), (7, 0), (8, 0), (9, 0))}
     while not isinstance(step := next_mix(known, market), FoundMix):
         known[step] = enough[step]
     assert step.size == (7, 0)
@@ -160,12 +160,18 @@ def test_it_is_the_cheapest_of_an_exhaustive_sweep(two: Path, changed: dict[str,
             for large, small, mean, impossible in runs.agg(pl.col(metric).mean(), pl.col("impossible").sum()).rows()
         }
         market = answer.question.market
-        right = cheapest(means.__getitem__, market)
-        assert right is not None
-        assert (row["large"], row["small"], row["cost"]) == (*right, float(market.cost(right)))
+        least, most = cheapest(means.__getitem__, market), safest(means.__getitem__, market)
+        mix = row["large"], row["small"]
+        assert least is not None
+        assert most is not None
+        assert means[mix]
+        assert market.rank(least) <= market.rank(mix) <= market.rank(most)
+        assert row["cost"] == float(market.cost(mix))
         assert row["cost_low"] <= row["cost"] <= (row["cost_high"] or 99)
         assert row["cost_only_small"] is None, "the large requests fit on no small server"
         assert row["cost_only_large"] is None or row["cost_only_large"] >= row["cost"]
+        alone = [float(market.cost(one)) for one in means if means[one] and not one[1]]
+        assert row["cost"] <= min(alone, default=99.0)
     assert answer.frame["more"].min() == 0
     assert pl.read_csv(two.parent / "size" / "mixes.csv")["small"].equals(answer.frame["small"])
 

@@ -26,7 +26,7 @@ from binwright.commands import progress
 from binwright.commands.progress import Live, duration
 from scenarios.batch import backends, batch, estimate, pool
 from scenarios.batch.attempt import Task
-from scenarios.batch.backends import opened
+from scenarios.batch.backends import held, opened
 from scenarios.batch.batch import Batch, run_batches
 from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row, line_of, rows_of
@@ -495,3 +495,50 @@ def test_a_worker_whose_parent_is_gone_says_nothing(capfd: pytest.CaptureFixture
         worker.pipe.close()
         assert worker.process.wait(30) == 0
     assert capfd.readouterr().err == ""
+
+
+# -- batches one after another -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("at_once")
+def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an agent imports and reads may change in between; an interrupted batch leaves workers in its midst."""
+    (tmp_path / "helper.py").write_text("LEAST = 0\n")
+    (tmp_path / "most.txt").write_text("99")
+    given = f"import helper; most = int(Path('{tmp_path}/most.txt').read_text())"
+    mine = agent(tmp_path, f"{given}\n        if not helper.LEAST <= request.demand[0] / 10**6 <= most: return None")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    def run(name: str, agent: str = mine, **more: Any) -> Results:
+        return Batch(plain(agents=[agent], replications=4), tmp_path / name).run(jobs=2, **more)
+
+    def workers() -> set[int]:
+        found = backends._held[-1]._pool
+        return {worker.process.pid for worker in found._workers} if found else set()
+
+    with held("local", 2):
+        first = run("first")
+        before = workers()
+        assert len(before) == 2
+        run("second", "best-fit")
+        assert workers() == before
+        (tmp_path / "most.txt").write_text("0")
+        changed = run("changed")
+        again = workers()
+        assert not again & before
+        with pytest.raises(ZeroDivisionError):
+            run("third", finished=lambda row: 1 / 0)
+        last = run("last")
+        assert not (found := workers()) & again
+        (tmp_path / "most.txt").write_text("99")
+        (tmp_path / "helper.py").write_text("LEAST = 99\n")
+        helped = run("helped")
+        assert not workers() & found
+    assert not backends._held
+    assert (first.done["acceptance"] > 0).all()
+    for results in (changed, last, helped):
+        assert (results.done["acceptance"] == 0).all()
