@@ -69,6 +69,45 @@ class Stage(nn.Module):
         return (torch.relu(from_server) + torch.relu(down)) * 0.5, total * graph.share
 
 
+def drawn_as_in_keras(policy: Policy) -> None:
+    """Draw the weights anew as Keras draws those of dense layers, and RLlib those of values; biases are 0.
+
+    A dense layer's are uniform up to sqrt(6 / (inputs + outputs)) (Glorot and Bengio 2010). The linear readout of the
+    publication has 24 inputs more than ours, which move all logits alike.
+    """
+    for stage in policy.stages:
+        assert isinstance(stage, Stage)
+        _uniform(stage.state, stage.state.in_features + 1)
+        nn.init.uniform_(stage.link, -(most := _most(stage.state, stage.state.in_features + 1)), most)
+    layers = [layer for name in ("cluster", "server", "context") for layer in _linear(getattr(policy, name, None))]
+    for layer in layers:
+        _uniform(layer, layer.in_features)
+    _uniform(policy.logit, policy.logit.in_features + (0 if layers else CLUSTER + policy.form.width))
+    hidden, last = _linear(policy.value)
+    for layer, length in ((hidden, 1.0), (last, 0.01)):
+        nn.init.normal_(layer.weight)
+        with torch.no_grad():
+            layer.weight *= length / layer.weight.norm(dim=1, keepdim=True)
+        nn.init.zeros_(layer.bias)
+
+
+def _linear(part: nn.Module | None) -> list[nn.Linear]:
+    """List the dense layers of a part of a network."""
+    return [] if part is None else [layer for layer in part.modules() if isinstance(layer, nn.Linear)]
+
+
+def _most(layer: nn.Linear, inputs: int) -> float:
+    """Return the largest weight that Glorot's rule draws."""
+    return float((6 / (inputs + layer.out_features)) ** 0.5)
+
+
+def _uniform(layer: nn.Linear, inputs: int) -> None:
+    """Draw a layer's weights by Glorot's rule, as if it had so many inputs."""
+    nn.init.uniform_(layer.weight, -_most(layer, inputs), _most(layer, inputs))
+    if layer.bias is not None:
+        nn.init.zeros_(layer.bias)
+
+
 class Policy(nn.Module):
     """Computes logits for all servers, and the value of the state for training, in one of the forms."""
 

@@ -26,7 +26,9 @@ class NaraTrainer(ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
-    `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
+    `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
+    one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
+    libraries do. `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
     `agents.learned.nara.form` explains.
     """
 
@@ -41,6 +43,8 @@ class NaraTrainer(ValidatesAnywhere):
     kl_target: Positive = 0.01
     placed: Finite = 10.0
     rejected: Finite = -10.0
+    choice: Finite = 0.0
+    initial: Literal["torch", "keras"] = "torch"
     mask: Literal["any", "feasible"] = "any"
     readout: Literal["layers", "linear"] = "layers"
     normalise: bool = False
@@ -75,7 +79,10 @@ class NaraTrainer(ValidatesAnywhere):
         self._graph = network.GraphTensors(view.topology, self._device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(int(stream(seed, "train", "weights").integers(2**62)))
-            self._policy = network.Policy(len(view.resources), self.form).to(self._device)
+            policy = network.Policy(len(view.resources), self.form)
+            if self.initial == "keras":
+                network.drawn_as_in_keras(policy)
+            self._policy = policy.to(self._device)
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate, fused=True)
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -115,7 +122,8 @@ class NaraTrainer(ValidatesAnywhere):
                 active.append(~episodes.over)
                 episodes.step(actions.cpu().numpy())
                 result = episodes.state.result * active[-1][:, None]
-                rewards.append(result @ self._rewards)
+                going_on = active[-1] & ~result.any(axis=1)
+                rewards.append(result @ self._rewards + self.choice * going_on)
                 results += result.sum(axis=0)
                 steps.append((*seen, actions, mask, logits, values))
         there, earned = np.array(active), np.array(rewards)

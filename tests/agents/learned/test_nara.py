@@ -22,7 +22,7 @@ from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.form import TEXT, WIDEST, WIDTH, Form, noted, shapes
 from agents.learned.nara.inference import infer, layers, product, wiring
 from agents.learned.nara.messages import Messages
-from agents.learned.nara.network import GraphTensors, Policy, Stage
+from agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
 from agents.learned.nara.trainer import NaraTrainer
 from fabric.presets import topology
 from fabric.topology import Topology
@@ -244,6 +244,41 @@ def test_weights_that_say_no_width_have_the_usual_one(tmp_path: Path) -> None:
     said = {name: value for name, value in asdict(TEXT).items() if name != "width"}
     assert noted(tmp_path / "old.safetensors", {"form": said}) == TEXT
     assert noted(tmp_path / "new.safetensors", {"form": {**said, "width": 8}}) == replace(TEXT, width=8)
+
+
+@pytest.mark.parametrize("form", [Form(), replace(TEXT, width=8)])
+def test_weights_are_drawn_as_in_keras(form: Form) -> None:
+    policy = Policy(2, form)
+    torch.manual_seed(3)
+    drawn_as_in_keras(policy)
+    linear = form.readout == "linear"
+    inputs = {"logit": form.width + 8 + form.width} if linear else {}  # the text's readout sees the chosen servers, too
+    for name, layer in policy.named_modules():
+        if not isinstance(layer, torch.nn.Linear):
+            continue
+        weights = layer.weight.detach()
+        assert layer.bias is None or not layer.bias.any()
+        if name.startswith("value"):
+            lengths = weights.norm(dim=1)
+            assert torch.allclose(lengths, torch.full_like(lengths, 0.01 if len(weights) == 1 else 1.0))
+            continue
+        fan = inputs.get(name, layer.in_features + name.startswith("stages"))  # a message has the link, too
+        most = (6 / (fan + layer.out_features)) ** 0.5
+        assert 0.5 * most < weights.abs().max() <= most
+    assert all(0 < stage.link.abs().max() < 1 for stage in policy.stages)
+
+
+def test_what_a_choice_is_worth_counts_where_a_request_goes_on() -> None:
+    world = build_learning(load_scenario("nara/table1", ["workload.requests=12"]))
+    found = []
+    for choice in (0.0, -1.0):
+        trainer = NaraTrainer(episodes=2, epochs=1, choice=choice, rejected=0.0, placed=0.0)
+        trainer.begin(world, world, 0, "cpu")
+        found.append(trainer.iterate(0))
+    free, paid = found
+    assert free["reward"] == 0
+    assert paid["decisions"] == free["decisions"]
+    assert paid["reward"] == -(paid["decisions"] - 2 * 12) / 2
 
 
 @pytest.mark.parametrize("width", [0, 1025, 2.5, True, "wide"])
