@@ -20,6 +20,7 @@ from fabric.network import NetworkLedger
 from simcore import large
 from simcore.engine import Simulation
 from simcore.errors import RunError
+from simcore.moves import Moved
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from simcore.sums import dot, rows_dot
 from simcore.vocabulary import QUANTUM, Floats, Ints
@@ -244,8 +245,12 @@ class FinishedRun(Rows):
     @fixed
     def arrived(self) -> Ints:
         """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
-        log = self.moving.log if self.moving else []
-        return np.array([one.row for one in log if one.outcome == "done" and one.end <= self.finish], np.int64)
+        return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
+
+    @property
+    def moves_ended(self) -> list[Moved]:
+        """The moves that ended within the measured time, whatever became of them."""
+        return [one for one in (self.moving.log if self.moving else []) if self.begin <= one.end <= self.finish]
 
     @cached_property
     def on_the_way(self) -> OnTheWay:
@@ -395,8 +400,9 @@ class FinishedRun(Rows):
 
     @fixed
     def answered(self) -> Ints:
-        """The rows after the warm start that were answered, or were impossible, int64 [n]; those sent back too."""
-        rows = np.arange(self.first, len(self.outcome))
+        """The rows answered within the measured time, or impossible, int64 [n]; those sent back are among them."""
+        back = np.arange(len(self.simulation.workload), len(self.outcome))
+        rows = np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]])
         answered: Ints = rows[self.outcome[rows] != PENDING]
         return answered
 

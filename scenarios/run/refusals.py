@@ -61,21 +61,24 @@ def refusals(simulation: Simulation, first: int) -> dict[str, str]:
 
 
 def _answered(simulation: Simulation, first: int) -> Iterator[tuple[Ints, Bools]]:
-    """Yield the rows that came and were answered, and which of them were refused, block by block; no empty ones."""
-    record = simulation.record
+    """Yield the rows that came and were answered, and which of them were refused, block by block; no empty ones.
+
+    What a failure sent back, and what was answered before row `first` came, is of the warm start.
+    """
+    record, begin = simulation.record, simulation.asked().arrival[first]
     sent_back = blocks(record.rows, len(simulation.workload))
     for some in chain(blocks(simulation.offered, first), sent_back):
         rows = np.arange(some.start, some.stop)
-        rows = rows[record.outcome[rows] != PENDING]
+        rows = rows[(record.outcome[rows] != PENDING) & ~(record.decided[rows] < begin)]
         if len(rows):
             yield rows, np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
 
 
 def _reasons(simulation: Simulation, first: int) -> dict[str, int]:
-    record = simulation.record
-    rows = slice(first, record.rows)
-    codes = record.reason[rows][record.outcome[rows] == REJECTED]
-    counts = Counter({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
+    record, counts = simulation.record, Counter[str]()
+    for rows, _ in _answered(simulation, first):
+        codes = record.reason[rows[record.outcome[rows] == REJECTED]]
+        counts.update({record.reasons[code]: int(count) for code, count in enumerate(np.bincount(codes)) if count})
     if len(counts) > REASONS:
         others = sum(counts.values()) - sum(count for _, count in counts.most_common(REASONS))
         counts = Counter(dict(counts.most_common(REASONS)) | {"other reasons": others})

@@ -40,7 +40,7 @@ def failed(run: FinishedRun) -> int | None:
     """Count the moves that ended within the measured time and did not arrive."""
     if run.moving is None:
         return None
-    return sum(each.outcome != "done" and each.end <= run.finish for each in run.moving.log)
+    return sum(each.outcome != "done" for each in run.moves_ended)
 
 
 @metric(
