@@ -51,7 +51,7 @@ class Metric:
     def scale(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to show them to people, and the unit to write behind."""
         if self.unit == "s":
-            return _unit_of_time(size)
+            return unit_of_time(size)
         return (100.0, "") if self.unit == "%" else (1.0, self.unit and f" {self.unit}")
 
     def axis(self, size: float) -> tuple[float, str]:
@@ -115,11 +115,11 @@ def duration(seconds: float | None) -> str:
         return "-"
     if isinf(seconds):
         return "never"
-    scale, unit = _unit_of_time(seconds)
+    scale, unit = unit_of_time(seconds)
     return f"{seconds * scale:.3g}{unit}"
 
 
-def _unit_of_time(seconds: float) -> tuple[float, str]:
+def unit_of_time(seconds: float) -> tuple[float, str]:
     """Return the factor to, and the name of, the largest unit that this time has at least two of."""
     for size, unit in ((86400.0, " d"), (3600.0, " h"), (60.0, " min")):
         if abs(seconds) >= 2 * size:

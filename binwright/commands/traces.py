@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from analysis.compare.terminal import fitted
-from analysis.measure.metric import duration
+from analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import entry, out, where
 from simcore.errors import UserError
 
@@ -52,9 +52,8 @@ def describe_file(asked: Namespace) -> int:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     found = describe_frame(requests.name, requests.path, requests.frame, units)
-    days = (found.last - found.first) / 86400
     out.print(
-        f"{found.path}: {found.format}, {found.requests:,} requests over {days:.1f} days, "
+        f"{found.path}: {found.format}, {found.requests:,} requests over {duration(found.last - found.first)}, "
         f"{found.never_ending:,} of them never ending",
         markup=False,
         highlight=False,
@@ -149,7 +148,11 @@ def _print_load(found: Description) -> None:
     out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
-    for time, amount in found.load.select("time", name).rows():
+    rows = found.load.select("time", name).rows()
+    span = max((time for time, _ in rows), default=found.first) - found.first
+    scale, unit = unit_of_time(span)
+    for time, amount in rows:
         out.print(
-            f"{(time - found.first) / 86400:7.2f} d {amount:12,.0f} {bar * round(40 * amount / top)}", highlight=False
+            f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}",
+            highlight=False,
         )

@@ -582,12 +582,12 @@ def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch)
     Path("t.csv").write_text(TRACE)
     said = binwright("traces", "describe", "t.csv")
     assert said.code == 0, said.everything
-    assert "t.csv: huawei-east-1, 20 requests over 0.0 days, 1 of them never ending" in said.out
+    assert "t.csv: huawei-east-1, 20 requests over 19 min, 1 of them never ending" in said.out
     assert "Flavours (2 of 2)" in said.out
     assert "…" not in said.out, "values are whole, whatever the width"
     assert "Wider terminals show: " in said.out
     assert "All lifetimes" in said.out
-    assert "Load over time: cpu running (peak" in said.out
+    assert "  19.00 min " in said.out.split("Load over time: cpu running (peak")[1]
     assert files() == {"t.csv"}
     Path("traces").mkdir()
     Path("traces/huawei-east-1.csv").write_text(TRACE)

@@ -141,7 +141,7 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
     said = capsys.readouterr().out
     assert "What the columns of Export of VMs.csv probably are" in said
-    assert "5 requests over 0.2 days, 1 of them never ending" in said
+    assert "5 requests over 5 h, 1 of them never ending" in said
     assert "binwright run vms.yaml" in said
     text = Path("vms.yaml").read_text()
     assert "# ? RAM MB has multiples of 1024 only" in text
@@ -156,7 +156,7 @@ def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) 
     assert "vms.yaml: is there already" in capsys.readouterr().err
     # A scenario is a file of requests, too: as it reads them.
     assert main(["traces", "describe", "vms.yaml"]) == 0
-    assert "5 requests over 0.2 days" in capsys.readouterr().out
+    assert "5 requests over 5 h" in capsys.readouterr().out
 
 
 def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
