@@ -75,7 +75,7 @@ class Table:
     """
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
-        self.swept, self.heading = results.swept, results.heading
+        self.swept, self.heading, self._added = results.swept, results.heading, results.columns.added
         done, groups = results.done, Groups(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.metrics)
         families = [Family(groups, metric) for metric in self.metrics]
@@ -163,6 +163,13 @@ class Table:
             notes.append(f"No mark {'at a point' if self.swept else 'in a column'}: none is told from the best{said}.")
         return " ".join(notes)
 
+    def _worst(self, number: int) -> str:
+        """Say the largest mean of a metric that there is no room for."""
+        metric = self.metrics[number]
+        means = [(entry.mean, self.heading(row.agent)) for row in self.rows if (entry := row.entries[number])]
+        most, agent = max(means)
+        return f"No room for {metric.heading}: up to {metric.exactly(most)} ({agent})."
+
     def _is_cut(self, number: int) -> bool:
         """Tell whether the interval of an entry that is not exact would go on where no mean of the metric can be."""
         entries = [row.entries[number] for row in self.rows]
@@ -181,7 +188,12 @@ class Table:
     def rich(self, width: int) -> rich.table.Table:
         """Lay the table out for a terminal: as many metrics as fit its width, the others are named below."""
         texts, first = self.texts(), len(self.swept) + 2
-        shown = [column - first for column in fitting(self.headings, texts, width, first=first) if column >= first]
+        harm = [first + number for number, metric in enumerate(self.metrics) if metric.table == "harm"]
+        own = [first + number for number, metric in enumerate(self.metrics) if metric.name in self._added]
+        foremost = [first, *harm, *own] if self.metrics else []
+        fit = fitting(self.headings, texts, width, first=first, foremost=foremost)
+        shown = [column - first for column in fit if column >= first]
+        untold = [self._worst(column - first) for column in harm if column not in fit]
         return fitted(
             self.headings,
             texts,
@@ -189,7 +201,8 @@ class Table:
             first=first,
             groups=[row.point for row in self.rows],
             styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
-            caption=self._legend(shown),
+            foremost=foremost,
+            caption=" ".join([*untold, self._legend(shown)]),
         )
 
     def __str__(self) -> str:

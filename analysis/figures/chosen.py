@@ -13,7 +13,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen_style import Style, Width, style_of
 from analysis.figures.style import Look, looks
 from analysis.measure.metric import Metric
-from analysis.results.choice import metric_named
+from analysis.results.choice import metric_named, worth_showing
 from analysis.results.folder import ResultsFolder
 from analysis.results.together import Together
 from analysis.results.written import as_written
@@ -129,6 +129,12 @@ class Chosen:
     def success(self) -> str:
         """The metric of what got a place: scheduled requests where runs stop, the share of the offered elsewhere."""
         return "scheduled" if "stopped" in self.runs.columns and self.runs["stopped"].sum() else "acceptance"
+
+    @property
+    def harm(self) -> list[str]:
+        """The metrics of what was done to requests that ran, of which there is some: no default leaves them out."""
+        shown = worth_showing(self.runs, self.results.metrics)
+        return [metric.name for metric in shown if metric.table == "harm"]
 
     @property
     def caption(self) -> str:

@@ -174,8 +174,10 @@ def _caption(rows: Sequence[TableRow], panels: Sequence[Panel], told: str) -> st
 
 
 def few(table: Table, panels: list[Panel]) -> list[Panel]:
-    """Choose the first panels, as many as there is room for."""
-    return panels[: PANELS if is_numeric(table) or len(table.rows) <= MANY else PANELS // 2]
+    """Choose the first panel, those of harm, and the next ones, as many as there is room for."""
+    most = PANELS if is_numeric(table) or len(table.rows) <= MANY else PANELS // 2
+    order = sorted(range(len(panels)), key=lambda place: place > 0 and panels[place].metric.table != "harm")
+    return [panels[place] for place in sorted(order[:most])]
 
 
 def _varied(chosen: Chosen, table: Table, row: TableRow) -> tuple[Any, ...]:

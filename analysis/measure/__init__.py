@@ -12,6 +12,8 @@ BUILT_IN = {
     "running": "analysis.measure.metrics.requests:running",
     "running_lost": "analysis.measure.metrics.requests:running_lost",
     "stopped": "analysis.measure.metrics.requests:stopped",
+    "interrupted": "analysis.measure.metrics.interruptions:interrupted",
+    "lost": "analysis.measure.metrics.interruptions:lost",
     "moves": "analysis.measure.metrics.moves:moves",
     "wait_total": "analysis.measure.metrics.waits:wait_total",
     "wait_mean": "analysis.measure.metrics.waits:wait_mean",
@@ -50,8 +52,6 @@ BUILT_IN = {
     "cost_electricity": "analysis.measure.metrics.costs:electricity",
     "cost_moves": "analysis.measure.metrics.costs:moves",
     "net": "analysis.measure.metrics.costs:net",
-    "interrupted": "analysis.measure.metrics.interruptions:interrupted",
-    "lost": "analysis.measure.metrics.interruptions:lost",
     "drained": "analysis.measure.metrics.drains:drained",
     "undrained": "analysis.measure.metrics.drains:undrained",
     "fragmentation": "analysis.measure.metrics.fragmentation:fragmentation",
@@ -73,7 +73,9 @@ BUILT_IN = {
     "plans_late": "analysis.measure.metrics.moves:late",
     "decision_us": "analysis.measure.metrics.decisions:decision_us",
 }
-"""Every run has these, and tables show them in this order."""
+"""Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
+
+FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.measure import ASKED, BUILT_IN, METRICS
+from analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from analysis.measure.definition import Asked, Definition
 from analysis.measure.metric import Metric
 from simcore.errors import RunError, UserError, short
@@ -47,8 +47,12 @@ def measure(run: FinishedRun, added: Sequence[Asked] = ()) -> dict[str, Any]:
 def describe(
     resources: Sequence[str], tiers: Sequence[str], added: Sequence[Asked] = (), currency: str = ""
 ) -> list[Metric]:
-    """Describe the columns of all these metrics, in the order in which tables show them."""
-    definitions = [*built_in(), *map(added_metric, added)]
+    """Describe the columns of all these metrics, in the order in which tables show them.
+
+    What somebody asked for stands in front, where no table is too narrow for it.
+    """
+    place = 1 + list(BUILT_IN).index(FOREMOST)
+    definitions = [*built_in()[:place], *map(added_metric, added), *built_in()[place:]]
     columns = (column for definition in definitions for column in definition.columns(resources, tiers))
     return [column.paid_in(currency) for column in columns]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 Better = Literal["higher", "lower", "neither"]
-Table = Literal["always", "differs", "first", "never"]
+Table = Literal["always", "differs", "harm", "first", "never"]
 
 
 MONEY = "money"
@@ -24,9 +24,10 @@ class Metric:
     `unit` is written behind values. "s" is for seconds, which are shown as minutes, hours or days where these read
     better; "%" is for shares from 0 to 1, which are shown in percent (put the sign into the heading); "money" becomes
     the scenario's currency, if it says one; "" is for plain numbers.
-    `table` says when tables show it unasked: where "always", where it "differs" between runs, "first" for the first
-    resource alone where it is not 0, or "never". `timed` metrics are times that a clock measured: no two runs agree on
-    them, whatever their seeds. `beyond` says that a share may be below 0 or above 1, as a load may.
+    `table` says when tables show it unasked: where "always", where it "differs" between runs, where it is "harm" and
+    not 0, which is left out nowhere for want of room, "first" for the first resource alone where it is not 0, or
+    "never". `timed` metrics are times that a clock measured: no two runs agree on them, whatever their seeds. `beyond`
+    says that a share may be below 0 or above 1, as a load may.
     """
 
     name: str

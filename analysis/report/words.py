@@ -19,7 +19,7 @@ from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
 
 MAIN = 3
-"""So many metrics are answered in words, the first of the table."""
+"""So many metrics are answered in words, the first of the table, and all that are harm."""
 NAMED = 4
 """So many agents are named, and the others counted, unless there is one more only."""
 
@@ -32,7 +32,8 @@ def answer(results: ResultsFolder, table: Table) -> list[str]:
         (number, metric)
         for number, metric in enumerate(table.metrics)
         if metric.better != "neither" and not metric.timed
-    ][:MAIN]
+    ]
+    main = [*main[:MAIN], *(one for one in main[MAIN:] if one[1].table == "harm")]
     if len({row.agent for row in table.rows}) == 1:
         return [*_alone(table, main)]
     if table.swept:

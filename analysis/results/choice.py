@@ -28,7 +28,7 @@ def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]
         hidden.add("acceptance")  # all get a place in the end: waiting is what differs
     for metric in there:
         same = metric.table == "differs" and done[metric.name].n_unique() == 1
-        if same or (metric.table == "first" and not _any(done, metric.name)):
+        if same or (metric.table in ("harm", "first") and not _any(done, metric.name)):
             hidden.add(metric.name)
     return [metric for metric in there if metric.name not in hidden]
 

@@ -26,7 +26,8 @@ class Columns:
     """Says what results have.
 
     That is the cluster's `resources`, the `tiers` of its network's links, the keys that are `swept`, every metric, in
-    the order in which tables show them, and what people read in place of the names of agents and keys.
+    the order in which tables show them, what people read in place of the names of agents and keys, and the names of
+    those metrics that the scenario `added`.
     """
 
     resources: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Columns:
     swept: tuple[str, ...] = ()
     metrics: tuple[Metric, ...] = ()
     headings: Mapping[str, str] = field(default_factory=dict)
+    added: tuple[str, ...] = ()
 
     def headed(self, headings: Mapping[str, str]) -> Columns:
         """Show metrics, agents and keys under these headings, and the others as before."""
@@ -62,9 +64,9 @@ def read_columns(file: Path) -> tuple[Columns, str]:
     try:
         data = json.loads(file.read_text("utf-8"))
         metrics = tuple(_metric(one) for one in _listed(data, "metrics", dict))
-        found = Columns(
-            _names(data, "resources"), _names(data, "tiers"), _names(data, "swept"), metrics, _headings(data)
-        )
+        resources, tiers, swept = (_names(data, key) for key in ("resources", "tiers", "swept"))
+        added = _names(data, "added") if "added" in data else ()
+        found = Columns(resources, tiers, swept, metrics, _headings(data), added)
         if len({metric.name for metric in metrics}) < len(metrics):
             raise ValueError("a metric is described twice")
         return found, str(data["runs"])
@@ -79,12 +81,12 @@ def merged(several: Iterable[Columns]) -> Columns:
     for one in several:
         for metric in one.metrics:
             metrics.setdefault(metric.name, metric)
-    resources, tiers, swept = (
+    resources, tiers, swept, added = (
         tuple(dict.fromkeys(name for one in several for name in getattr(one, key)))
-        for key in ("resources", "tiers", "swept")
+        for key in ("resources", "tiers", "swept", "added")
     )
     headings = {name: text for one in reversed(several) for name, text in one.headings.items()}
-    return Columns(resources, tiers, swept, tuple(metrics.values()), headings)
+    return Columns(resources, tiers, swept, tuple(metrics.values()), headings, added)
 
 
 def _listed(data: Any, key: str, kind: type) -> Sequence[Any]:

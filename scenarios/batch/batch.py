@@ -238,7 +238,10 @@ class Batch:
         asked = [one.asked for one in self.scenario.metrics]
         currency = self.scenario.currency
         metrics = tuple(metric for metric in describe(resources, tiers, asked, currency) if metric.name in there)
-        return Columns(resources, tiers, tuple(self.runs[0].point), metrics).headed(self.scenario.shown_headings)
+        usual = {metric.name for metric in describe(resources, tiers)}
+        added = tuple(metric.name for metric in metrics if metric.name not in usual)
+        found = Columns(resources, tiers, tuple(self.runs[0].point), metrics, added=added)
+        return found.headed(self.scenario.shown_headings)
 
 
 def _append(journal: FileIO, content: bytes) -> None:

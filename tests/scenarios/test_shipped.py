@@ -95,5 +95,12 @@ def test_it_runs(file: Path, tmp_path: Path) -> None:
     assert [row.agent for row in results.table().rows] == results.done["agent"].to_list()
 
 
+def test_the_report_of_the_quickstart_has_a_replay() -> None:
+    """The guide of the report begins with it."""
+    page = (ROOT / "docs" / "guides" / "report.md").read_text("utf-8")
+    assert "```sh\nbinwright run quickstart\nbinwright report results/quickstart" in page
+    assert "states" in load_scenario("quickstart").record
+
+
 def test_the_quickstart_needs_no_download() -> None:
     assert not isinstance(load_scenario("quickstart").workload, Trace)

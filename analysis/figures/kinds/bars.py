@@ -23,9 +23,9 @@ from simcore.errors import ResultsError
     needs="any results",
 )
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), and all allocation."""
+    """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), harm, all allocation."""
     names = [*chosen.results.resources, *chosen.results.tiers]
-    metrics = chosen.metrics([chosen.success, *(f"allocation_{name}" for name in names)])
+    metrics = chosen.metrics([chosen.success, *chosen.harm, *(f"allocation_{name}" for name in names)])
     averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
     rows = [(point, agent) for point in chosen.points for agent in chosen.agents]
     rows = [row for row in rows if any(row in found for found in averages.values())]

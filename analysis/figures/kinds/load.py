@@ -12,7 +12,7 @@ from simcore.errors import ResultsError
 
 @figure(meaning="acceptance over the load", needs="a sweep that changes the load")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draw acceptance over the load of the first resource, measured in every run; a sweep must change it."""
+    """Draw acceptance and harm over the load of the first resource, measured in every run; a sweep must change it."""
     resource = chosen.results.resources[0]
     loads = {key: 100 * average.mean for key, average in chosen.averages(f"load_{resource}").items()}
     if len({round(load, 4) for load in loads.values()}) < 2 or not chosen.swept:
@@ -23,7 +23,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
         )
     return panels(
         chosen,
-        chosen.metrics(["acceptance"]),
+        chosen.metrics(["acceptance", *chosen.harm]),
         loads,
         _what_loads(chosen),
         f"load: {resource} asked for, % of what is installed",

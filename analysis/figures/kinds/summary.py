@@ -29,8 +29,9 @@ def draw(chosen: Chosen, options: Options) -> Figure:
 
 
 def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:
-    """Tell whether the agents differ in a metric of the simulation."""
-    return not metric.timed and len({entry.mean for entry in values if entry}) > 1
+    """Tell whether the agents differ in a metric of the simulation; what is harm is always shown."""
+    means = {entry.mean for entry in values if entry}
+    return not metric.timed and (len(means) > 1 or metric.table == "harm")
 
 
 def _compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compared:

@@ -12,8 +12,8 @@ from simcore.errors import ResultsError, suggest
 
 @figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")
 def draw(chosen: Chosen, options: Options) -> Figure:
-    """Draw acceptance, or scheduled requests where runs stop, or the metrics asked for, over the swept number."""
-    return over_key(chosen, _key(chosen), [chosen.success])
+    """Draw acceptance (scheduled requests where runs stop) and harm, or the metrics asked for, over the number."""
+    return over_key(chosen, _key(chosen), [chosen.success, *chosen.harm])
 
 
 def _key(chosen: Chosen) -> str:

@@ -11,13 +11,13 @@ def _cut(run: FinishedRun) -> int:
     return int((run.interruption >= run.begin).sum())
 
 
-@metric(heading="interrupted", better="lower", table="differs", meaning="holding periods that a failure cut short")
+@metric(heading="interrupted", better="lower", table="harm", meaning="holding periods that a failure cut short")
 def interrupted(run: FinishedRun) -> int:
     """Count the holding periods that a failure cut short in the measured time."""
     return _cut(run)
 
 
-@metric(heading="lost", better="lower", table="differs", meaning="of those, the ones that got no new place")
+@metric(heading="lost", better="lower", table="harm", meaning="of those, the ones that got no new place")
 def lost(run: FinishedRun) -> int:
     """Count those of them whose request got no new place."""
     back = slice(len(run.simulation.workload), None)  # where those lie that were sent back

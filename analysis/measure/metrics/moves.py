@@ -23,7 +23,7 @@ def moved(run: FinishedRun) -> float | None:
     return float(run.demand[run.arrived, run.moving.rules.resource].sum()) / QUANTUM
 
 
-@metric(heading="downtime", unit="s", better="lower", table="differs", meaning="for which moved requests stood still")
+@metric(heading="downtime", unit="s", better="lower", table="harm", meaning="for which moved requests stood still")
 def downtime(run: FinishedRun) -> float | None:
     """Add up the downtime of the moves."""
     return len(run.arrived) * run.moving.rules.downtime if run.moving else None
@@ -33,7 +33,7 @@ def downtime(run: FinishedRun) -> float | None:
     name="moves_failed",
     heading="moves failed",
     better="lower",
-    table="differs",
+    table="harm",
     meaning="moves that did not arrive: called off as a server failed, or their request ended or was interrupted",
 )
 def failed(run: FinishedRun) -> int | None:

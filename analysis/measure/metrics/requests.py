@@ -92,7 +92,7 @@ def running(run: FinishedRun) -> int:
     return run.simulation.workload.running
 
 
-@metric(heading="running lost", better="lower", table="differs", meaning="of those, the ones that got no place")
+@metric(heading="running lost", better="lower", table="harm", meaning="of those, the ones that got no place")
 def running_lost(run: FinishedRun) -> int:
     """Count those of them that got no place, though some server could hold them when empty."""
     return int(np.count_nonzero(run.outcome[: run.simulation.workload.running] == REJECTED))

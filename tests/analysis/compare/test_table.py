@@ -343,6 +343,27 @@ def test_what_the_width_hides_is_named(tmp_path: Path, width: int) -> None:
         assert all(len(line) <= width for line in rendered(found, width).splitlines())
 
 
+@pytest.mark.parametrize("width", [30, 45, 60, 80, 120, 200])
+def test_harm_is_shown_at_every_width(tmp_path: Path, width: int) -> None:
+    """Losing a rack raises no acceptance unseen; where there is no harm, there is no column."""
+    rows = [
+        row(agent, seed, acceptance=0.9 + seed / 100, interrupted=300 + 10 * more + seed, lost=60, running_lost=0)
+        for agent, more in (("a-long-name-of-an-agent", 0), ("another(option=long)", 1))
+        for seed in range(6)
+    ]
+    found = table(tmp_path, rows)
+    assert [metric.name for metric in found.metrics][:3] == ["acceptance", "interrupted", "lost"]
+    lines = rendered(found, width).splitlines()
+    text = " ".join(" ".join(lines).split())
+    assert all(len(line) <= width for line in lines)
+    for heading, said in (("interrupted", "up to 312.5 (another(option=long))"), ("lost", "up to 60.00 (another")):
+        assert (heading in lines[1].split()) != (f"No room for {heading}: {said}" in text)
+    assert "running lost" not in text
+    if width >= 60:
+        assert "No room" not in text
+    assert "interrupted" not in rendered(table(tmp_path, [one | {"interrupted": 0, "lost": 0} for one in rows]), width)
+
+
 def test_hidden_marks_need_no_legend_and_shown_ones_do(tmp_path: Path) -> None:
     found = accepted(tmp_path, {"a": [0.5] * 6, "b": [0.25] * 6})
     assert "* best" in " ".join(rendered(found, 200).split())

@@ -197,8 +197,8 @@ def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> Non
 def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> None:
     results = found["servers"]
     agents = results.runs["agent"].unique(maintain_order=True).to_list()
-    panels = bars(draw(results, "bars"))
-    metrics = {"scheduled": 1, "allocation_cpu": 100, "allocation_mem": 100}
+    panels = [panel for panel in bars(draw(results, "bars")) if panel]
+    metrics = {"scheduled": 1, "interrupted": 1, "lost": 1, "allocation_cpu": 100, "allocation_mem": 100}
     assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
     for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
         means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]
@@ -444,8 +444,12 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
 def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
     [ax] = draw(found["servers"], "summary", agents=["best-fit"], metrics=["acceptance"]).axes
     assert ax.get_xlabel() == "accepted %"
+    assert [ax.get_xlabel() for ax in draw(found["servers"], "summary", agents=["best-fit"]).axes] == [
+        "interrupted\n(lower is better)",  # harm is shown where nothing else is
+        "lost\n(lower is better)",
+    ]
     with pytest.raises(ResultsError, match="says nothing"):
-        draw(found["servers"], "summary", agents=["best-fit"])
+        draw(found["network"], "summary", agents=["tetris"])
 
 
 def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[str, Results]) -> None:

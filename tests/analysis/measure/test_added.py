@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from analysis.front import Results
 from analysis.measure import METRICS
@@ -79,9 +80,14 @@ def peak(run):
     )
     results = Batch(asking(name, replications=1), tmp_path / "out").run()
     assert 0 < results.runs["peak_mem"][0] <= 1
-    assert [(one.name, one.heading) for one in results.metrics[-2:]] == [
-        ("peak_cpu", "peak cpu %"), ("peak_mem", "peak mem %")
-    ]  # fmt: skip
+    shown = [(one.name, one.heading) for one in results.metrics]
+    place = [name for name, _ in shown].index("acceptance") + 1  # in front, where no terminal is too narrow for it
+    assert shown[place : place + 2] == [("peak_cpu", "peak cpu %"), ("peak_mem", "peak mem %")]
+    assert results.columns.added == ("peak_cpu", "peak_mem")
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(results.table().rich(80))
+    assert "peak cpu %" in capture.get().splitlines()[1]
 
 
 def test_a_package_brings_a_metric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
