@@ -1,6 +1,6 @@
 """How many cpu and mem a request that may need several servers asks for: laws given exactly, as tables.
 
-Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 7) needs three
+Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 8) needs three
 servers at least. Laws read from trace files are in `workloads.traced_demands`.
 """
 
@@ -146,10 +146,10 @@ class AlibabaLike:
 
     summary: ClassVar[str] = (
         "a stand-in for the demand alibaba where its table is not here, fitted to the published columns: "
-        "(25, 7) seven times in ten, else (50, 15)."
+        "(25, 8) three times in four, else (50, 16)."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Alibaba cluster-trace-v2018"
     licence: ClassVar[str] = "none needed: no data, two pairs of numbers"
 
     def law(self) -> Law:
-        return Law(np.array([(25, 7), (50, 15)], np.int64), np.array([0.7, 0.3]))
+        return Law(np.array([(25, 8), (50, 16)], np.int64), np.array([0.75, 0.25]))

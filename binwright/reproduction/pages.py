@@ -137,7 +137,15 @@ def _matrices(rows: Sequence[Row]) -> Iterator[str]:
         agents = dict.fromkeys(one.agent for one in shown)
         lines = [[agent, *(cells.get((agent, column), "") for column in columns)] for agent in agents]
         about = ", ".join(filter(None, (metric.replace("_", " "), common)))
-        yield _markdown([about, *(column or "ours" for column in columns)], lines)
+        yield _markdown([about, *(_short(column) for column in columns)], lines)
+
+
+def _short(condition: str) -> str:
+    """Write a condition without the names of its keys, where the values say what they are of."""
+    parts = [part.partition(" ") for part in condition.split(", ")]
+    if any(value.replace(",", "").rstrip("%").isnumeric() for _, _, value in parts):
+        return condition
+    return ", ".join(value or key for key, _, value in parts) or "ours"
 
 
 def _cell(one: Row, decimals: int) -> str:

@@ -230,7 +230,7 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
     page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
     lines = page.split("## Table 1: acceptance\n")[1].split("## Table 2")[0].splitlines()
     assert [line for line in lines if line.startswith("|")] == [
-        "| acceptance, topology alpha | demand uniform | demand azure | demand alibaba |",
+        "| acceptance, topology alpha | uniform | azure | alibaba |",
         "| --- | --- | --- | --- |",
         "| nara | **0.71 / 0.50 / -0.21** | **0.86 / 0.50 / -0.36** | **0.72 / 0.50 / -0.22** |",
         "| tetris | 0.61 / 0.61 / +0.01 | **0.77 / 0.61 / -0.16** | 0.63 / 0.61 / -0.02 |",

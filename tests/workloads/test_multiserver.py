@@ -78,8 +78,8 @@ def test_the_published_laws() -> None:
     assert law.pairs.tolist() == [list(size) for size in sizes]
     assert set(law.weights) == {1 / 9}
     law = AlibabaLike().law()
-    assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 7], [50, 15]], [0.7, 0.3])
-    assert law.mean == pytest.approx((32.5, 9.4))
+    assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 8], [50, 16]], [0.75, 0.25])
+    assert law.mean == pytest.approx((31.25, 10.0))
 
 
 def test_azure_like_are_flavours_of_2017_on_a_machine_of_56_cores_and_336_gb() -> None:
