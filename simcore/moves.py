@@ -56,6 +56,10 @@ class Mover:
     """Does it look at `Running.may`? If not, it is refused where there are rules of placement."""
     on_devices: ClassVar[bool] = False
     """Does it choose the devices of servers? If not, it is refused where they have some."""
+    makes_room: ClassVar[bool] = True
+    """Does it plan where a request needs room? If not, it is refused for that."""
+    reschedules: ClassVar[bool] = True
+    """Does it plan where none does? If not, it is refused for that."""
     only_devices: bool = False
     """Is it for servers with devices only? It is refused where they have none."""
 

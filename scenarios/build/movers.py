@@ -64,7 +64,7 @@ def rules_of(scenario: Scenario) -> MoveRules:
 
 
 def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> Asked:
-    mover = _fitted(built(spec.mover), world, keeps_off(scenario), key)
+    mover = _fitted(built(spec.mover), world, keeps_off(scenario), isinstance(spec, MakeRoom), key)
     within = inf if spec.within is None else spec.within
     if isinstance(spec, MakeRoom):
         return Asked(mover, spec.moves, within=within)
@@ -79,10 +79,18 @@ def keeps_off(scenario: Scenario) -> bool:
     return bool(scenario.placement) or taints or (scenario.is_ruled and asking)
 
 
-def _fitted(mover: Mover, world: World, ruled: bool, key: str) -> Mover:
-    """Refuse a mover that does not go with a world, where rules may keep requests off servers or not."""
+def _fitted(mover: Mover, world: World, ruled: bool, room: bool, key: str) -> Mover:
+    """Refuse a mover that does not go with a world, where rules may keep requests off servers or not.
+
+    It is to make room, or else to reschedule.
+    """
     name = type(mover).__name__
     for wrong, problem, remedy in (
+        (
+            not (mover.makes_room if room else mover.reschedules),
+            f"{name} plans nothing {'where a request needs room' if room else 'but room for a request'}",
+            f"Take {'make-room or agent' if room else 'another mover, such as agent'} here.",
+        ),
         (
             world.hidden and mover.needs_lifetimes,
             f"{name} asks how long requests stay, and the scenario hides it",

@@ -214,6 +214,11 @@ class DrainRule(Model):
         return Drain(self.drain, at=self.at)
 
 
+def empties(specs: Sequence[Any]) -> bool:
+    """Tell whether any of these rules empties servers while a run goes on."""
+    return any(isinstance(spec, DrainRule) and spec.at > 0 for spec in specs)
+
+
 _FORMS = {
     "at_most": AtMostRule,
     "spread": SpreadRule,
@@ -311,6 +316,35 @@ def check_rule(
     key = "over" if isinstance(spec, SpreadRule) else "per"
     checks.append(partial(_known_label, getattr(spec, key), values, everywhere, (*at, key)))
     return together(*checks)
+
+
+def check_rules(specs: Sequence[Any], values: Values, everywhere: set[str] | None, size: int | None) -> None:
+    """Refuse rules that keep requests out for ever: each could be kept, but not all of them."""
+    closed: set[int] = set()
+    for number, spec in enumerate(specs):
+        if isinstance(spec, DrainRule) and not spec.at:
+            if isinstance(spec.drain, dict):
+                known = {label: values.get(label) for label in spec.drain if label in (everywhere or ())}
+                whole = all((known.get(label) or {label, ""}) <= {*wanted} for label, wanted in spec.drain.items())
+            else:
+                closed |= {*spec.drain}
+                whole = size is not None and len(closed) == size
+            if whole:
+                remedy = "Leave some out, or let it begin later, as at: 1 d."
+                raise wrong("leaves no server that takes requests", remedy, ("placement", number, "drain"))
+    near = [(number, spec) for number, spec in enumerate(specs) if isinstance(spec, NearRule)]
+    late = {spec.of for _, spec in near}
+    """The groups of which none can be the first."""
+    while True:
+        wait = {spec.of for _, spec in near if late.issuperset(spec.near)}
+        if wait == late:
+            break
+        late = wait
+    for number, spec in near:
+        if spec.of in late and late.issuperset(spec.near):
+            names = " and ".join(sorted(late))
+            remedy = "Let the first of one of these groups go where it likes: take out one of the rules."
+            raise wrong(f"none can be the first of {names}, which wait for one another", remedy, ("placement", number))
 
 
 def _known_group(group: str, every: bool, groups: set[str] | None, at: Keys) -> None:

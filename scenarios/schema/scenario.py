@@ -21,7 +21,7 @@ from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
-from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule
+from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.shown import Figures, check_headings, headings_of
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
@@ -287,7 +287,10 @@ class Scenario(Model):
         elif "moves" in self.record:
             remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
             raise wrong("nothing is moved", remedy, ("record",), "moves")
-        self.moves.check_against(self.cluster.resources)
+        if self.rescheduling and self.rescheduling.every is None and not empties(self.placement):
+            remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
+            raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
+        self.moves.check_against(self.cluster.resources, self.workload.groups)
 
     @property
     def moves_some(self) -> bool:
@@ -320,6 +323,7 @@ class Scenario(Model):
                 for number, rule in enumerate(self.placement)
             ),
             *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in self.workload.placed),
+            partial(check_rules, self.placement, values, everywhere, size),
         )
 
     @property

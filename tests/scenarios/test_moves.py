@@ -103,6 +103,17 @@ def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_pat
         ({"moves": {"bandwidth": "10 parsecs"}}, "moves.bandwidth", "is not a unit of rate"),
         ({"moves": {"resource": "disk"}}, "moves.resource", "the cluster has no such resource"),
         ({"record": ["moves"]}, "record", "nothing is moved"),
+        ({"rescheduling": {"on_drain": True, "moves": 3}}, "rescheduling.on_drain", "no server is to be emptied"),
+        (
+            {"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]},
+            "rescheduling.on_drain",
+            "no server is to be emptied",
+        ),
+        (
+            {"rescheduling": {"every": 60, "moves": 3}, "moves": {"fixed": [{"group": "db"}]}},
+            "moves.fixed.0.group",
+            "no request is of this group",
+        ),
         (
             {"rescheduling": {"every": "1 h", "moves": 3}, "pacing": {"step": "1 s"}},
             "pacing",
@@ -133,6 +144,15 @@ def test_movers_that_do_not_go_with_a_scenario_are_refused_before_it_runs(tmp_pa
     with pytest.raises(UserError, match="Seer asks how long requests stay, and the scenario hides it"):
         check_scenario(scenario_from(data))
     assert check_scenario(scenario_from({**data, "knowledge": {"lifetimes": "known"}})) == 1
+    for mover, key, said in (
+        ("make-room", "rescheduling", "MakeRoom plans nothing but room for a request"),
+        ("empty", "make_room", "Empty plans nothing where a request needs room"),
+        ("defragment", "make_room", "Defragment plans nothing where a request needs room"),
+    ):
+        asked = {"moves": 2, "mover": mover}
+        never = {"rescheduling": asked | {"every": "1 h"}} if key == "rescheduling" else {"overflow": {key: asked}}
+        with pytest.raises(UserError, match=said):
+            check_scenario(scenario_from(scenario(**never)))
     ruled = scenario(overflow={"make_room": {"moves": 2}}, placement=[{"drain": [0], "at": "1 h"}])
     with pytest.raises(UserError, match="MakeRoom does not look at rules of placement"):
         check_scenario(scenario_from(ruled))

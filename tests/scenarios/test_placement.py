@@ -20,7 +20,7 @@ from scenarios.build.plan import plan
 from scenarios.build.world import build_world
 from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from simcore.errors import ScenarioError, UserError
 from simcore.roles import Role
 
 TIMES = {"seconds", "decision_us", "engine"}
@@ -239,6 +239,38 @@ def test_mistakes_about_servers_of_a_file_name_their_line(
     for command in (["validate", str(file)], ["run", str(file), "--out", str(tmp_path / "out")]):
         assert main(command) == 2
         assert re.search(f"zones.yaml{said}", "".join(capsys.readouterr()))
+
+
+NEAR: list[dict[str, Any]] = [
+    {"near": "web", "of": "db", "per": "zone"},
+    {"near": ["job", "db"], "of": "web", "per": "rack"},
+    {"near": "web", "of": "job", "per": "rack"},
+]
+
+
+@pytest.mark.parametrize(
+    ("rules", "key", "said"),
+    [
+        (NEAR, "placement.0", "none can be the first of db and job and web, which wait for one another"),
+        ([{"apart": "*", "per": "zone"}, *NEAR], "placement.1", "none can be the first"),
+        (NEAR[:2], "", ""),
+        ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3]}], "placement.1.drain", "leaves no server that takes requests"),
+        ([{"drain": {"zone": ["a", "b"]}}], "placement.0.drain", "leaves no server that takes requests"),
+        ([{"drain": {"rack": ["2", "1", "0"], "zone": ["b", "a"]}}], "placement.0.drain", "leaves no server"),
+        ([{"drain": {"rack": ["2", "1"], "zone": ["a", "b"]}}], "", ""),
+        ([{"drain": {"kind": "small"}}], "", ""),
+        ([{"drain": [0, 1, 2]}, {"drain": [5, 4, 3], "at": "1 h"}], "", ""),
+    ],
+)
+def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str, said: str) -> None:
+    data = changed("placement", to=rules)
+    data["workload"]["flavours"].append({"cpu": 1, "group": "job"})
+    if not said:
+        scenario_from(data)
+        return
+    with pytest.raises(ScenarioError, match=said) as caught:
+        scenario_from(data)
+    assert caught.value.key == key
 
 
 def test_devices_have_labels() -> None:

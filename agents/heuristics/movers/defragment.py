@@ -27,6 +27,7 @@ class Defragment(Mover):
     """
 
     reference = "goal fragments: Ding et al. 2025, VMR2L, EuroSys; goal stranded: Weng et al. 2023, FGD, USENIX ATC"
+    makes_room = False
 
     def __init__(self, goal: Goal = "fragments", size: float | None = None, together: int = 4) -> None:
         self._goal, self._size, self._together = goal, checked_size(size), together

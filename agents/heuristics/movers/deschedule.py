@@ -33,6 +33,7 @@ class Deschedule(Mover):
     """
 
     reference = "Weng et al. 2023, Beware of Fragmentation (USENIX ATC): the descheduling of the published simulator"
+    makes_room = False
     on_devices = True
     only_devices = True
 

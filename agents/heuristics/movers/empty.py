@@ -25,6 +25,7 @@ class Empty(Mover):
     """
 
     reference = "ours"
+    makes_room = False
     keeps_rules: ClassVar[bool] = True
     whole = True
 

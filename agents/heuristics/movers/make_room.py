@@ -25,6 +25,7 @@ class MakeRoom(Mover):
     """
 
     reference = "ours: exhaustive search over the requests of one place"
+    reschedules = False
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         """Search with one move, then with two, then with three."""

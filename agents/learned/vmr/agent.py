@@ -30,6 +30,7 @@ class Vmr(Mover):
     """
 
     reference = "Ding et al. 2025, VMR2L: Towards VM Rescheduling Optimization Through Deep RL, EuroSys"
+    makes_room = False
 
     def __init__(
         self, weights: str = "generated", path: str | None = None, size: float | None = None, samples: int = 0

@@ -26,6 +26,7 @@ class SolverMover(Mover):
     """
 
     reference = "ours: docs/guides/solver.md has the search"
+    makes_room = False
 
     def __init__(self, size: float | None = None, runs: int = 4) -> None:
         self._size, self._runs = checked_size(size), runs
