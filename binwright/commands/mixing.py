@@ -9,6 +9,7 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
+from binwright.commands.billed import bills_of
 from binwright.commands.console import many_of
 from scenarios.size.mixing import Mixed
 from scenarios.size.sizing import FAILED, NOT_TOLD
@@ -26,7 +27,9 @@ def table(found: Mixed) -> rich.table.Table:
         caption_justify="left",
     )
     only = [f"only {kind}" for kind in question.kinds]
-    for heading in ("agent", *question.kinds, "cost/h", "95 %", *only, f"{metric.heading} there"):
+    bills = bills_of(found.frame, question.scenario)
+    headings = (*question.kinds, "cost/h", "95 %", *only, f"{metric.heading} there", *(heading for heading, _ in bills))
+    for heading in ("agent", *headings):
         laid.add_column(escape(heading), justify="left" if heading == "agent" else "right", overflow="fold")
     for row in found.frame.iter_rows(named=True):
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
@@ -40,6 +43,7 @@ def table(found: Mixed) -> rich.table.Table:
             "-" if row["mean_low"] is None else f"[{_money(row['cost_low'])}, {_money(row['cost_high'])}]",
             *(_money(row[f"cost_only_{kind}"]) for kind in question.kinds),
             "-" if row["mean"] is None else metric.write(row["mean"], _half(row)),
+            *(write(row) for _, write in bills),
         )
     return laid
 

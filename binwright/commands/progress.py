@@ -186,6 +186,38 @@ class Counted(Line):
         return f"{self._rows:,} in {duration(monotonic() - self._began)}"
 
 
+class Looks(Counted):
+    """The line of a search, which looks at one size after another: tell it what it `looked` at, and how many are left.
+
+    Without a terminal it is a line after EVERY seconds, and then one whenever twice as much time has passed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._looks = self._left = 0
+        self._first, self._next = 0.0, self._began + EVERY
+
+    def looked(self, left: int) -> None:
+        """Note that there was another look, and that there are about so many more."""
+        self._looks += 1
+        self._left, now = left, monotonic()
+        if self._looks == 1:
+            self._first = now  # what is compiled before it is no pace
+        if not self.alive and now >= self._next:
+            self._next = now + (now - self._began)
+            say(f"{self.what}: {self.text()}")
+
+    def far(self) -> str:
+        """Say how far it is, as in `120 in 40 s, 12 sizes, about 20 more, 1 min left`."""
+        if not self._looks:
+            return super().far()
+        parts = [super().far(), f"{self._looks:,} sizes looked at", f"about {self._left:,} more"]
+        if self._looks > 1:
+            seconds = (monotonic() - self._first) / (self._looks - 1)
+            parts.append(f"{duration(seconds * self._left)} left")
+        return ", ".join(parts)
+
+
 class Iterations(Line):
     """The line of trainings: tell it how many of `total` iterations they have `reached`, `done` of them before."""
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, out, say, where
-from binwright.commands.progress import Counted
+from binwright.commands.console import many_of, out, where
+from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
 
+LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
     import rich.table
 
@@ -37,10 +39,11 @@ def size(asked: Namespace) -> int:
         raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
     found: Sized | Sizes | Mixed
-    with Counted() as line:
+    with Looks() as line:
 
         def watch(row: dict[str, Any]) -> None:
-            say(_said(row, metrics))
+            LOG.info("%s", _said(row, metrics))
+            line.looked(row["left"])
 
         shared: dict[str, Any] = {
             "until": asked.until,
@@ -114,6 +117,7 @@ def _table(found: Sized) -> rich.table.Table:
     from rich import box
     from rich.table import Table
 
+    from binwright.commands.billed import bills_of
     from scenarios.size.sizing import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
@@ -125,7 +129,15 @@ def _table(found: Sized) -> rich.table.Table:
         caption=_legend(found),
         caption_justify="left",
     )
-    for heading in ("agent", "servers", "95 % interval", "more", f"{metric.heading} there"):
+    bills = bills_of(found.frame, question.scenario)
+    for heading in (
+        "agent",
+        "servers",
+        "95 % interval",
+        "more",
+        f"{metric.heading} there",
+        *(each for each, _ in bills),
+    ):
         table.add_column(heading, justify="left" if heading == "agent" else "right", no_wrap=heading != "agent")
     for row in found.frame.iter_rows(named=True):
         there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
@@ -136,6 +148,7 @@ def _table(found: Sized) -> rich.table.Table:
             _interval(row, question.most),
             "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
             there,
+            *(write(row) for _, write in bills),
         )
     return table
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -48,19 +49,22 @@ class Looked:
     """What an agent came to at a size: the mean of the metric over the seeds, and half of its 95 % interval's width.
 
     The half width is 0 where nothing was drawn, and infinite of one seed. `impossible` requests of all seeds together
-    were larger than any server, and count for nothing; `lost` ran already at the start and got no place.
+    were larger than any server, and count for nothing; `lost` ran already at the start and got no place. `spent` is the
+    money and `energy` the kWh of a run, on average, where the scenario has costs.
     """
 
     mean: float
     half: float
     impossible: int = 0
     lost: int = 0
+    spent: float | None = None
+    energy: float | None = None
 
     @classmethod
-    def of(cls, values: Floats, *, random: bool, impossible: int = 0, lost: int = 0) -> Looked:
-        """Average the values of the seeds."""
+    def of(cls, values: Floats, *, random: bool, **more: Any) -> Looked:
+        """Average the values of the seeds; `more` are the other fields."""
         mean, half = mean_interval(values)
-        return cls(float(mean), float(half) if random else 0.0, impossible, lost)
+        return cls(float(mean), float(half) if random else 0.0, **more)
 
     def ends(self, metric: Metric) -> tuple[float | None, float | None]:
         """Return the ends of the mean's interval; None where one seed has none."""
@@ -128,6 +132,8 @@ class Runs:
             random=any(row.get("random", True) for row in rows),
             impossible=sum(row["impossible"] for row in rows),
             lost=sum(row["running_lost"] for row in rows),
+            spent=_average(rows, "cost"),
+            energy=_average(rows, "energy"),
         )
         self.looked[agent][size] = looked
         is_enough = enough(target, {size: looked}, 0)[size]
@@ -137,6 +143,12 @@ class Runs:
             "lost": looked.lost,
             "enough": is_enough,
         }
+
+
+def _average(rows: Sequence[Row], name: str) -> float | None:
+    """Average a metric that only some scenarios have."""
+    values = [float(row[name]) for row in rows if row.get(name) is not None]
+    return fmean(values) if len(values) == len(rows) else None
 
 
 def enough(target: Target, looked: Mapping[Any, Looked], halves: int) -> dict[Any, bool]:

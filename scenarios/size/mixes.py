@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import ceil
 from typing import TypeAlias
 
@@ -13,6 +13,8 @@ from scenarios.size.search import ahead
 
 Mix: TypeAlias = tuple[int, ...]
 """How many servers of each kind."""
+MANY = 200
+"""So many mixes to come are counted, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ def next_mix(known: Mapping[Mix, bool], market: Market, near: Mix | None = None)
     return _Search(known, market).next(near)
 
 
+def to_come(known: Mapping[Mix, bool], market: Market) -> int:
+    """Guess how many mixes a search looks at yet: one for every number of the first kinds that is not ruled out."""
+    return _Search(known, market).left
+
+
 class _Search:
     """What is known, and what follows from it."""
 
@@ -58,6 +65,34 @@ class _Search:
         self._enough = sorted((mix for mix, enough in known.items() if enough), key=market.rank)
         self._short = [mix for mix, enough in known.items() if not enough]
         self._best = next((mix for mix in self._enough if any(self._open(mix))), None)
+
+    @property
+    def left(self) -> int:
+        """Guess how many mixes are looked at yet, up to MANY."""
+        if self._best is None:
+            return MANY
+        last = len(self._market.most) - 1
+        lines = self._open_lines((0,) * last, tuple(self._most_of(kind) for kind in range(last)))
+        return sum(1 for _ in islice(lines, MANY)) + ahead(self._best[-1])
+
+    def _open_lines(self, low: Mix, high: Mix) -> Iterator[Mix]:
+        """Go through the numbers of the first kinds with which there may be a better mix than the best so far."""
+        room = self._room(low)
+        if room < int(not any(high)) or self._too_few((*high, room)):
+            return
+        if low == high:
+            yield low
+            return
+        for lower, upper in self._halves(low, high):
+            yield from self._open_lines(lower, upper)
+
+    def _halves(self, low: Mix, high: Mix) -> list[tuple[Mix, Mix]]:
+        """Divide what lies between, where the cost differs most: that with more servers first."""
+        widths = [price * (b - a) for price, a, b in zip(self._market.prices, low, high, strict=False)]
+        kind = widths.index(max(widths))
+        middle = (low[kind] + high[kind]) // 2
+        upper = (*low[:kind], middle + 1, *low[kind + 1 :]), high
+        return [upper, (low, (*high[:kind], middle, *high[kind + 1 :]))]
 
     def next(self, near: Mix | None) -> Mix | FoundMix:
         """Say which mix to look at next, or the answer."""
@@ -117,11 +152,8 @@ class _Search:
             return (*high, room)
         if low == high:
             return self._on(low, room)
-        widths = [price * (b - a) for price, a, b in zip(self._market.prices, low, high, strict=False)]
-        kind = widths.index(max(widths))
-        middle = (low[kind] + high[kind]) // 2
-        upper = self._within((*low[:kind], middle + 1, *low[kind + 1 :]), high)
-        return upper or self._within(low, (*high[:kind], middle, *high[kind + 1 :]))
+        upper, lower = self._halves(low, high)
+        return self._within(*upper) or self._within(*lower)
 
     def _on(self, line: Mix, room: int) -> Mix | None:
         """Halve the gap on a line, between what is not enough and what is, for a mix better than the best so far."""

@@ -28,7 +28,7 @@ from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
 from scenarios.size.looking import ENDS, Looked, Pairs, Row, Runs, enough
-from scenarios.size.mixes import FoundMix, Market, Mix, next_mix
+from scenarios.size.mixes import FoundMix, Market, Mix, next_mix, to_come
 from scenarios.size.question import LARGEST, TIMES, refuse
 from scenarios.size.search import Found, next_size
 from scenarios.size.sizing import BEST, FAILED, in_words, never
@@ -174,8 +174,9 @@ def _searched(question: MixQuestion, runs: Runs, watch: Callable[[Row], None]) -
             wanted = {best: missing} if missing else {}
         if not wanted:
             return steps
-        for row in runs.look(wanted):
-            watch({**row, "size": question.said(row["size"])})
+        left = sum(_to_come(question, runs.looked[agent], each) for agent, each in steps.items())
+        for number, row in enumerate(runs.look(wanted), 1):
+            watch({**row, "size": question.said(row["size"]), "left": max(0, left - number)})
 
 
 def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | FoundMix]:
@@ -190,6 +191,14 @@ def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix
     for number, kind in enumerate(question.kinds):
         steps[f"only {kind}"] = _alone(question, looked, known, number)
     return steps
+
+
+def _to_come(question: MixQuestion, looked: Mapping[Mix, Looked], steps: Mapping[str, Mix | FoundMix]) -> int:
+    """Guess at how many mixes an agent is looked at yet; an interval is searched when the answer is known."""
+    ends = ["size"] if not isinstance(steps["size"], FoundMix) else ["low", "high"]
+    open_ends = [ENDS[end] for end in ends if not isinstance(steps.get(end), FoundMix)]
+    found = [to_come(_enough(question, looked, halves), question.market) for halves in open_ends]
+    return max(sum(found), sum(not isinstance(step, FoundMix) for step in steps.values()))
 
 
 def _alone(
@@ -247,6 +256,8 @@ def _frame(
                 "mean": at and at.mean,
                 "mean_low": low,
                 "mean_high": high,
+                "spent": at and at.spent,
+                "energy": at and at.energy,
                 "verdict": FAILED if agent in runs.failed else BEST if mix == best else told.get(agent),
                 "until": question.until,
                 "metric": question.target.metric.name,
@@ -259,7 +270,7 @@ def _frame(
             }
         )
     counts = dict.fromkeys(question.kinds, pl.Int64)
-    floats = [name for name in rows[0] if name.startswith(("cost", "mean"))] + ["more", "target"]
+    floats = [name for name in rows[0] if name.startswith(("cost", "mean"))] + ["more", "spent", "energy", "target"]
     return pl.DataFrame(rows, schema_overrides={**counts, **dict.fromkeys(floats, pl.Float64), "verdict": pl.String})
 
 

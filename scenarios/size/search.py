@@ -38,6 +38,17 @@ def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, s
     return unknown[0] if unknown else Found(high)
 
 
+def to_come(known: Mapping[int, bool], least: int, most: int, begin: int) -> set[int]:
+    """Guess which sizes a search still looks at: the answer is taken to lie in the middle of where it may."""
+    known, found = dict(known), set[int]()
+    low = max((size for size, enough in known.items() if not enough), default=least - 1)
+    high = min((size for size, enough in known.items() if enough and size > low), default=max(2 * low, begin))
+    while isinstance(step := next_size(known, least, most, begin), int):
+        known[step] = step > (low + high) / 2
+        found.add(step)
+    return found
+
+
 def ahead(size: int) -> int:
     """How many sizes above this one are looked at before it is the answer."""
     return max(AHEAD, size // SHARE)

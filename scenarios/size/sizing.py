@@ -27,7 +27,7 @@ from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
 from scenarios.size.looking import ENDS, Asked, Looked, Pairs, Row, Runs, enough
 from scenarios.size.question import Question
-from scenarios.size.search import Found, next_size
+from scenarios.size.search import Found, next_size, to_come
 from simcore.errors import UserError
 from simcore.files import write_text
 
@@ -69,7 +69,7 @@ def size(
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
     there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
     which are ordinary results, and sizes.csv; the same call goes on there. `watch` is called with what an agent came to
-    at a size, `finished` with the row of every run.
+    at a size, and about how many such looks are `left`; `finished` with the row of every run.
     """
     question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
     folder = folder_for(question.scenario, out, "size")
@@ -130,8 +130,9 @@ def _searched(
         wanted = _wanted(steps) or _beside(question, steps, runs.looked)
         if not wanted:
             return runs
-        for row in runs.look(wanted):
-            watch(row)
+        left = sum(len(_to_come(question, looked)) for agent, looked in runs.looked.items() if agent in steps)
+        for number, row in enumerate(runs.look(wanted), 1):
+            watch({**row, "left": max(0, left - number)})
 
 
 def _answers(question: Question, runs: Runs) -> dict[str, Row]:
@@ -156,6 +157,14 @@ def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | 
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
         return {"size": next_size(enough(question.target, looked, 0), *bounds), "low": Found(None), "high": Found(None)}
     return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
+
+
+def _to_come(question: Question, looked: Mapping[int, Looked]) -> set[int]:
+    """Guess which sizes an agent is still looked at."""
+    bounds = question.least, question.most, question.begin
+    several = all(isfinite(one.half) for one in looked.values())
+    ends = [halves for end, halves in ENDS.items() if several or end == "size"]
+    return set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends))
 
 
 def _wanted(steps: Mapping[str, Mapping[str, int | Found]]) -> Pairs:
@@ -220,6 +229,8 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
                 "mean": at and at.mean,
                 "mean_low": low,
                 "mean_high": high,
+                "spent": at and at.spent,
+                "energy": at and at.energy,
                 "more": None if found is None or best is None else found - best,
                 "verdict": FAILED
                 if agent in runs.failed
@@ -239,7 +250,7 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
             }
         )
     schema = {"size": pl.Int64, "low": pl.Int64, "high": pl.Int64, "more": pl.Int64}
-    floats = dict.fromkeys(("mean", "mean_low", "mean_high", "target"), pl.Float64)
+    floats = dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "target"), pl.Float64)
     return pl.DataFrame(rows, schema_overrides={**schema, **floats, "verdict": pl.String})
 
 

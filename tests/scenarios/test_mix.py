@@ -181,13 +181,15 @@ def test_the_command_shows_the_mix_and_goes_on_from_its_folder(two: Path, capsys
     assert main(asked) == 0
     first = capsys.readouterr()
     assert "cheapest large + small until acceptance >= 97 %" in first.out
-    assert "first-fit, 1 large, 2 small: accepted % " in first.err
+    assert first.err == ""
     assert "the cost of that kind alone" in " ".join(first.out.split())
     assert "mixes.csv" in first.out
     assert f"Figure:  {two.parent}/size/figures/mix.png\n" in first.out
     journal = (two.parent / "size" / "journal.jsonl").read_text()
-    assert main(asked) == 0
-    assert capsys.readouterr().out == first.out
+    assert main([*asked, "--verbose"]) == 0
+    again = capsys.readouterr()
+    assert again.out == first.out
+    assert "first-fit, 1 large, 2 small: accepted % " in again.err
     assert (two.parent / "size" / "journal.jsonl").read_text() == journal
 
 
@@ -221,13 +223,36 @@ def test_the_figure_has_every_cost_with_its_interval_and_not_zero(two: Path, tmp
         results.figure("mix", agents=["random"])
 
 
+def test_answers_say_what_their_runs_cost_and_draw(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In money and kWh, if the scenario says so: those of the runs at the answer, on average."""
+    kinds = {name: {"price": price, "power": {"idle": "50 W", "peak": "200 W"}} for name, price in PRICES.items()}
+    data = {**TWO, "replications": 2, "agents": ["first-fit"], "costs": {"kinds": kinds, "currency": "EUR"}}
+    for asked, extra, file in ((TWO["size"], [], "mixes.csv"), ({"most": 9}, ["--kind", "large"], "sizes.csv")):
+        two.write_text(yaml.safe_dump({**data, "size": asked}))
+        folder = two.parent / file
+        assert main(["size", str(two), "--jobs", "1", *extra, "--out", str(folder)]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        row = pl.read_csv(folder / file).row(0, named=True)
+        runs = pl.read_parquet(folder / "runs.parquet")
+        here = pl.col("cluster.groups.1.count") == row.get("large", row.get("size"))
+        if file == "mixes.csv":
+            here &= pl.col("cluster.groups.0.count") == row["small"]
+        there = runs.filter(here)
+        assert row["spent"] == pytest.approx(there["cost"].mean())
+        assert row["energy"] == pytest.approx(there["energy"].mean())
+        assert " EUR" in said
+        assert " kWh" in said
+
+
 def test_prices_may_be_those_of_the_costs(two: Path) -> None:
     kinds = {name: {"price": price} for name, price in PRICES.items()}
     data = {**TWO, "replications": 1, "agents": ["first-fit"], "costs": {"kinds": kinds}}
     two.write_text(yaml.safe_dump({**data, "size": {**TWO["size"], "mix": "costs"}}))
     same = bw.size_mix(two, jobs=1, out=two.parent / "costs").frame
     two.write_text(yaml.safe_dump({**TWO, "replications": 1, "agents": ["first-fit"]}))
-    assert same.equals(bw.size_mix(two, jobs=1, out=two.parent / "plain").frame)
+    plain = bw.size_mix(two, jobs=1, out=two.parent / "plain").frame
+    assert same.drop("spent").equals(plain.drop("spent"))
+    assert plain["spent"].to_list() == [None]
     assert same["cost_low"].to_list() == [None]
 
 
@@ -274,7 +299,7 @@ def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     file = tmp_path / "swept.yaml"
     file.write_text(yaml.safe_dump({**data, "sweep": swept}))
     asked = ["size", str(file), "--jobs", "1", "--until", "acceptance >= 98 %", "--out", str(tmp_path / "swept")]
-    assert main(asked) == 0
+    assert main([*asked, "--verbose"]) == 0
     said = capsys.readouterr()
     assert "overflow drop, workload.requests 40, first-fit, 2 servers: " in said.err
     sizes = pl.read_csv(tmp_path / "swept" / "sizes.csv")

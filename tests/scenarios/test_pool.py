@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from analysis.front import Results
 from binwright.commands import progress
-from binwright.commands.progress import Live, duration
+from binwright.commands.progress import Live, Looks, duration
 from scenarios.batch import backends, batch, estimate, pool
 from scenarios.batch.attempt import Task
 from scenarios.batch.backends import held, opened
@@ -542,3 +542,20 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
     assert (first.done["acceptance"] > 0).all()
     for results in (changed, last, helped):
         assert (results.done["acceptance"] == 0).all()
+
+
+def test_the_line_of_a_search_says_about_how_long_it_takes_and_seldom(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress, "monotonic", lambda: now)
+    with Looks() as line:
+        assert line.far() == "0 in 0 s"
+        for look in range(300):
+            now += 2.0
+            line({})
+            line.looked(299 - look)
+        assert line.far() == "300 in 10 min, 300 sizes looked at, about 0 more, 0 s left"
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "runs: 5 in 10 s, 5 sizes looked at, about 295 more, 10 min left"
+    assert len(said) == 6

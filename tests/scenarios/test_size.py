@@ -252,6 +252,10 @@ def test_the_answer_is_in_the_folder_and_the_same_again_runs_nothing(
     assert main(asked) == 0
     said = capsys.readouterr()
     assert "cluster.servers until acceptance >= 99 %" in said.out
+    assert "of a run" not in said.out, "this scenario says nothing of costs"
+    assert said.err == ""
+    assert main([*asked, "--verbose"]) == 0
+    said = capsys.readouterr()
     assert "worst-fit, 3 servers: accepted % " in said.err
     assert "not enough" in said.err
     assert (folder / "journal.jsonl").read_text() == journal
