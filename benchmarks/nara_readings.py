@@ -23,6 +23,7 @@ from binwright.reproduction.published import Published, published
 
 READINGS = {
     "tetris": [
+        "{tetris: {near: ever, links: misplaced}}",
         "tetris",
         "{tetris: {near: first}}",
         "{tetris: {score: cosine}}",
