@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import strategies as st
 
 BALLS, BINS = 5, 4
@@ -181,6 +183,91 @@ class _Writer:
         text = f"for {name} in {range_} {self.block(depth - 1)} end"
         self.loops -= 1
         return text
+
+
+SUMS = 8
+"""Dimensions of a bin that a straight program adds to."""
+
+
+class _Straight:
+    """Draws expressions that never need a test at run time, of numbers that stay small."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.loops: list[str] = []
+
+    def pick(self, *choices: str) -> str:
+        return self.draw(st.sampled_from(choices))
+
+    def range(self) -> str:
+        low = self.draw(st.integers(0, 2))
+        return f"{low} .. {low + self.draw(st.integers(0, 3))}" if low else str(self.draw(st.integers(1, 4)))
+
+    def whole(self, depth: int) -> str:
+        kind = self.pick("+", "-", "*", "//", "%", "min", "max", "abs", "floor", "sum") if depth else "name"
+        if kind == "name":
+            return self.pick("BALL", "T[BALL]", "2", "7", *self.loops)
+        if kind in "+ -":
+            return f"({self.whole(depth - 1)} {kind} {self.whole(depth - 1)})"
+        if kind == "*":
+            return f"(min(99, {self.whole(depth - 1)}) * {self.draw(st.integers(-3, 3))})"
+        if kind in "// %":
+            return f"(({self.whole(depth - 1)}) {kind} {self.pick('3', '-2', '(BALL + 1)', '(-1 - BALL)')})"
+        if kind in ("min", "max"):
+            return f"{kind}({self.whole(depth - 1)}, {self.whole(depth - 1)})"
+        if kind == "abs":
+            return f"abs({self.whole(depth - 1)})"
+        if kind == "floor":
+            return f"{self.pick('floor', 'ceil')}({self.quantity(depth - 1)})"
+        return self.sum(self.whole, depth)
+
+    def sum(self, body: Callable[[int], str], depth: int) -> str:
+        name = f"i{len(self.loops)}"
+        range_ = self.range()
+        self.loops.append(name)
+        text = f"sum({name} in {range_}: {body(depth - 1)})"
+        self.loops.pop()
+        return text
+
+    def quantity(self, depth: int) -> str:
+        kind = self.pick("+", "-", "*", "/", "min", "max", "sum", "whole") if depth else "name"
+        if kind == "name":
+            return self.pick("Q[BALL]", "0.3", "1.000001", "-2.5")
+        if kind in "+ -":
+            return f"({self.quantity(depth - 1)} {kind} {self.quantity(depth - 1)})"
+        if kind == "*":
+            return f"(max(-50, min(50, {self.quantity(depth - 1)})) * max(-50, min(50, {self.quantity(depth - 1)})))"
+        if kind == "/":
+            return f"({self.quantity(depth - 1)} / {self.pick('0.7', '-3', '(1.5 + BALL)')})"
+        if kind in ("min", "max"):
+            return f"{kind}({self.quantity(depth - 1)}, {self.whole(depth - 1)})"
+        return self.whole(depth - 1) if kind == "whole" else self.sum(self.quantity, depth)
+
+    def statement(self, number: int) -> str:
+        """Add to a dimension of its own, mostly in a loop."""
+        name, range_ = f"j{number}", self.range()
+        if self.draw(st.booleans()):
+            return f"UTIL.SUM[BIN, {number}] += {self.quantity(2)}"
+        self.loops.append(name)
+        text = f"let x{number} = {self.quantity(2)} UTIL.SUM[BIN, {number}] {self.pick('+=', '-=')} x{number}"
+        self.loops.pop()
+        return f"for {name} in {range_} {text} end"
+
+
+@st.composite
+def straight_specifications(draw: st.DrawFn) -> str:
+    """A specification whose UTILFN has no branches: a vector problem with many sums."""
+    writer = _Straight(draw)
+    body = "\n".join(map(writer.statement, range(SUMS)))
+    return f"""TABLE T = [0, 2, 1, -3, 2]
+TABLE Q = [0.5, -1.25, 2.000001, 0.000003, 7]
+BALLS {BALLS}
+BINS {BINS}
+RESOURCES SUM[s in BINS, k in {SUMS}] => 1e9
+procedure UTILFN(BALL, BIN, ALLOC)
+{body}
+end
+"""
 
 
 @st.composite

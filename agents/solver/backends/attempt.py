@@ -18,7 +18,7 @@ from simcore.jit import lean
 from simcore.vocabulary import Ints
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
-"""As `agents.solver.backends.emit` says."""
+"""As `agents.solver.model.emit` says."""
 Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
 """(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high): the first entry of bins[low:high] that
 UTILFN does not rule out for the ball, -1 if there is none."""

@@ -15,9 +15,9 @@ from typing import Any, cast
 
 from agents.solver.backends import arithmetic
 from agents.solver.backends.attempt import Scan, Utilfn, attempt
-from agents.solver.backends.emit import PYTHON, utilfn
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.backends.reference import WAVE, Found
+from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.random import word
 from simcore.cores import usable_threads
@@ -81,7 +81,7 @@ def _called(utilfn: Utilfn) -> Utilfn:
 
 def prepare(problem: Problem) -> None:
     """Compile what `attempts` will run, or read it from disk."""
-    source, numbers = utilfn(problem, PYTHON)
+    source, numbers = utilfn(problem.program, PYTHON)
     search(*compiled(source), Flat.of_problem(problem, numbers), 0, 0, room(problem), word(0), 0, 0)
 
 
@@ -92,7 +92,7 @@ def attempts(
 
     Yields the best now and then. When `monotonic()` is `until`, attempts are cut short: what they have placed counts.
     """
-    source, numbers = utilfn(problem, PYTHON)
+    source, numbers = utilfn(problem.program, PYTHON)
     call, scan = compiled(source)
     flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
     threads = usable_threads()

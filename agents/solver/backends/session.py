@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.solver.backends.devices import Device
-from agents.solver.backends.emit import C, utilfn
 from agents.solver.backends.flat import Flat, Sizes
 from agents.solver.backends.probe import fault, found
 from agents.solver.backends.reference import WAVE
+from agents.solver.model.emit import C, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.random import OPENCL
@@ -149,7 +149,7 @@ class Session:
         device = context.devices[0]
         self._queue = cl.CommandQueue(context)
         program = problem.program
-        body, numbers = utilfn(problem, C)
+        body, numbers = utilfn(problem.program, C, spelt=not problem.searched)
         flat = Flat.of_problem(problem, numbers, trims)
         self._sizes = sizes = Sizes.of_problem(problem)
         shared = sum(part.nbytes for part in (flat.numbers, flat.ways, flat.groups))

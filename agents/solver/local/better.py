@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.backends import arithmetic, emit
+from agents.solver.backends import arithmetic
 from agents.solver.backends.cpu import compiled
-from agents.solver.backends.emit import PYTHON, utilfn
 from agents.solver.backends.flat import Flat
 from agents.solver.local.polish import LATE, Goals, load, polish
 from agents.solver.local.state import State, state
+from agents.solver.model import emit
+from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.objective import Objective
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
@@ -96,7 +97,7 @@ class _Polish:
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.objective is not None
         self._problem, self._seed, self._objective = problem, word(seed), problem.objective
-        source, numbers = utilfn(problem, PYTHON)
+        source, numbers = utilfn(problem.program, PYTHON)
         self._compiled, self._goal = compiled(source), goal_of(problem.objective)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
         self._friends = len(problem.friends)

@@ -45,7 +45,7 @@ LATE = 100
 NEAR = 4
 """Bins of other units that are tried for a unit, before all bins are."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
-"""(alloc, data, numbers, used, values), as `agents.solver.backends.emit.goals` says."""
+"""(alloc, data, numbers, used, values), as `agents.solver.model.emit.goals` says."""
 
 
 @lean

@@ -11,10 +11,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from agents.solver.backends.cpu import compiled, search
-from agents.solver.backends.emit import PYTHON, utilfn
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.local.search import begin, improve, relent
 from agents.solver.local.state import State, state
+from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
@@ -83,7 +83,7 @@ class Portfolio:
     """
 
     def __init__(self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True) -> None:
-        source, numbers = utilfn(problem, PYTHON)
+        source, numbers = utilfn(problem.program, PYTHON)
         self._compiled = compiled(source)
         self._problem, self._seed, self._ready = problem, word(seed), ready
         self._flats = {PUBLISHED: Flat.of_problem(problem, numbers)}
@@ -183,7 +183,7 @@ def prepare(problem: Problem) -> None:
     """Compile local search, or read it from disk: it is the same for all problems."""
     if getattr(relent, "signatures", None):  # the last one: to look for them takes longer than some searches
         return
-    source, numbers = utilfn(problem, PYTHON)
+    source, numbers = utilfn(problem.program, PYTHON)
     given = *compiled(source), state(problem, Flat.of_problem(problem, numbers), np.zeros(1, np.int64))
     prepared(begin, *given, 0, 0, problem.unit_now, 0, 0)
     prepared(improve, *given, 0, 0, 0, 0, 0, False)

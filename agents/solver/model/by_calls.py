@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from agents.solver.model.interpreter import call
+from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.words import amount_of, balls_of
@@ -25,6 +25,7 @@ class Calls:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._ceiling = problem, problem.ceiling.tolist()
+        self._evaluate = evaluator(problem.program)
         self._left = CALLS // max(1, problem.program.steps)
         self._every = problem.balls * problem.bins <= self._left // 2
         self._parts_of: dict[int, tuple[Sum, ...]] = {}
@@ -50,7 +51,7 @@ class Calls:
         sums: Amounts = {}
         for ball in members:
             self._left -= 1
-            added = call(self._problem.program, ball, place, [])
+            added = self._evaluate(ball, place, ())
             if added is None:
                 return None
             for dim, amount in added:

@@ -8,22 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.model.interpreter import OPERATIONS, call
-from agents.solver.model.program import (
-    BALL,
-    BIN,
-    Add,
-    Block,
-    Const,
-    Expr,
-    Family,
-    For,
-    Local,
-    Op,
-    Program,
-    Read,
-    Set,
-)
+from agents.solver.model.evaluate import evaluator
+from agents.solver.model.program import Family, Program
 from simcore.vocabulary import Ints
 
 
@@ -61,82 +47,29 @@ def _by_bin(family: Family, axis: int) -> Ints:
 
 
 def _demand(program: Program, balls: int, dims: Ints) -> Ints | None:
-    """Compute what each ball adds to these dimensions [d] of bin 0, int64 [balls, d]; None if a ball rejects."""
-    column = {dim: number for number, dim in enumerate(dims.tolist())}
-    demand = np.zeros((balls, len(dims)), np.int64)
-    if _straight(program.body):
-        _add_all(program, demand, column)
-        return demand
+    """Compute what each ball adds to these dimensions [d] of bin 0, int64 [balls, d]; None if a ball is rejected."""
+    every = np.arange(balls)
+    try:  # all at once, if nothing depends on a test
+        added = evaluator(program, min=np.minimum, max=np.maximum)(every, 0, ())
+        rows = None if added is None else [(every, dim, amount) for dim, amount in added]
+    except (TypeError, ValueError):
+        rows = _one_by_one(program, balls)
+    if rows is None:
+        return None
+    demand, order = np.zeros(balls * len(dims), np.int64), np.argsort(dims)
+    for ball, dim, amount in rows:
+        column = order[np.searchsorted(dims, dim, sorter=order)]
+        np.add.at(demand, ball * len(dims) + column, amount)
+    return demand.reshape(balls, len(dims))
+
+
+def _one_by_one(program: Program, balls: int) -> list[tuple[Any, Any, Any]] | None:
+    """List the additions of all balls: arrays of their balls, dimensions and amounts; None if a ball is rejected."""
+    evaluate, found = evaluator(program), []
     for ball in range(balls):
-        added = call(program, ball, 0, [])
+        added = evaluate(ball, 0, ())
         if added is None:
             return None
-        for dim, amount in added:
-            demand[ball, column[dim]] += amount
-    return demand
-
-
-def _straight(body: Block) -> bool:
-    """Tell whether a block can run for all balls at once.
-
-    It has no branches, its loops are the same for all balls, and its dimensions do not depend on the ball.
-    """
-    return all(
-        isinstance(one, Set)
-        or (isinstance(one, Add) and not _uses_locals(one.dim))
-        or (isinstance(one, For) and _fixed(one) and _straight(one.body))
-        for one in body
-    )
-
-
-def _fixed(loop: For) -> bool:
-    return isinstance(loop.start, Const) and isinstance(loop.stop, Const)
-
-
-def _uses_locals(node: Expr) -> bool:
-    if isinstance(node, Op):
-        return _uses_locals(node.left) or _uses_locals(node.right)
-    return not isinstance(node, Const) and node != Local(BIN)
-
-
-def _add_all(program: Program, demand: Ints, column: dict[int, int]) -> None:
-    """Run straight code with arrays [balls]; adds to `demand` [balls, d], in the `column` of each dimension."""
-    balls = np.arange(len(demand))
-    values: dict[int, Ints] = {BALL: balls, BIN: np.zeros_like(balls)}
-
-    def value(node: Expr) -> Ints:
-        if isinstance(node, Const):
-            return np.full_like(balls, node.value)
-        if isinstance(node, Local):
-            return values[node.slot]
-        if isinstance(node, Read):
-            return program.data[node.offset + value(node.index)]
-        assert isinstance(node, Op)
-        return np.asarray(_ARRAYS[node.kind](value(node.left), value(node.right)), np.int64)
-
-    def run(body: Block) -> None:
-        for one in body:
-            if isinstance(one, Set):
-                values[one.slot] = value(one.value)
-            elif isinstance(one, Add):
-                demand[:, column[int(value(one.dim)[0])]] += value(one.amount)
-            elif isinstance(one, For) and isinstance(one.start, Const) and isinstance(one.stop, Const):
-                for number in range(one.start.value, one.stop.value):
-                    values[one.slot] = np.full_like(balls, number)
-                    run(one.body)
-
-    run(program.body)
-
-
-_ARRAYS: dict[str, Any] = {
-    **OPERATIONS,
-    "min": np.minimum,
-    "max": np.maximum,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-}
-"""The operations with arrays for operands."""
+        found += [(ball, dim, amount) for dim, amount in added]
+    every, dims, amounts = np.array(found, np.int64).reshape(-1, 3).T
+    return [(every, dims, amounts)]

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from agents.solver.model.interpreter import call
+from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
     BALL,
@@ -99,11 +99,12 @@ def _by_calls(problem: Problem, dims: Ints) -> Ints | None:
     bins = 1 if program.bin_blind else problem.bins
     if problem.balls * bins * max(1, program.steps) > STEPS:
         return None
+    evaluate = evaluator(program)
     column = {dim: at for own in dims.tolist() for at, dim in enumerate(own)}
     least = np.full((problem.balls, dims.shape[1]), np.iinfo(np.int64).max)
     for ball, pin in enumerate(problem.pins.tolist()):
         for place in range(bins) if pin == NULL or program.bin_blind else (pin,):
-            added = call(program, ball, place, [])
+            added = evaluate(ball, place, ())
             if added is None:
                 continue
             amounts = np.zeros(dims.shape[1], np.int64)

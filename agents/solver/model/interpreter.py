@@ -26,6 +26,11 @@ from agents.solver.model.program import (
 )
 
 
+def placed(alloc: Sequence[int], other: int, ball: int) -> int:
+    """Return the bin of another ball, NULL for the ball itself."""
+    return NULL if other == ball else alloc[other]
+
+
 def qmul(left: int, right: int) -> int:
     """Return the floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
     high, low = left // MICRO, left % MICRO
@@ -84,8 +89,7 @@ def call(
         if isinstance(node, Read):
             return int(data[node.offset + value(node.index)])
         if isinstance(node, Placed):
-            other = value(node.ball)
-            return NULL if other == ball else alloc[other]
+            return placed(alloc, value(node.ball), ball)
         assert not isinstance(node, Used)
         if node.kind == "and":
             return value(node.left) and value(node.right)

@@ -18,10 +18,10 @@ import numpy as np
 
 from agents.solver.backends.attempt import Scan, Utilfn, attempt
 from agents.solver.backends.cpu import compiled
-from agents.solver.backends.emit import PYTHON, utilfn
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import SpecError
+from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below_kernel, stream_kernel
 from agents.solver.specification.load import specification
@@ -134,7 +134,7 @@ class Varying:
             groupings = groupings[-1:]
         problem = replace(problem, groupings=groupings)
         self.problem = problem
-        source, numbers = utilfn(problem, PYTHON)
+        source, numbers = utilfn(problem.program, PYTHON)
         self._source = source
         self._flat = flat = Flat.of_problem(problem, numbers, self.near)
         self._targets: dict[str, list[Ints]] = {name: [] for name in varying}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.interpreter import call
+from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL, Family
 from agents.solver.model.verify import utilisation
@@ -61,6 +61,7 @@ class Explained:
 
     def __init__(self, problem: Problem, alloc: Sequence[int]) -> None:
         self._problem, self._alloc = problem, list(alloc)
+        self._evaluate = evaluator(problem.base)
 
     def obstacles(self, ball: int, bins: Iterable[int] | None = None) -> Iterator[tuple[int, list[Obstacle]]]:
         """Iterate over bins, by default all, and what keeps a ball out of each while all others stay as they are.
@@ -101,7 +102,7 @@ class Explained:
             yield Obstacle("PIN", f"it is pinned to {problem.bin(pin)}")
         added = without.copy()
         for ball in members:
-            some = call(problem.base, ball, place, alloc)
+            some = self._evaluate(ball, place, alloc)
             alloc[ball] = place
             if some is None:
                 yield Obstacle("UTILFN", f"UTILFN rejects {problem.ball(ball)} there")

@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import problem
-from agents.solver.backends import cpu, reference
+from agents.solver.backends import cpu, opencl, reference
 from agents.solver.backends.attempt import Utilfn
-from agents.solver.backends.emit import PYTHON, C, utilfn
 from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.flat import room as room_of
 from agents.solver.language.errors import SpecError
 from agents.solver.model import interpreter
+from agents.solver.model.emit import PYTHON, C, utilfn
+from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
+from agents.solver.model.program import MICRO, NULL, WIDE
+from agents.solver.model.verify import utilisation
 from agents.solver.specification.load import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
 from simcore.jit import kernel
+from tests.reference.utilisation import evaluate
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
-from tests.support.specifications import specifications
+from tests.support.specifications import specifications, straight_specifications
 from workloads.offline import machines
 
 
@@ -78,7 +88,7 @@ def test_random_problems(backend: str, text: str, seed: int) -> None:
 @pytest.mark.parametrize("dialect", [PYTHON, C])
 def test_the_next_number_of_bins_needs_no_new_source(dialect: object) -> None:
     problem = load_problem("spain")
-    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins), dialect) for bins in (3, 4))  # type: ignore[arg-type]
+    (text, numbers), (again, others) = (utilfn(problem.with_bins(bins).program, dialect) for bins in (3, 4))  # type: ignore[arg-type]
     assert text == again
     assert len(numbers) == len(others)
 
@@ -101,7 +111,7 @@ def test_numbers_of_all_sizes_round_down() -> None:
         UTIL.CPU[BIN] += (BALL - 4) // (BIN + 1) + (BALL - 4) % (BIN + 1)
     end"""
     problem = Spec(text).problem()
-    body, numbers = utilfn(problem, PYTHON)
+    body, numbers = utilfn(problem.program, PYTHON)
     call, _ = cpu.compiled(body)
     flat, room = Flat.of_problem(problem, numbers), room_of(problem)
     alloc = [-1] * problem.balls
@@ -111,6 +121,92 @@ def test_numbers_of_all_sizes_round_down() -> None:
             n = units(call, flat, room, ball, place)
             added = list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
             assert added == interpreter.call(problem.program, ball, place, alloc)
+
+
+def numba_calls(problem: Problem) -> Call:
+    """What numba makes of UTILFN."""
+    source, numbers = utilfn(problem.program, PYTHON)
+    call = cpu.called(source)
+    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
+    flat.ceiling[:] = WIDE
+    room.alloc[:] = NULL
+
+    def run(ball: int, place: int) -> list[tuple[int, int]]:
+        n = units(call, flat, room, ball, place)
+        return list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
+
+    return run
+
+
+def c_calls(problem: Problem) -> Call:
+    """What a compiler of C makes of the source for OpenCL."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("there is no compiler of C")
+    body, numbers = utilfn(problem.program, C)
+    device = (Path(opencl.__file__).parent / "search.cl").read_text("utf-8").partition("#define UTILFN")[0]
+    asked = "long asked(const long b, const long p, const long *a, const long *d, const long *f, const long *u,"
+    asked += " const long *c, long *x, long *y) { return utilfn(b, p, a, d, f, u, c, x, y, 0); }"
+    head = "#define __global\n#define SHARED\n#define OWN\n"
+    for name, sign in (("min", "<"), ("max", ">")):  # OpenCL has them
+        head += f"static inline long {name}(long a, long b) {{ return a {sign} b ? a : b; }}\n"
+    with TemporaryDirectory() as folder:
+        source, library = Path(folder, "utilfn.c"), Path(folder, "utilfn.so")
+        source.write_text(f"{head}{device}{body}{asked}")
+        subprocess.run([compiler, "-shared", "-fPIC", "-w", "-o", library, source], check=True)
+        function = ctypes.CDLL(str(library)).asked
+    function.restype = ctypes.c_long
+    function.argtypes = [ctypes.c_long] * 2 + [ctypes.c_void_p] * 7
+    flat, room = Flat.of_problem(problem, numbers), room_of(problem)
+    flat.ceiling[:] = WIDE
+    room.alloc[:] = NULL
+    arrays = room.alloc, flat.data, flat.numbers, room.used, flat.ceiling, room.dims, room.amounts
+
+    def run(ball: int, place: int) -> list[tuple[int, int]]:
+        n = function(ball, place, *(one.ctypes.data for one in arrays))
+        return list(zip(room.dims[:n].tolist(), room.amounts[:n].tolist(), strict=True))
+
+    return run
+
+
+def python_calls(problem: Problem) -> Call:
+    """What Python makes of the source."""
+    evaluate = evaluator(problem.program)
+    return lambda ball, place: evaluate(ball, place, ())
+
+
+Call = Callable[[int, int], list[tuple[int, int]] | None]
+COMPILED: dict[str, Callable[[Problem], Call]] = {"python": python_calls, "numba": numba_calls, "c": c_calls}
+
+
+@pytest.mark.parametrize(
+    ("evaluated", "examples"), [("python", 3.0), ("c", 1.0), ("numba", 0.2)], ids=["python", "c", "numba"]
+)
+def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, examples: float) -> None:
+    @scaled(examples)
+    @given(straight_specifications())
+    def holds(text: str) -> None:
+        made = problem(text)
+        run = COMPILED[evaluated](made)
+        for ball, place in product(range(made.balls), range(made.bins)):
+            assert run(ball, place) == interpreter.call(made.program, ball, place, [])
+
+    holds()
+
+
+@scaled(3.0)
+@given(straight_specifications(), st.lists(st.integers(NULL, 3), min_size=5, max_size=5))
+def test_what_is_evaluated_for_all_balls_at_once_is_the_interpreter_s(text: str, alloc: list[int]) -> None:
+    """The dense form, which runs the source, and the verifier, which runs the text."""
+    made = problem(text)
+    matrix = made.matrix
+    assert matrix is not None
+    sums = np.zeros_like(matrix.demand)
+    for ball in range(made.balls):
+        for dim, amount in interpreter.call(made.program, ball, 0, []) or ():
+            sums[ball, dim] += amount
+    assert matrix.demand.tolist() == sums.tolist()
+    assert utilisation(made, alloc) == evaluate(made, alloc)
 
 
 @pytest.mark.parametrize("device", first(1, ["cpu", "opencl"]))

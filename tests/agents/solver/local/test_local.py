@@ -15,11 +15,11 @@ import binwright as bw
 from agents.solver import problem
 from agents.solver.backends import cpu
 from agents.solver.backends.cpu import compiled
-from agents.solver.backends.emit import PYTHON, utilfn
 from agents.solver.backends.flat import Flat
 from agents.solver.local import state as s
 from agents.solver.local.portfolio import Portfolio
 from agents.solver.local.search import begin, improve
+from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.long
 
 
 def opened(given: Problem) -> tuple[Any, s.State, int, int]:
-    source, numbers = utilfn(given, PYTHON)
+    source, numbers = utilfn(given.program, PYTHON)
     state = s.state(given, Flat.of_problem(given, numbers, True), np.zeros(1, np.int64))
     return compiled(source), state, len(given.friends), len(given.friends) + len(given.foes)
 

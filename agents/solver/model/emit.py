@@ -1,4 +1,4 @@
-"""Write UTILFN as source text for numba and for OpenCL C: the same walk over the program, in two dialects.
+"""Write UTILFN as source text, in Python for numba and for Python itself, and in C for OpenCL.
 
 The function is given a ball, a bin, ALLOC, the tables, and `used` and `ceiling` [dims]. It writes the dimensions and
 millionths of its additions from entry n on, and returns where they end, or -1: rejected, or beyond a ceiling already.
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from agents.solver.model.objective import Objective
-from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
     BALL,
     BIN,
@@ -25,6 +24,7 @@ from agents.solver.model.program import (
     Local,
     Op,
     Placed,
+    Program,
     Read,
     Reject,
     Set,
@@ -35,6 +35,8 @@ LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""
 _SYMBOLS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<="}
 _CALLS = {"div": "floor_div", "mod": "floor_mod", "qmul": "qmul", "qdiv": "qdiv", "min": "min", "max": "max"}
+_DIVISIONS = {"div": "//", "mod": "%"}
+"""Operations that round down in Python, and not in C."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,13 @@ class Dialect:
 PYTHON, C = Dialect("python"), Dialect("c")
 
 
-def utilfn(problem: Problem, dialect: Dialect) -> tuple[str, list[int]]:
-    """Write the source of the function `utilfn`, and list its argument `numbers`.
+def utilfn(program: Program, dialect: Dialect, *, spelt: bool = False, early: bool = True) -> tuple[str, list[int]]:
+    """Write the source of the function `utilfn`, and list its argument `numbers`: the constants, if not `spelt` out.
 
-    These are the constants that the source does not spell out. In Python, and with `BINS ?`, that is all of them: the
-    source for the next number of bins, or for tables of other sizes, is the same, and compiled already.
+    Without those, the source for the next number of bins, or for tables of other sizes, is the same, and compiled
+    already. Unless it is `early`, no ceiling is looked at.
     """
-    program = problem.program
-    lines = _Lines(dialect, early=program.non_negative, spelt=dialect.name == "c" and not problem.searched)
+    lines = _Lines(dialect, early=early and program.non_negative, spelt=spelt)
     body = list(lines.block(program.body))
     slots = [f"v{slot}" for slot in range(2, program.slots)]
     if dialect.name == "python":
@@ -176,6 +177,9 @@ class _Lines:
             )
         elif node.kind == "mul":
             text, tight = f"{self.value(node.left, PRODUCT)} * {self.value(node.right, TIGHT)}", PRODUCT
+        elif node.kind in _DIVISIONS and self.dialect.name == "python":
+            symbol = _DIVISIONS[node.kind]
+            text, tight = f"{self.value(node.left, PRODUCT)} {symbol} {self.value(node.right, TIGHT)}", PRODUCT
         elif node.kind in _CALLS:
             return f"{_CALLS[node.kind]}({self.value(node.left)}, {self.value(node.right)})"
         else:

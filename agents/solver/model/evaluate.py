@@ -1,0 +1,43 @@
+"""Evaluate a program in plain Python, from its source: what `interpreter.call` defines, ten times as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from agents.solver.model.emit import PYTHON, utilfn
+from agents.solver.model.interpreter import placed, qdiv, qmul
+from agents.solver.model.program import Program
+
+Added: TypeAlias = list[tuple[Any, Any]]
+"""The dimension and the millionths of each addition."""
+Evaluate: TypeAlias = Callable[[Any, int, Sequence[int]], Added | None]
+"""(ball, bin, ALLOC [balls]) -> what the ball adds; None if it is rejected."""
+
+
+def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
+    """Return a function that does what `call` does for a program; `functions` take the place of built-in ones.
+
+    A program without branches can be called for an array of balls [n] at once, with functions that take arrays: each
+    part of an addition is an array then, or a number that is the same for all. Others raise `ValueError` or
+    `TypeError`.
+    """
+    source, numbers = utilfn(program, PYTHON, spelt=True, early=False)
+    run = _made(source, "utilfn", functions)
+    one_by_one = program.data.data  # numpy would return numbers of 64 bits, five times as slowly
+
+    def evaluate(ball: Any, place: int, alloc: Sequence[int]) -> Added | None:
+        dims: dict[int, Any] = {}
+        amounts: dict[int, Any] = {}
+        data = one_by_one if isinstance(ball, int) else program.data
+        rejected = run(ball, place, alloc, data, numbers, None, None, dims, amounts, 0) < 0
+        return None if rejected else list(zip(dims.values(), amounts.values(), strict=True))
+
+    return evaluate
+
+
+def _made(source: str, name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., int]:
+    names: dict[str, Any] = {"placed": placed, "qmul": qmul, "qdiv": qdiv, **functions}
+    exec(compile(source, f"<{name}>", "exec"), names)
+    made: Callable[..., int] = names[name]
+    return made
