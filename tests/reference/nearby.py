@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from agents.solver.backends.reference import Partial
 from agents.solver.model.interpreter import call
@@ -71,9 +72,9 @@ class Slow:
                     for i in range(len(queue) - 1):
                         chosen = i + below(start, i, len(queue) - i)
                         queue[i], queue[chosen] = queue[chosen], queue[i]
-            partial = Partial(self.problem, trims=True)
-            partial.impose(stream(seed, level, number))
-            attempt = _Attempt(self, partial, queue, classes)
+            made = Partial(self.problem, partial(call, self.problem.program), trims=True)
+            made.impose(stream(seed, level, number))
+            attempt = _Attempt(self, made, queue, classes)
             if cost is not None and most is not None:
                 attempt.partial._ceiling[cost] = most
             attempt.visit(level, group)

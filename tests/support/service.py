@@ -19,9 +19,13 @@ from typing import Any
 from agents.solver import examples
 
 SMALL = examples()["vm-placement"]
-EDGES = [(i, (i + 1) % 5) for i in range(5)] + [(5 + i, (i + d) % 5) for i in range(5) for d in (1, 4)]
-ENDLESS = f"TABLE E = {[[*edge] for edge in EDGES + [(10, 5 + i) for i in range(5)]]} BALLS 11 BINS 3"
-ENDLESS += """ RESOURCES S[b in BINS] => 11
+GRAPH = [(i, (i + 1) % 5) for i in range(5)]
+for size in (5, 11):  # Mycielski: each step needs one colour more, and makes no triangle
+    GRAPH += [(size + u, v) for edge in GRAPH for u, v in (edge, edge[::-1])] + [
+        (2 * size, size + u) for u in range(size)
+    ]
+ENDLESS = f"TABLE E = {[[*edge] for edge in GRAPH]} BALLS 23 BINS 4"
+ENDLESS += """ RESOURCES S[b in BINS] => 23
 procedure UTILFN(BALL, BIN, ALLOC)
     UTIL.S[BIN] += 1
     for i in len(E)
@@ -29,7 +33,7 @@ procedure UTILFN(BALL, BIN, ALLOC)
         if E[i, 1] == BALL and ALLOC[E[i, 0]] == BIN REJECT end
     end
 end"""
-"""The graph of Groetzsch has no triangle and needs four colours: nothing proves that three bins are too few."""
+"""A graph of 23 vertices that has no triangle and needs five colours: nothing proves that four bins are too few."""
 
 
 @dataclass

@@ -44,12 +44,14 @@ A device may try units and bins speculatively and in parallel, as long as it com
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from time import monotonic
 
-from agents.solver.model.interpreter import Rejected, call
+from agents.solver.model.evaluate import Added, Evaluate
+from agents.solver.model.interpreter import Rejected, call, never
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
     MICRO,
@@ -72,9 +74,9 @@ Unit = list[list[int]]
 class Partial:
     """A partial allocation that balls are put into; `alloc` [balls] and `used` [dims] are written."""
 
-    def __init__(self, problem: Problem, *, trims: bool = False, until: float = inf) -> None:
+    def __init__(self, problem: Problem, evaluate: Evaluate, *, trims: bool = False) -> None:
         self.problem = problem
-        self._until = until
+        self._evaluate = evaluate
         self._elastic = problem.elastic.tolist() if trims else [0] * problem.dims
         self.alloc = [NULL] * problem.balls
         self.used = [0] * problem.dims
@@ -114,25 +116,30 @@ class Partial:
 
     def put(self, unit: Unit, place: int) -> bool:
         """Put all balls of a unit into a bin, or none; returns whether it fits."""
-        undo: list[tuple[int, int]] = []
+        undo: Added = []
         balls = [ball for part in unit for ball in part]
         for number, ball in enumerate(balls):
-            if not self._put_ball(ball, place, undo):
-                for dim, amount in undo:
-                    self.used[dim] -= amount
-                for other in balls[:number]:
-                    self.alloc[other] = NULL
+            if not self.put_ball(ball, place, undo):
+                self.take_back(balls[:number], undo)
                 return False
         return True
 
-    def _put_ball(self, ball: int, place: int, undo: list[tuple[int, int]]) -> bool:
+    def take_back(self, balls: Iterable[int], undo: Added) -> None:
+        """Take balls out again, the last ones that were put in, and what they added."""
+        for dim, amount in undo:
+            self.used[dim] -= amount
+        for ball in balls:
+            self.alloc[ball] = NULL
+
+    def put_ball(self, ball: int, place: int, undo: Added) -> bool:
+        """Put a ball into a bin; returns whether it fits. What is added, if it does not fit either, goes to `undo`."""
         if self._pins[ball] not in (NULL, place):
             return False
         if any(self.alloc[other] not in (NULL, place) for friends in self._friends[ball] for other in friends):
             return False
         if any(all(self.alloc[other] == place for other in foes if other != ball) for foes in self._foes[ball]):
             return False
-        added = call(self.problem.program, ball, place, self.alloc, self._until)
+        added = self._evaluate(ball, place, self.alloc)
         if added is None:
             return False
         for dim, amount in added:
@@ -164,7 +171,7 @@ class Partial:
         changed = []
         for ball in balls:
             self.alloc[ball] = NULL
-            added = call(self.problem.program, ball, places[ball], self.alloc)
+            added = self._evaluate(ball, places[ball], self.alloc)
             if added is None:
                 raise Rejected
             changed += added
@@ -202,24 +209,31 @@ def _joined(problem: Problem, units: list[int], friends: list[list[int]]) -> lis
 
 
 def attempt(
-    problem: Problem, seed: int, group: int, number: int, trims: bool = False, until: float = inf, turning: bool = True
+    problem: Problem,
+    seed: int,
+    group: int,
+    number: int,
+    trims: bool = False,
+    over: Callable[[], bool] = never,
+    turning: bool = True,
+    evaluate: Evaluate | None = None,
 ) -> tuple[list[int], int]:
     """Make an attempt; returns the allocation [balls] that it ends with, and how many units are left.
 
-    The allocation is NULL for balls that are left. Units that would be tried when `monotonic()` is `until` are left.
-    Without `turning` all begin at the first bin.
+    The allocation is NULL for balls that are left. Units that would be tried when time is `over` are left. Without
+    `turning` all begin at the first bin. What balls add says `evaluate`, by default the interpreter.
     """
+    evaluate = evaluate or partial(call, problem.program, over=over)
     try:
-        return _attempt(problem, seed, group, number, trims, until, turning)
+        return _attempt(problem, Partial(problem, evaluate, trims=trims), seed, group, number, over, turning)
     except Rejected:
         return [NULL] * problem.balls, len(problem.units)
 
 
 def _attempt(
-    problem: Problem, seed: int, group: int, number: int, trims: bool, until: float, turning: bool
+    problem: Problem, partial: Partial, seed: int, group: int, number: int, over: Callable[[], bool], turning: bool
 ) -> tuple[list[int], int]:
     start = stream(seed, group, number)
-    partial = Partial(problem, trims=trims, until=until)
     pins = problem.pins.tolist()
     free: list[int] = []
     placed: list[Unit] = []
@@ -242,7 +256,7 @@ def _attempt(
         for at, (bins, _) in enumerate(problem.groupings[group]):
             still: list[Unit] = []
             for i in range(len(left)):
-                if monotonic() >= until:
+                if over():
                     still += left[i:]
                     break
                 chosen = i + below(start, draws, len(left) - i)
@@ -250,7 +264,7 @@ def _attempt(
                 draws += 1
                 one, left[chosen] = left[chosen], left[i]
                 around = (bins[turn - n] for n in range(len(bins), 0, -1))
-                if any(partial.put(one, place) for place in itertools.takewhile(lambda _: monotonic() < until, around)):
+                if any(partial.put(one, place) for place in itertools.takewhile(lambda _: not over(), around)):
                     placed.append(one)
                 else:
                     still.append(one)
@@ -260,7 +274,7 @@ def _attempt(
                 else:
                     still.append(one)
             left = still
-            if monotonic() >= until:
+            if over():
                 break
     return partial.alloc, sum(map(len, left)) + lost
 
@@ -298,14 +312,23 @@ def attempts(
 
     Yields the best after each. When `monotonic()` is `until`, the last one is cut short: what it has placed counts.
     """
+    yield from attempts_until(problem, seed, range(first, first + count), trims, lambda: monotonic() >= until)
+
+
+def attempts_until(
+    problem: Problem,
+    seed: int,
+    numbers: range,
+    trims: bool,
+    over: Callable[[], bool],
+    evaluate: Evaluate | None = None,
+) -> Iterator[Found]:
+    """Do as `attempts` until time is `over`; what balls add says `evaluate`, by default the interpreter."""
     best: Found | None = None
-    checked = 0
-    for number in range(first, first + count):
-        for group in range(len(problem.groupings)):
-            alloc, left = attempt(problem, seed, group, number, trims, until)
-            checked += 1
-            if best is None or left < best.left:
-                best = Found(alloc, left, number, group, checked)
-            yield Found(best.alloc, best.left, best.attempt, best.group, checked)
-            if left == 0 or monotonic() >= until:
-                return
+    for checked, (number, group) in enumerate(itertools.product(numbers, range(len(problem.groupings))), 1):
+        alloc, left = attempt(problem, seed, group, number, trims, over, evaluate=evaluate)
+        if best is None or left < best.left:
+            best = Found(alloc, left, number, group, checked)
+        yield replace(best, checked=checked)
+        if left == 0 or over():
+            return

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from agents.solver.model.emit import PYTHON, utilfn
+from agents.solver.model.emit import PYTHON, goals, utilfn
 from agents.solver.model.interpreter import placed, qdiv, qmul
+from agents.solver.model.objective import Objective
 from agents.solver.model.program import Program
 
 Added: TypeAlias = list[tuple[Any, Any]]
@@ -32,6 +33,19 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
         data = one_by_one if isinstance(ball, int) else program.data
         rejected = run(ball, place, alloc, data, numbers, None, None, dims, amounts, 0) < 0
         return None if rejected else list(zip(dims.values(), amounts.values(), strict=True))
+
+    return evaluate
+
+
+def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
+    """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
+    source, numbers = goals(objective)
+    run, data = _made(source, "goals", {}), objective.data.data
+
+    def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
+        values = [0] * len(objective.goals)
+        run(alloc, data, numbers, used, values)
+        return tuple(values)
 
     return evaluate
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
-from time import monotonic
 
 from agents.solver.model.program import (
     BALL,
@@ -68,13 +66,18 @@ class Rejected(Exception):
     """Raised where UTILFN rejects."""
 
 
+def never() -> bool:
+    """Tell that time is not over."""
+    return False
+
+
 def call(
-    program: Program, ball: int, place: int, alloc: Sequence[int], until: float = inf
+    program: Program, ball: int, place: int, alloc: Sequence[int], over: Callable[[], bool] = never
 ) -> list[tuple[int, int]] | None:
     """Run the program once, and return (dimension, millionths) of each addition.
 
-    The result is None if the program rejects, or if it still loops when `monotonic()` is `until`. `alloc` is [balls],
-    -1 for NULL; a program that does not read ALLOC may be given an empty one.
+    The result is None if the program rejects, or if it still loops when time is `over`. `alloc` is [balls], -1 for
+    NULL; a program that does not read ALLOC may be given an empty one.
     """
     values = [0] * program.slots
     values[BALL], values[BIN] = ball, place
@@ -105,7 +108,7 @@ def call(
                 run(one.then if value(one.test) else one.other)
             elif isinstance(one, For):
                 for number in range(value(one.start), value(one.stop)):
-                    if until < inf and monotonic() >= until:
+                    if over():
                         raise Rejected
                     values[one.slot] = number
                     run(one.body)

@@ -29,6 +29,11 @@ class Compiling:
     def wait(self, seconds: float) -> bool:
         """Wait for it, so long at most; returns whether it is done, and raises what it raised."""
         self._thread.join(None if seconds == inf else max(0.0, seconds))
+        return self.done
+
+    @property
+    def done(self) -> bool:
+        """Tell whether it is done; raises what it raised."""
         if self._raised:
             raise self._raised[0]
         return not self._thread.is_alive()

@@ -83,7 +83,8 @@ class Searches:
         """Compiling took too long."""
         self._fits = False
         """First fit is compiled."""
-        self._seconds = 0.0
+        self._compiling: Compiling | None = None
+        self._began = self._seconds = 0.0
         """That compiling took; of `_local` besides."""
         self._local: Later | None = None
         self._portfolios: dict[int, Portfolio] = {}
@@ -99,27 +100,35 @@ class Searches:
         """Return how many seconds compiling has taken."""
         return self._seconds + (self._local.seconds if self._local is not None else 0.0)
 
-    def compile(self, until: float) -> bool:
-        """Compile the searches, or read them from disk; returns whether that is done when `monotonic()` is `until`.
+    def compile(self) -> None:
+        """Begin to compile the searches, or to read them from disk, in a thread.
 
-        If it is not, a thread goes on with it. Local search waits until the others have tried and failed.
+        Local search waits until the others have tried and failed.
         """
-        began = monotonic()
+        if self._compiling is not None:
+            return
+        self._began = monotonic()
         packed = self.dense and self.packing is not None
-        done = Compiling(self._prepare_dense if packed else self._prepare).wait(until - began)
+        self._compiling = Compiling(self._prepare_dense if packed else self._prepare)
         if self.dense and self.ours and not packed:
             self._local = Later(lambda: portfolio.prepare(self.problem), self.end)
-        self._seconds += monotonic() - began
+
+    @property
+    def compiled(self) -> bool:
+        """Tell whether nothing is being compiled; raises what that raised."""
+        return self._compiling is None or self._compiling.done
+
+    def wait(self, until: float) -> bool:
+        """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""
+        done = self._compiling is None or self._compiling.wait(until - monotonic())
+        self._seconds += monotonic() - self._began
         self.late = not done
         return done
 
-    def compile_goals(self) -> bool:
-        """Compile what makes allocations better by their goals, as `compile` does."""
-        began = monotonic()
-        done = Compiling(lambda: prepare_goals(self.problem)).wait(self.end - began)
-        self._seconds += monotonic() - began
-        self.late = not done
-        return done
+    def compile_goals(self) -> None:
+        """Begin to compile what makes allocations better by their goals, as `compile` does."""
+        self._began = monotonic()
+        self._compiling = Compiling(lambda: prepare_goals(self.problem))
 
     def _prepare_dense(self) -> None:
         """Compile first fit and the search on the dense form."""

@@ -10,10 +10,10 @@ from math import inf
 
 import numpy as np
 
-from agents.solver.local.better import better
+from agents.solver.local.better import Better, better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
-from agents.solver.model.impossible import hopeless, impossible, too_few
+from agents.solver.model.impossible import impossible, too_few
 from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
@@ -21,7 +21,10 @@ from agents.solver.search.fewest import fewest, rounds
 from agents.solver.search.lowest import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Progress
+from agents.solver.solving.climb import climb
 from agents.solver.solving.conclude import Allocated, conclude
+from agents.solver.solving.known import Known
+from agents.solver.solving.plain import Plain
 from agents.solver.solving.proofs import SEARCH, Proofs
 from agents.solver.solving.searches import Searches
 from simcore.errors import UserError
@@ -41,6 +44,8 @@ PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
+MOMENT = 0.1
+"""Seconds in which small problems are answered before anything is compiled; a quarter of the time if that is less."""
 
 
 def solve(
@@ -85,7 +90,7 @@ def solve(
 
 
 class _Over(Exception):
-    """Raised when time is over, or patience with wishes."""
+    """Raised when time is over, or patience with wishes; or when nothing can be better."""
 
 
 class _Search:
@@ -111,72 +116,109 @@ class _Search:
             checks = problem.program.steps * (NODE + NODE_AND_BALL * problem.balls) + BALL * problem.balls
             self.end = self.start + time - min(time / 2, checks)
         self.reserve = RESERVE if time is None else min(RESERVE, time / 4)
+        self.moment = MOMENT if time is None else min(MOMENT, time / 4)
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
-        self.checked = 0
-        self.best: Allocated | None = None
-        """The one with the lowest rank."""
-        self.rank = (0, 0, 0)
-        """Of the best: units left, sets missing that are wished for, bins."""
+        self.known = Known(problem)
         self.fallback: Allocated | None = None
         """What first fit came to."""
-        self.known: int | None = None
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
         """By number of bins: the problem and its dense form, which every round needs again."""
         self.goals: tuple[float, ...] = ()
         """What the goals have come to."""
         self.limited = time is not None or attempts is not None
-        self.better = 0
-        """Of `checked`: when the best was found."""
-        self.impossible = ""
         self.eager = True
         """Whether it is possible is looked at before the first attempt: without a dense form that may take longer, and
         so it may where balls are somewhere now."""
-        self.bound, self.most = problem.bins, problem.bins
+        self.staying = bool((problem.now != NULL).any())
 
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
-        staying = (self.problem.now != NULL).any()  # what is possible now most likely is so after a small change
-        self.eager = self.problem.searched or (self.searches.packing is not None and not staying)
+        known = self.known
+        # What is possible now most likely is so after a small change.
+        self.eager = self.problem.searched or (self.searches.packing is not None and not self.staying)
         if self.eager:
-            self.impossible = impossible(self.problem)
+            known.impossible = impossible(self.problem)
         if self.problem.searched:
-            self.bound, self.most = lower_bound(self.problem), self.problem.limits[1]
-            self.bound = min(self.bound, self.most)
-        if self.impossible:
+            known.most = self.problem.limits[1]
+            known.bound = min(lower_bound(self.problem), known.most)
+        if self.attempts is None and self.searches.dense:
+            self.search_in_python()
+        if not known.settled:
+            self.search()
+        if self.problem.objective is not None and known.best is not None and known.best.left == 0:
+            self.improve(known.best.problem, known.best.alloc)
+
+    def search_in_python(self) -> None:
+        """Try all allocations for a moment; then begin to compile, and search meanwhile if time is limited."""
+        known = self.known
+        plain = Plain(self.problem, known, self.seed, self.searches.ours, self.look_at_clock)
+        if not known.impossible:
+            until = clock.monotonic() + self.moment
+            plain.while_not(lambda: clock.monotonic() >= until)
+            if plain.small and not known.settled and not self.eager:
+                self.eager, known.impossible = True, known.impossible or impossible(self.problem)
+        if known.impossible and plain.small and not self.staying:
+            plain.attempt(known.most, range(FIRST_ROUND), lambda: self.late)
+            raise _Over
+        if not known.settled:
+            self.searches.compile()
+            if self.end < inf:
+                until = self.end - self.reserve
+                plain.while_not(lambda: self.searches.compiled or clock.monotonic() >= until)
+            if known.impossible:
+                raise _Over
+
+    def search(self) -> None:
+        """Search with compiled code for an allocation of all balls."""
+        known = self.known
+        if known.impossible:
             self.attempts = min(1, self.attempts or 1)
-        if not self.searches.compile(self.end - self.reserve):
+        self.searches.compile()
+        if not self.searches.wait(self.end - self.reserve):
             raise _Over
         upward = self.searches.ours and self.searches.dense and self.problem.searched
-        if upward and staying:
-            self.attempt(min(max(self.bound, int(self.problem.now.max()) + 1), self.most), range(1))
+        if upward and self.staying:
+            self.attempt(min(max(known.bound, int(self.problem.now.max()) + 1), known.most), range(1))
         settled = (self.problem.now != NULL).sum() >= SETTLED * self.problem.balls
         if upward or (self.problem.balls > LARGE and self.end < inf and not settled):
             self.first_fit(self.end)
             if upward and self.fallback is not None and self.fallback.left == 0:
-                self.known = min(self.known or self.most, self.fallback.problem.bins)
-                if self.known == self.bound:
+                known.bins = min(known.bins or known.most, self.fallback.problem.bins)
+                if known.settled:
                     return
-        fewest(lambda: self.bound, self.most, self.known, rounds(FIRST_ROUND, self.attempts), self.attempt)
-        if self.problem.objective is not None and self.best is not None and self.best.left == 0:
-            self.improve(self.best.problem, self.best.alloc)
+        fewest(lambda: known.bound, known.most, known.bins, rounds(FIRST_ROUND, self.attempts), self.attempt)
 
     def improve(self, problem: Problem, alloc: list[int]) -> None:
-        """Look for allocations that are better by the goals."""
+        """Look for allocations that are better by the goals: while kernels compile, in plain Python."""
         assert problem.objective is not None
-        if not self.searches.compile_goals():
+        self.searches.compile_goals()
+        before = self.known.checked
+        if self.attempts is None and self.end < inf:
+            for found in climb(problem, alloc, self.seed, lambda: self.searches.compiled or self.late):
+                self.keep(problem, found, before)
+                alloc = found.alloc
+            if self.goals == tuple(one.number(one.bound) for one in problem.objective.goals):
+                return
+        if not self.searches.wait(self.end):
             raise _Over
-        before, goals = self.checked, problem.objective.goals
+        before = self.known.checked
         for found in better(problem, alloc, self.seed, self.attempts, self.end):
-            self.checked = before + found.checked
-            self.best = Allocated(0, problem, found.alloc, LOCAL)
-            self.goals = tuple(one.number(one.signed(raw)) for one, raw in zip(goals, found.values, strict=True))
-            self.look_at_clock()
+            self.keep(problem, found, before)
 
-    @cached_property
-    def hopeless(self) -> list[int]:
-        """How many sets of each wish cannot hold."""
-        return hopeless(self.problem)
+    @property
+    def late(self) -> bool:
+        """Tell whether time is over."""
+        return clock.monotonic() >= self.end
+
+    def keep(self, problem: Problem, found: Better, before: int) -> None:
+        """Keep an allocation that is better by the goals, found after so many attempts `before`."""
+        assert problem.objective is not None
+        goals = zip(problem.objective.goals, found.values, strict=True)
+        self.goals = tuple(one.number(one.signed(raw)) for one, raw in goals)
+        self.known.best = Allocated(0, problem, found.alloc, LOCAL)
+        self.known.checked = before + found.checked
+        self.look_at_clock()
 
     def first_fit(self, until: float) -> None:
         """Try first fit, if bins are alike or their number is given; writes `fallback`."""
@@ -185,7 +227,7 @@ class _Search:
             return
         capacity = packing.capacity
         if given.searched:
-            most = min(self.most, len(packing.demand) + given.bins)
+            most = min(self.known.most, len(packing.demand) + given.bins)
             capacity = np.broadcast_to(capacity[0], (most, capacity.shape[1]))
         where = self.searches.first_fit(packing, capacity, until)
         bins = max(given.bins, int(where.max()) + 1)
@@ -201,14 +243,12 @@ class _Search:
         if not self.eager:
             self.eager, first, numbers = True, numbers[:1], numbers[1:]
             if self.try_bins(*self.made[bins], first.start, 1):
-                self.known = bins
-                return bins
-            self.impossible = impossible(self.problem)
-            if self.impossible:
+                return self.known.bins
+            self.known.impossible = impossible(self.problem)
+            if self.known.impossible:
                 raise _Over
-        if self.try_bins(*self.made[bins], numbers.start, len(numbers)):
-            self.known = bins
-        return self.known
+        self.try_bins(*self.made[bins], numbers.start, len(numbers))
+        return self.known.bins
 
     @cached_property
     def proofs(self) -> Proofs | None:
@@ -222,74 +262,63 @@ class _Search:
 
     def prove(self, proofs: Proofs) -> None:
         """Give proofs their share of the time; raises `_Over` if what is known is optimal, or nothing is possible."""
-        bound, found = proofs.work(self.known if self.problem.searched else self.problem.bins + 1)
-        self.bound = max(self.bound, min(bound, self.most))
-        if bound > self.most:
-            self.impossible = too_few(self.problem, bound)
+        known = self.known
+        bound, found = proofs.work(known.bins if self.problem.searched else self.problem.bins + 1)
+        known.bound = max(known.bound, min(bound, known.most))
+        if bound > known.most:
+            known.impossible = too_few(self.problem, bound)
             raise _Over
         if found is not None:
-            problem, alloc = found
-            self.best, self.rank = Allocated(0, problem, alloc, SEARCH), (0, 0, problem.bins)
-            self.known = problem.bins
-        if self.known is not None and self.known <= self.bound:
+            known.keep(Allocated(0, *found, SEARCH))
+        if known.settled:
             raise _Over
 
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
-        number, end = first, first + count
+        known, number, end = self.known, first, first + count
         while number < end:
-            before, last = self.checked, None
+            before, last, done = known.checked, None, False
             for found in self.searches.attempts(problem, packing, number, end - number):
-                self.checked, last = before + found.checked, found
-                missing = self.missing(problem, found.alloc) if found.left == 0 else 0
-                rank = found.left, missing, problem.bins
-                if self.best is None or rank < self.rank:
-                    self.best = Allocated(found.left, problem, found.alloc, self.searches.name)
-                    self.rank = rank
-                    self.better = self.checked
+                known.checked, last = before + found.checked, found
+                done = known.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
                 self.look_at_clock()
                 if found.left and self.proofs is not None:
                     self.prove(self.proofs)
-                    if self.known is not None and self.known <= problem.bins:
+                    if known.bins is not None and known.bins <= problem.bins:
                         return False
-            if last is None or last.left:
+            if done or last is None or last.left:
                 self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
-                return False
-            if not self.missing(problem, last.alloc):
-                return True
+                return done
             number = last.attempt + 1  # all are placed, and wishes are not kept
         return False
-
-    def missing(self, problem: Problem, alloc: list[int]) -> int:
-        """Count the sets that should hold, could hold, and do not."""
-        wishes = zip(problem.wishes, self.hopeless, strict=True)
-        return sum(max(0, len(one.broken(alloc)) - max(len(one.sets) - one.asked, never)) for one, never in wishes)
 
     def look_at_clock(self) -> None:
         """Tell how it goes, and stop in time, or when there is no hope for wishes."""
         now = clock.monotonic()
-        if self.progress is not None and now - self.shown > 0.2 and self.best is not None:
+        known, best = self.known, self.known.best
+        if self.progress is not None and now - self.shown > 0.2 and best is not None:
             self.shown = now
-            best, placed = self.best.problem.bins, len(self.best.problem.units) - self.best.left
-            self.progress(Progress(best, self.bound, placed, self.checked, now - self.start, self.goals))
-        left, missing, _ = self.rank
-        waited = not self.limited and self.checked - self.better >= PATIENCE
+            placed = len(best.problem.units) - best.left
+            self.progress(Progress(best.problem.bins, known.bound, placed, known.checked, now - self.start, self.goals))
+        left, missing, _ = known.rank
+        waited = not self.limited and known.checked - known.better >= PATIENCE
         if now > self.end or (waited and left == 0 and missing):
             raise _Over
 
     def last_resort(self) -> None:
         """Answer although time is over: by first fit if there is a dense form, else by one attempt with all bins."""
-        if self.best is not None and self.best.left == 0:
+        known = self.known
+        if known.best is not None and known.best.left == 0:
             return
         until = clock.monotonic() + self.reserve
         stayed = self.stayed()
-        if stayed is not None and (self.best is None or stayed.left < self.best.left):
-            self.best = stayed
+        if stayed is not None and (known.best is None or stayed.left < known.best.left):
+            known.best = stayed
         if self.searches.packing is not None:
             if self.fallback is None:
                 self.first_fit(until)
-        elif self.best is None or self.problem.searched:
-            problem = self.problem.with_bins(self.most) if self.problem.searched else self.problem
+        elif known.best is None or self.problem.searched:
+            problem = self.problem.with_bins(known.most) if self.problem.searched else self.problem
             for found in self.searches.one_attempt(problem, until):
                 self.fallback = Allocated(found.left, problem, found.alloc, "published")
 
@@ -299,7 +328,7 @@ class _Search:
         if (problem.now == NULL).all():
             return None
         if problem.searched:
-            problem = problem.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.most))
+            problem = problem.with_bins(min(max(problem.bins, int(problem.now.max()) + 1), self.known.most))
         gone = (problem.now == NULL) | leaving(problem.now, problem.drained, problem.pins)
         apart = np.isin(problem.unit_of, problem.unit_of[gone])  # friends go together
         alloc = np.where(apart, NULL, problem.now).tolist()
@@ -315,28 +344,31 @@ class _Search:
             yield "compiling took longer than there was time; it goes on, for the next time"
         elif self.searches.compiling > TOLD:
             yield f"compiling took {self.searches.compiling:.1f} s of the time"
+        if not self.searches.late and not self.searches.compiled:
+            yield "compiling goes on, for the next time"
 
     def blame(self) -> tuple[Fault, ...]:
         """Find the declarations because of which not all balls can be placed; writes `impossible`, in their words."""
         found, why = self.problem.source.at_fault(inf if self.end == inf else clock.monotonic() + self.reserve)
-        self.impossible = why or self.impossible
+        self.known.impossible = why or self.known.impossible
         return found
 
     def answer(self, interrupted: bool) -> Answer:
         """Return the best answer that is known, verified."""
         if self.end < inf or interrupted:
             self.last_resort()
-        if self.fallback is not None and (self.best is None or self.searches.ours or self.best.left > 0):
-            self.best = min(self.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
-        at_fault = self.blame() if self.impossible and not interrupted else ()
+        known = self.known
+        if self.fallback is not None and (known.best is None or self.searches.ours or known.best.left > 0):
+            known.best = min(known.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
+        at_fault = self.blame() if known.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
         return conclude(
-            self.best or nothing,
-            self.bound,
-            checked=self.checked,
+            known.best or nothing,
+            known.bound,
+            checked=known.checked,
             since=self.start,
             interrupted=interrupted,
-            impossible=self.impossible,
+            impossible=known.impossible,
             at_fault=at_fault,
             notes=tuple(self.notes()),
         )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ from agents.solver.model.emit import PYTHON, C, utilfn
 from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL, WIDE
-from agents.solver.model.verify import utilisation
+from agents.solver.model.verify import faults, utilisation
 from agents.solver.specification.load import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
@@ -223,7 +224,8 @@ def test_solve_gives_the_same_on_every_device(device: str) -> None:
 
 def test_solve_uses_our_searches_where_they_fit() -> None:
     assert bw.solve("oktopus", attempts=64).status == "optimal"
-    assert bw.solve("vm-placement").search == "ruin and recreate"
+    assert bw.solve("vm-placement", attempts=64).search == "ruin and recreate"
+    assert bw.solve("vm-placement").search == "depth first"
     with pytest.raises(UserError, match="unknown search"):
         bw.solve("cdn", search="theirs")
 
@@ -260,19 +262,15 @@ def test_trimming_crosses_a_hump_that_stops_the_published_search() -> None:
     assert (answer.status, answer.search) == ("optimal", "trimming")
 
 
-@pytest.mark.parametrize("balls", [6, 1500])
-def test_time_is_kept_even_within_an_attempt(balls: int) -> None:
+def test_an_attempt_is_cut_short_when_time_is_over() -> None:
+    """One of 3,000 balls evaluates billions of nodes, so that none ends within this time, on whatever machine."""
     made = problem(
-        """procedure UTILFN(BALL, BIN, ALLOC)
-        UTIL.SLOTS[BIN] += 1
-        UTIL.LOAD[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) + (if BALL == 0 then 1e6 else 0)
-        end""",
-        balls=balls,
-        bins=balls,
-        resources={"SLOTS[s in BINS]": 2, "LOAD[s in BINS]": 4},
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.LOAD[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
+        balls=3000,
+        bins=3000,
+        resources={"LOAD[s in BINS]": 0},
     )
-    bw.solve(made, time=0.001)  # compiled
-    answer = bw.solve(made, time=0.3)
-    assert answer.seconds < 3
-    assert answer.status == "partial"
-    assert 0 < answer.placed < balls
+    cpu.prepare(made)
+    (found,) = cpu.attempts(made, 0, 0, 1, until=monotonic() + 0.05)
+    assert found.left > 0
+    assert not faults(made, found.alloc)

@@ -177,7 +177,7 @@ def test_first_fit_comes_first_only_where_many_balls_are_nowhere(
     monkeypatch.setattr("agents.solver.solving.solve.LARGE", 10)
     plain = problem(PLAIN, balls=40, bins=10, resources={"C[b in BINS]": 10}, tables={"D": [2] * 40})
     here = changed(plain, [ball % 10 for ball in range(int(40 * somewhere))])
-    assert bw.solve(here, time=30).placed == 40
+    assert bw.solve(here, time=30, attempts=16).placed == 40
     assert (40 in asked) == (somewhere < 1)
 
 
@@ -270,7 +270,7 @@ def test_what_the_command_cannot_read(
 @pytest.mark.parametrize("text", [PLAIN, SHARED])
 def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled in time: all stay but the two that have to go, and their friends."""
-    monkeypatch.setattr("agents.solver.solving.searches.Searches.compile", lambda *_: False)
+    monkeypatch.setattr("agents.solver.solving.searches.Searches.wait", lambda *_: False)
     monkeypatch.setattr("agents.solver.solving.searches.Searches.one_attempt", lambda *_: iter(()))
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},

@@ -1,0 +1,105 @@
+"""Try all allocations of a small problem, ball after ball, in plain Python: what `ours` begins with.
+
+A ball goes into the first bin that takes it; where none does, the ball before it goes into its next one. Where UTILFN
+looks at other balls, they come by index, as the verifier puts them in; else those with few bins, and large ones, come
+first, and of all, those that may stay where they are. Nothing is compiled for it, and it is through most small problems
+before anything were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agents.solver.backends.reference import Partial
+from agents.solver.model.evaluate import Added, Evaluate
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.model.random import below, stream, word
+
+GROUP = -3
+"""The group in the key of its random numbers."""
+TRIED = 10_000
+"""Balls times bins, at most."""
+SORTED = 1_000_000
+"""Nodes of UTILFN that are evaluated to sort the balls: a tenth of a second, at most."""
+
+
+class DepthFirst:
+    """The search on one problem with a given number of bins, which `work` goes on with."""
+
+    def __init__(self, problem: Problem, evaluate: Evaluate, seed: int) -> None:
+        self.problem = problem
+        self.found: list[int] | None = None
+        """An allocation [balls] of all balls."""
+        self.over = False
+        """All have been tried."""
+        self.checked = 0
+        """Allocations of all balls that were looked at."""
+        program = problem.program
+        self.proves = program.non_negative or not len(problem.soft_allowed)
+        """That nothing is found proves that there is nothing. A SOFT group may be over what it falls below again."""
+        self._evaluate = evaluate
+        self._partial = Partial(problem, evaluate, trims=True)
+        self._bins = [self._in_turn(ball, seed) for ball in range(problem.balls)]
+        self._order = list(range(problem.balls))
+        if program.alloc_free and problem.balls * problem.bins * program.steps <= SORTED:
+            self._order.sort(key=self._ease)
+        self._next = [0] * problem.balls
+        self._added: list[Added] = []
+
+    @staticmethod
+    def suits(problem: Problem) -> bool:
+        """Tell whether a problem is small enough, and whether what may stay where it is can be put in first."""
+        here = (problem.now != NULL).any()
+        return problem.balls * problem.bins <= TRIED and (problem.program.alloc_free or not here)
+
+    def _in_turn(self, ball: int, seed: int) -> list[int]:
+        """List the bins for a ball: the one where it is now, then all from a random one on and around."""
+        bins, now = self.problem.bins, int(self.problem.now[ball])
+        first = below(stream(word(seed), GROUP, ball), 0, bins)
+        around = [(first + n) % bins for n in range(bins)]
+        return sorted(around, key=lambda place: place != now)
+
+    def _ease(self, ball: int) -> tuple[bool, int, float]:
+        """Say how easy a ball is to place: it stays; in how many bins; how little it takes of them."""
+        ceiling, now = self.problem.ceiling, int(self.problem.now[ball])
+        bins, share = 0, 0.0
+        for place in range(self.problem.bins):
+            added = self._evaluate(ball, place, ())
+            if added is not None and all(amount <= ceiling[dim] for dim, amount in added):
+                bins += 1
+                share = max([share, *(amount / max(ceiling[dim], 1) for dim, amount in added)])
+        stays = now != NULL and now < self.problem.bins and not self.problem.drained[now]
+        return not stays, bins, -share
+
+    def work(self, over: Callable[[], bool]) -> None:
+        """Go on until something is found, all has been tried, or time is `over`."""
+        partial, balls = self._partial, self.problem.balls
+        while not over():
+            depth = len(self._added)
+            if depth == balls:
+                self.checked += 1
+                if not partial.over():
+                    self.found = partial.alloc.copy()
+                    return
+                self._take_back()
+                continue
+            ball = self._order[depth]
+            if self._next[depth] < self.problem.bins:
+                place = self._bins[ball][self._next[depth]]
+                self._next[depth] += 1
+                added: Added = []
+                if partial.put_ball(ball, place, added):
+                    self._added.append(added)
+                else:
+                    partial.take_back((), added)
+            elif depth == 0:
+                self.over = True
+                return
+            else:
+                self._next[depth] = 0
+                self._take_back()
+
+    def _take_back(self) -> None:
+        added = self._added.pop()
+        self._partial.take_back([self._order[len(self._added)]], added)

@@ -1,0 +1,56 @@
+"""Keep what is known of a problem while several searches work on it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from agents.solver.model.impossible import hopeless
+from agents.solver.model.problem import Problem
+from agents.solver.solving.conclude import Allocated
+
+
+class Known:
+    """The best allocation so far, and between which numbers of bins the fewest lies."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.bound = self.most = problem.bins
+        """No allocation of all balls has fewer bins, and none may have more."""
+        self.best: Allocated | None = None
+        """The one with the lowest rank."""
+        self.rank = (0, 0, 0)
+        """Of the best: units left, sets missing that are wished for, bins."""
+        self.bins: int | None = None
+        """The fewest with which an allocation of all balls misses nothing."""
+        self.checked = 0
+        """Attempts so far."""
+        self.better = 0
+        """Of `checked`: when the best was found."""
+        self.impossible = ""
+        """Why no allocation places all balls."""
+
+    def keep(self, found: Allocated) -> bool:
+        """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
+        missing = self.missing(found.problem, found.alloc) if found.left == 0 else 0
+        rank = found.left, missing, found.problem.bins
+        if self.best is None or rank < self.rank:
+            self.best, self.rank, self.better = found, rank, self.checked
+        if found.left or missing:
+            return False
+        self.bins = min(found.problem.bins, self.bins or self.most)
+        return True
+
+    def missing(self, problem: Problem, alloc: list[int]) -> int:
+        """Count the sets that should hold, could hold, and do not."""
+        wishes = zip(problem.wishes, self._hopeless, strict=True)
+        return sum(max(0, len(one.broken(alloc)) - max(len(one.sets) - one.asked, never)) for one, never in wishes)
+
+    @cached_property
+    def _hopeless(self) -> list[int]:
+        """How many sets of each wish cannot hold."""
+        return hopeless(self.problem)
+
+    @property
+    def settled(self) -> bool:
+        """Tell whether no allocation is better, leaving goals aside."""
+        return self.bins is not None and self.bins <= self.bound

@@ -1,0 +1,195 @@
+"""Plain Python searches before anything is compiled, and while it is: small problems are answered at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import load_problem, problem
+from agents.solver.language.errors import SpecError
+from agents.solver.model.evaluate import evaluator
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.verify import faults
+from agents.solver.solving.depth_first import DepthFirst
+from tests.reference.utilisation import evaluate
+from tests.support.properties import first, scaled
+from tests.support.specifications import specifications
+
+
+@pytest.fixture(scope="module")
+def nothing_compiles() -> Iterator[None]:
+    """No kernel is there before the tests of this module end."""
+    over = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        for what in ("search.find.prepare", "backends.cpu.prepare", "solving.searches.prepare_goals"):
+            patch.setattr(f"agents.solver.{what}", lambda *_: over.wait())
+        yield
+    over.set()
+
+
+def right(given: Problem, places: Sequence[int]) -> bool:
+    """Tell whether an allocation of all balls keeps every rule, by the definition."""
+    pins = zip(given.pins.tolist(), places, strict=True)
+    bins_of = [[{places[ball] for ball in members} for members, chance in sets if chance == MICRO]
+               for sets in (given.friends, given.foes)]  # fmt: skip
+    if any(pin not in (NULL, place) for pin, place in pins) or any(len(at) > 1 for at in bins_of[0]):
+        return False
+    used, rejected = evaluate(given, places)
+    over = np.array(used) > given.capacity
+    many = (over[given.soft_group == group].sum() > most for group, most in enumerate(given.soft_allowed))
+    above = (np.array(used) > given.ceiling).any()
+    return not (rejected or above or any(many) or any(len(at) == 1 for at in bins_of[1]))
+
+
+def possible(given: Problem) -> bool:
+    """Tell whether any allocation of all balls keeps every rule."""
+    return any(right(given, places) for places in product(range(given.bins), repeat=given.balls))
+
+
+@scaled(1.5)
+@given(specifications(), st.integers(0, 9))
+def test_an_allocation_is_found_if_there_is_one(text: str, seed: int) -> None:
+    """Of whatever the language can say, although it may depend on the order of the balls."""
+    try:
+        asked = problem(text)
+    except SpecError:
+        return
+    tree = DepthFirst(asked, evaluator(asked.program), seed)
+    tree.work(lambda: False)
+    if tree.found is not None:
+        assert right(asked, tree.found)
+        assert not faults(asked, tree.found)
+    elif tree.proves:
+        assert not possible(asked)
+
+
+@st.composite
+def tiny(draw: st.DrawFn) -> Problem:
+    """Draw a problem that does not depend on the order of the balls."""
+    balls, bins = draw(st.integers(2, 5)), draw(st.integers(2, 3))
+    demand = draw(st.lists(st.integers(1, 5), min_size=balls, max_size=balls))
+    body = draw(
+        st.sampled_from(
+            [
+                "",
+                "UTIL.Z[BALL % 2, BIN % 2] += 1",
+                "UTIL.L[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN)",
+                """let m = count(o in BALLS except BALL: ALLOC[o] == BIN)
+                UTIL.L[BIN] += min(m + 1, BALLS - m - 1) - min(m, BALLS - m)""",
+                "if (BALL + BIN) % 3 == 0 REJECT end",
+            ]
+        )
+    )
+    sets = draw(st.sampled_from(["", "FOES 0, 1", "FRIENDS 0, 1", "PIN 0 TO 1", "FOES 0, 1 FRIENDS 0, 1 WITH 0.5"]))
+    return problem(
+        f"procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] {body} end {sets}",
+        balls=balls,
+        bins=draw(st.just(bins) | st.just("?")),
+        resources={
+            "S[b in BINS]": max(*demand, -(-sum(demand) // bins) + draw(st.integers(0, 1))),
+            "Z[a in 2, z in 2]": draw(st.integers(1, 3)),
+            "L[b in BINS]": draw(st.integers(1, 2)),
+        },
+        tables={"D": demand},
+    )
+
+
+@pytest.mark.usefixtures("nothing_compiles")
+@scaled(3.0)
+@given(tiny())
+def test_tiny_problems_need_no_kernel(asked: Problem) -> None:
+    """Nor does the proof that they are impossible, or need so many bins: it would take for ever to wait for one."""
+    least, most = asked.limits if asked.searched else (asked.bins, asked.bins)
+    sized = ((bins, asked.with_bins(bins) if asked.searched else asked) for bins in range(least, most + 1))
+    fewest = next((bins for bins, one in sized if possible(one)), None)
+    answer = bw.solve(asked, time=10_000)
+    assert (answer.bins if answer.placed == asked.balls else None) == fewest
+    assert answer.status in (("optimal", "solved") if fewest else ("partial", "unsolved"))
+    assert bool(answer.impossible) == (fewest is None)
+    assert answer.bound == answer.bins or fewest is None
+    assert not faults(answer.problem, answer.alloc)
+
+
+@pytest.mark.usefixtures("nothing_compiles")
+@pytest.mark.parametrize("name", ["cdn", "multicast", "path-length", "server-selection", "replicas-racks"])
+def test_examples_need_no_kernel(name: str) -> None:
+    asked = load_problem(name)
+    answer = bw.solve(asked, time=10_000)
+    assert answer.status == "optimal"
+    assert not faults(answer.problem, answer.alloc)
+
+
+@pytest.mark.usefixtures("nothing_compiles")
+def test_goals_are_improved_until_no_allocation_is_better() -> None:
+    """By moves and exchanges, from whatever is found first; what holds WITH a chance goes on holding."""
+    asked = problem(
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end FRIENDS 4, 5 FOES 0, 1 FOES 2, 3 WITH 0.5",
+        balls=6, bins=4, resources={"C[b in BINS]": 7}, tables={"D": [4, 4, 3, 1, 1, 1]},
+        maximise=["count(b in 2: ALLOC[b] == 3 - b)"], minimise=["ALLOC[4] + ALLOC[2]"],
+    )  # fmt: skip
+    answer = bw.solve(asked, time=10_000)
+    assert [one.value for one in answer.goals] == [0, 2]
+    assert answer.wishes[0].enough
+    assert answer.notes[0] == "compiling goes on, for the next time"
+
+
+@pytest.mark.usefixtures("nothing_compiles")
+def test_what_goals_have_come_to_in_time_is_kept() -> None:
+    answer = bw.solve("power", time=2)
+    assert answer.placed == 12
+    assert answer.goals[0].value >= 8
+    assert any("compiling took longer" in note for note in answer.notes)
+
+
+@pytest.mark.usefixtures("nothing_compiles")
+@pytest.mark.parametrize("search", first(1, ["ours", "published"]))
+def test_what_is_too_large_for_plain_python_is_answered(search: str) -> None:
+    """By first fit where there is a dense form, and else by what one attempt comes to."""
+    demand = np.random.default_rng(7).integers(1, 4000, 2_000) / 1000
+    packed = [
+        problem("procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL] end", balls=len(some), bins=bins,
+                resources={"A[b in BINS]": 16}, tables={"D": some})
+        for some, bins in ((demand, "?"), (demand[:500], 500))
+    ]  # fmt: skip
+    crowd = problem(
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += count(o in BALLS except BALL: ALLOC[o] == BIN) end",
+        balls=600, bins=600, resources={"A[b in BINS]": 1},
+    )  # fmt: skip
+    for asked in (*packed, crowd):
+        answer = bw.solve(asked, search=search, time=0.4)
+        assert answer.placed == asked.balls if asked.matrix is not None else answer.placed > 0
+        assert any("compiling took longer" in note for note in answer.notes)
+        assert asked.matrix is None or answer.search == "first fit"
+
+
+def test_imports_take_nothing_of_the_time() -> None:
+    """However long they take: by this clock, that of the solver takes an hour."""
+    slow = """
+import importlib.abc, sys, time
+
+hours, monotonic = [], time.monotonic
+time.monotonic = lambda: monotonic() + 3600 * len(hours)
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "agents.solver.solving.solve":
+            hours.append(name)
+
+sys.meta_path.insert(0, Slow())
+from binwright.cli import main
+code = main(["solve", "cdn", "--time", "60s"])
+assert len(hours) == 1
+sys.exit(code)
+"""
+    done = subprocess.run([sys.executable, "-c", slow], capture_output=True, text=True, check=False)
+    assert (done.returncode, "optimal: 12 of 12 balls" in done.stdout) == (0, True), done.stderr
