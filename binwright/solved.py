@@ -22,6 +22,7 @@ def properties(problem: Problem) -> dict[str, Any]:
         "resources": {family.name: list(family.sizes) for family in problem.families},
         **{name: getattr(proven, name) for name in names},
         "vector": problem.matrix is not None,
+        "notes": list(proven.notes),
         "guards": [{"line": line, "what": what} for line, what in proven.guards],
     }
 

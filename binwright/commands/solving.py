@@ -145,6 +145,8 @@ def _print_properties(known: dict[str, Any]) -> None:
     table.add_row("steps", f"{known['steps']:,}", "at most, per call of UTILFN")
     table.add_row("additions", f"{known['adds']:,}", "at most, per call of UTILFN")
     out.print(table)
+    for note in known["notes"]:
+        out.print(note, highlight=False, markup=False, soft_wrap=True)
     for guard in known["guards"]:
         out.print(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects", highlight=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -13,6 +14,7 @@ from agents.solver.checker.values import micro
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import Value
 from agents.solver.language.errors import SpecError
+from agents.solver.language.moves import MOVES
 from agents.solver.language.tables import Table
 from agents.solver.model.program import WIDE, Add, Block, Const, Family, If, Program, Reject
 from simcore.errors import suggest
@@ -43,6 +45,7 @@ def check(
         bin_local=all(axes[one.family] is not None for one in added),
         bin_blind=scope.bin_reads == mentions,
         distinct=distinct(added),
+        notes=(*_unused(families, added), *dict.fromkeys(code.notes)),
         guards=tuple(dict.fromkeys(code.guards)),
         tables=code.places(),
         parts=code.parts(),
@@ -50,6 +53,12 @@ def check(
     )
     falling = {one.family for one in added if one.lowest < 0}
     return program, tuple(replace(one, bin_axis=axes[one.name], falls=one.name in falling) for one in families)
+
+
+def _unused(families: Sequence[Family], added: Sequence[Added]) -> Iterator[str]:
+    """Name the resources that nothing is added to, but for what counts moves."""
+    used = {MOVES, *(one.family for one in added)}
+    yield from (f"UTILFN adds nothing to {one.name}: it limits nothing" for one in families if one.name not in used)
 
 
 class _Checker:
@@ -80,7 +89,7 @@ class _Checker:
                 elif isinstance(statement, s.AddTo):
                     self._add(statement)
                 else:
-                    scope.code.out.append(Reject())
+                    scope.code.out.append(Reject(statement.at.line))
 
     def _let(self, node: s.Let) -> None:
         scope = self._scope

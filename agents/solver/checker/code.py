@@ -46,6 +46,8 @@ class Code:
         """How often the current place runs in one call, at most."""
         self.guards: list[tuple[int, str]] = []
         """(line, what) of each test that rejects at run time."""
+        self.notes: list[str] = []
+        """What may not be meant."""
         self.strict = False
         """Nothing may be tested at run time: there is nothing to reject."""
         self._offsets: dict[str, tuple[int, int]] = {}
@@ -79,7 +81,7 @@ class Code:
         if self.strict:
             problem = f"{what} is not certain to be legal here"
             raise SpecError(problem, "Bound it with min(..., ...), max(..., ...) or %, or run over a range.", at)
-        self.out.append(If(wrong, (Reject(),)))
+        self.out.append(If(wrong, (Reject(at.line, what),)))
         self.guards.append((at.line, what))
 
     def step(self, at: At) -> None:

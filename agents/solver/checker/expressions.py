@@ -209,6 +209,9 @@ def dimension(scope: Scope, family: Family, nodes: tuple[s.Expr, ...], at: At) -
     place: Expr = Const(0)
     arguments = []
     for size, argument in zip(family.sizes, nodes, strict=True):
+        if argument == s.Name(at, "BALL") and size < scope.balls:
+            noted = f"line {at.line}: BALL is an index of {family.name}, and goes beyond it"
+            scope.code.notes.append(f"{noted}: is BIN meant?" if size == scope.bins else noted)
         index = within(scope, argument, size, f"{family.name} of RESOURCES")
         arguments.append(index.code)
         place = op("add", op("mul", place, Const(size)), index.code)

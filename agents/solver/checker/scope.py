@@ -58,7 +58,7 @@ class Scope:
     def check_free(self, name: str, at: At) -> None:
         """Refuse a name that means something already."""
         if name in self.locals or name in self.names or name in self.tables:
-            raise SpecError(f"{name} has a meaning already", "Choose another name.", at)
+            raise SpecError(f"{name} has a meaning already", "Names are assigned once: choose another one.", at)
 
     def learn(self, node: s.Expr, truth: bool) -> frozenset[s.Expr]:
         """Find the expressions that are not NULL where a test came out so."""

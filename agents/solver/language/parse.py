@@ -15,6 +15,7 @@ from lark.tree import Meta
 from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
+from agents.solver.language.hints import for_letter, for_word
 from agents.solver.model.program import MICRO
 from simcore.errors import suggest
 
@@ -38,8 +39,7 @@ def parse(text: str) -> s.Tree:
     except UnexpectedCharacters as error:
         at = At(error.line, error.column)
         letter = text[error.pos_in_stream or 0]
-        remedy = 'Texts end on their line: "file.csv".' if letter == '"' else "Comments begin with #."
-        raise SpecError(f"this letter means nothing here: {letter!r}", remedy, at, text) from None
+        raise SpecError(f"this letter means nothing here: {letter!r}", for_letter(letter), at, text) from None
     except UnexpectedToken as error:
         raise _unexpected(error, text) from None
     except VisitError as error:
@@ -72,9 +72,14 @@ def _unexpected(error: UnexpectedToken, text: str) -> SpecError:
     before = (error.token_history or [None])[-1]
     if token.type == "LPAR" and before is not None and before.type == "NAME":
         function = str(before)
-        return SpecError(f"unknown function {function}", suggest(function, _FUNCTIONS), _token_at(before), text)
+        remedy = f"{suggest(function, _FUNCTIONS)} Tables and resources have square brackets: {function}[...]."
+        return SpecError(f"unknown function {function}", remedy, _token_at(before), text)
     word = str(token)
     shown = word if len(word) <= 40 else f"{word[:40]}..."
+    start = token.start_pos or 0
+    hint = for_word(word, text[:start], text[start + len(word) :], expected)
+    if hint is not None:
+        return SpecError(f"{shown} cannot stand here", hint, at, text)
     if token.type == "NAME" and "SIGN" not in expected and "EQUAL" not in expected:
         words = [word for kind in expected for word in _WORDS.get(kind, kind).split(" or ") if word.isalpha()]
         if words and "NAME" not in expected:

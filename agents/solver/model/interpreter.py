@@ -19,6 +19,7 @@ from agents.solver.model.program import (
     Placed,
     Program,
     Read,
+    Reject,
     Set,
     Used,
 )
@@ -63,7 +64,11 @@ OPERATIONS: dict[str, Callable[[int, int], int]] = {
 
 
 class Rejected(Exception):
-    """Raised where UTILFN rejects."""
+    """Raised where UTILFN rejects, with the statement that does."""
+
+    def __init__(self, by: Reject | None = None) -> None:
+        super().__init__(by)
+        self.by = by
 
 
 def never() -> bool:
@@ -79,6 +84,24 @@ def call(
     The result is None if the program rejects, or if it still loops when time is `over`. `alloc` is [balls], -1 for
     NULL; a program that does not read ALLOC may be given an empty one.
     """
+    try:
+        return _call(program, ball, place, alloc, over)
+    except Rejected:
+        return None
+
+
+def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> Reject | None:
+    """Return what rejects the ball, None if nothing does."""
+    try:
+        _call(program, ball, place, alloc, never)
+    except Rejected as error:
+        return error.by
+    return None
+
+
+def _call(
+    program: Program, ball: int, place: int, alloc: Sequence[int], over: Callable[[], bool]
+) -> list[tuple[int, int]]:
     values = [0] * program.slots
     values[BALL], values[BIN] = ball, place
     data = program.data
@@ -115,10 +138,7 @@ def call(
             elif isinstance(one, Add):
                 added.append((value(one.dim), value(one.amount)))
             else:
-                raise Rejected
+                raise Rejected(one)
 
-    try:
-        run(program.body)
-    except Rejected:
-        return None
+    run(program.body)
     return added

@@ -21,7 +21,7 @@ not decide (its reads may be legal only then):
     If(test, then, other)
     For(slot, start, stop, body)   slot = start, ..., stop - 1; the body never assigns the slot
     Add(dim, amount)          utilisation[dim] += amount; dim is in 0 .. dims - 1
-    Reject()                  the ball does not go into this bin: nothing of this call counts
+    Reject(line, what)        the ball does not go into this bin: nothing of this call counts
 
 `amount` and `capacity` are millionths. After a call that did not reject, the ball fits if every touched dimension is
 within its limit (`Problem.ceiling`), and every touched soft group has at most `soft_allowed` members above `capacity`.
@@ -146,6 +146,10 @@ class Add:
 class Reject:
     """Ends the call: not this ball in this bin."""
 
+    line: int = 0
+    what: str = "REJECT"
+    """What stands in this line: REJECT itself, or what is not in its range."""
+
 
 Expr = Const | Local | Read | Placed | Used | Op
 Stmt = Set | If | For | Add | Reject
@@ -173,6 +177,8 @@ class Program:
     """Apart from whose dimensions are touched, nothing depends on the bin."""
     distinct: bool
     """No call touches a dimension twice."""
+    notes: tuple[str, ...]
+    """What may not be meant."""
     guards: tuple[tuple[int, str], ...]
     """(line, what) of each test at run time that rejects, where the checker could not prove it superfluous."""
     tables: Mapping[str, int]

@@ -87,6 +87,7 @@ def reached(problem: Problem, alloc: list[int]) -> tuple[Reached, ...]:
 
 def _notes(problem: Problem, costs: bool, wishes: Sequence[Kept]) -> Iterator[str]:
     """List what a user would not expect of the allocation."""
+    yield from problem.program.notes
     if costs:
         yield f"{COST} is a capacity here, and not made small: the agent `solver` does that"
     yield from (one.told(problem.ball) for one in wishes if one.broken)

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.solver.model.evaluate import evaluator
+from agents.solver.model.interpreter import rejection
 from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL, Family
+from agents.solver.model.program import MICRO, NULL, Family, Reject
 from agents.solver.model.verify import utilisation
 from simcore.errors import UserError
 from simcore.vocabulary import Ints
@@ -54,6 +55,13 @@ def _use(family: Family, used: Ints, capacity: Ints) -> Use:
     name = family.name_of(family.offset + fullest)
     over = int((used[part] > capacity[part]).sum())
     return Use(family.name, float(mine.sum()), float(most.sum()), name, float(share[fullest]), over)
+
+
+def _rejected(problem: Problem, by: Reject | None, ball: int) -> Obstacle:
+    if by is None or by.what == "REJECT":
+        where = "" if by is None else f" in line {by.line}"
+        return Obstacle("UTILFN", f"UTILFN rejects {problem.ball(ball)} there{where}")
+    return Obstacle(f"{by.what} out of range (line {by.line})", f"{by.what} is out of range in line {by.line}")
 
 
 class Explained:
@@ -105,7 +113,8 @@ class Explained:
             some = self._evaluate(ball, place, alloc)
             alloc[ball] = place
             if some is None:
-                yield Obstacle("UTILFN", f"UTILFN rejects {problem.ball(ball)} there")
+                alloc[ball] = NULL
+                yield _rejected(problem, rejection(problem.base, ball, place, alloc), ball)
                 return
             for dim, amount in some:
                 added[dim] = added.get(dim, 0) + amount

@@ -19,6 +19,7 @@ from agents.solver.language.errors import SpecError
 from agents.solver.language.parse import TEXT_LIMIT
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, WIDE
+from binwright.cli import main
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.properties import scaled
@@ -198,6 +199,68 @@ def test_a_caret_points_at_the_mistake() -> None:
         "                     ^\n"
         "  Did you mean 'DEMAND'? Known: DEMAND, Q, R, T."
     )
+
+
+HINTS = {
+    "BALL = 1": "BALL is given, and == compares: if BALL == 1 ... end.",
+    "if BALL = 1 REJECT end": "Write == to compare.",
+    "UTIL.CPU[BIN] += 1;": "Leave it out: nothing stands between statements.",
+    "UTIL.CPU[BIN] += T[BALL]^2": "There are no powers: write x * x.",
+    "UTIL.CPU[BIN] += BALL ** 2": "There are no powers: write x * x.",
+    "let x = 0 x = x + 1": "Names are assigned once, by let x = ...; to add up, write sum(i in n: x)",
+    "let x = 0 for i in 3 x += i end": "Names are assigned once, by let x = ...; to add up, write sum(i in n: x)",
+    "let x = 0 let x = x + 1": "Names are assigned once: choose another one.",
+    "UTIL.CPU[BIN] += 'a'": "double quotation marks",
+    "if BALL == 1 && BIN == 0 REJECT end": "Write and.",
+    "if BALL == 1 || BIN == 0 REJECT end": "Write or.",
+    "if !(BALL == 1) REJECT end": "Write not, or != between two values.",
+    "if BALL <> 1 REJECT end": "Write !=.",
+    "if BALL is NULL REJECT end": "Write == or !=.",
+    "if BALL == 1 { REJECT }": "Blocks have no brackets: if a < b ... end",
+    "if BALL == 1: REJECT end": "Leave it out: the block follows at once.",
+    "if BALL == 1 then REJECT end": "only a value has then, if a < b then x else y",
+    "UTIL.CPU[BIN] += if BALL == 0 then 1": "A value has both: if a < b then x else y.",
+    "UTIL.CPU[BIN] += BALL == 0 ? 1 : 2": "Write if a < b then x else y.",
+    "while BALL == 1 end": "A loop runs over a range: for i in n ... end.",
+    "for i = 0 to 3 REJECT end": "Write NAME in RANGE: i in 3, i in 2 .. 5",
+    "return 1": "UTILFN returns nothing: it adds to UTIL, or says REJECT.",
+    "CPU[BIN] += 1": "Utilisation is written UTIL.CPU[...] += x.",
+    "UTIL.CPU(BIN) += 1": "Tables and resources have square brackets: CPU[...].",
+    "UTIL.CPU[BIN] += R[1][0]": "Write all indices into one pair of brackets: T[a, b].",
+    "UTIL.CPU[BIN] += sum(T)": "Write NAME in RANGE: i in 3, i in 2 .. 5",
+    "UTIL.CPU[BIN] += max(BALL)": "Give it two values or more, max(a, b)",
+    "UTIL.CPU[BIN] += 10GB": "Numbers have no units, and no _ in them.",
+    "UTIL.CPU[BIN] += 1,000": "Numbers have no commas in them.",
+    "UTIL.CPU[BIN] += .5": "Write 0.5.",
+    "let é = 1": "Names have the letters A to Z, digits and _.",
+}
+
+
+@pytest.mark.parametrize("body", HINTS)
+def test_what_other_languages_write_is_translated(body: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        problem(spec(body))
+    assert HINTS[body] in raised.value.remedy
+    assert raised.value.at is not None
+    assert raised.value.at.line in (5, 6)
+
+
+def test_what_may_not_be_meant_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "a.alloc"
+    file.write_text(spec("UTIL.CPU[BALL] += 1", top=TOP.replace("BALLS 3", "BALLS 4").replace("BINS 2", "BINS 3")))
+    said = [
+        "UTILFN adds nothing to ALL: it limits nothing",
+        "line 5: BALL is an index of CPU, and goes beyond it: is BIN meant?",
+    ]
+    assert main(["solve", "--check", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert all(one in shown for one in said)
+    assert main(["solve", str(file), "--time", "60s"]) == 1
+    shown = capsys.readouterr().out
+    assert all(one in shown for one in said)
+    assert "3 is not placed: an index of CPU of RESOURCES out of range (line 5) in 3 bins" in shown
+    assert problem(spec("UTIL.CPU[BIN] += 1 UTIL.ALL += 1")).program.notes == ()
+    assert load_problem("drain").program.notes == ()  # MOVES is a resource, too
 
 
 def test_files_are_found_beside_the_specification_only(tmp_path: Path) -> None:
