@@ -81,8 +81,12 @@ def solve(
     the last of these are new. At most `moves` balls may leave their bins, and the bins `drain` are to be empty.
     """
     from agents.solver import changed, load_problem
+    from agents.solver.model.problem import Problem
     from agents.solver.solving.solve import solve
 
+    if not isinstance(problem, str | Path | Problem):
+        remedy = "Give a file, the name of an example, or what agents.solver.problem(...) makes."
+        raise UserError("is no problem", key="problem", value=type(problem).__name__, remedy=remedy)
     given = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
     return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)
 

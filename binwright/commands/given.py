@@ -21,7 +21,12 @@ T = TypeVar("T")
 
 def parameters(sets: Iterable[str]) -> dict[str, str]:
     """Read what `--set PARAM=NUMBER` says."""
-    return dict(map(_param, sets))
+    given: dict[str, str] = {}
+    for name, value in map(_param, sets):
+        if given.setdefault(name, value) != value:
+            remedy = "Keep one of them."
+            raise UserError("is set twice", key=f"--set {name}", value=f"{given[name]}, {value}", remedy=remedy)
+    return given
 
 
 def _param(text: str) -> tuple[str, str]:

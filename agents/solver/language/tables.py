@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
-from simcore.errors import suggest
+from simcore.errors import short, suggest
 from simcore.vocabulary import Ints
 
 ENTRY_LIMIT = 20_000_000
@@ -178,20 +178,22 @@ def from_file(
     path = (folder / file).resolve()
     if not path.is_relative_to(folder.resolve()):
         raise SpecError(f"{file} is outside the specification's folder", "Put the file beside the specification.", at)
-    if path.suffix not in (".csv", ".parquet"):
+    csv = path.suffix.lower() == ".csv"
+    if not csv and path.suffix.lower() != ".parquet":
         raise SpecError(f"{file} is neither .csv nor .parquet", "Convert it to one of them.", at)
     try:
         # A pipe is read here: while polars waits for one, no signal is heard.
         source = path if path.is_file() else BytesIO(path.read_bytes())
-        frame = pl.read_csv(source, glob=False) if path.suffix == ".csv" else pl.read_parquet(source, glob=False)
+        # All rows are looked at for the kind of a column, so that one that is wrong can be named.
+        frame = (
+            pl.read_csv(source, glob=False, infer_schema_length=None) if csv else pl.read_parquet(source, glob=False)
+        )
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).split("\n")[0][:100]
         raise SpecError(
             f"{file} cannot be read: {reason}", "Put a readable file beside the specification.", at
         ) from None
-    for column in columns:
-        if column not in frame.columns:
-            raise SpecError(f"{file} has no column {column!r}", suggest(column, frame.columns), at)
+    _check_columns(columns, frame.columns, file, at)
     there = frame
     frame = frame.select(columns) if columns else frame
     if names is not None:
@@ -199,7 +201,7 @@ def from_file(
             raise SpecError(f"{name} has {frame.width} columns of names", 'Choose one: COLUMN "name".', at)
         return from_names(name, frame.to_series().cast(pl.String).to_list(), names)
     if frame.width == 1 and isinstance(frame.dtypes[0], pl.String | pl.List):
-        return _rows(name, frame.to_series(), file, at)
+        return _rows(name, frame.to_series(), _Place(file, csv), at)
     for column, kind in zip(frame.columns, frame.dtypes, strict=True):
         if not (kind.is_integer() or kind.is_float()):
             whole = [f'"{each.name}"' for each in there if each.dtype.is_integer() or each.dtype.is_float()]
@@ -209,20 +211,49 @@ def from_file(
             remedy = "Entries are at most 1e9: choose a larger unit."
             raise SpecError(f"column {column!r} of {file} is out of range", remedy, at)
         if frame[column].null_count():
-            raise SpecError(f"column {column!r} of {file} has empty cells", "Fill them in.", at)
+            empty = _Place(file, csv).of(int(frame[column].is_null().arg_max() or 0))
+            raise SpecError(f"column {column!r} has empty cells, the first {empty}", "Fill them in.", at)
     array = frame.to_numpy() if frame.width > 1 else frame.to_series().to_numpy()
     return from_array(name, array, at)
 
 
-def _rows(name: str, series: Any, file: str, at: At) -> Table:
+class _Place(NamedTuple):
+    """A file, whose rows have numbers or stand in lines."""
+
+    file: str
+    lines: bool
+
+    def of(self, row: int) -> str:
+        """Say where a row stands; the header is line 1."""
+        return f"in line {row + 2} of {self.file}" if self.lines else f"in row {row} of {self.file}"
+
+
+def _check_columns(columns: Sequence[str], there: Sequence[str], file: str, at: At) -> None:
+    """Refuse columns that are not there, or there twice."""
+    for column in columns:
+        if column not in there:
+            mark = next((mark for mark in ";\t|" if len(there) == 1 and mark in there[0]), None)
+            remedy = (
+                suggest(column, there) if mark is None else f"Put commas between its columns, in place of {mark!r}."
+            )
+            raise SpecError(f"{file} has no column {column!r}", remedy, at)
+        if f"{column}_duplicated_0" in there:
+            raise SpecError(f"{file} has column {column!r} twice", "Give every column a name of its own.", at)
+
+
+def _rows(name: str, series: Any, place: _Place, at: At) -> Table:
     """Make a table from a column of lists, or of texts with numbers."""
-    try:
-        cells = [np.array(_numbers(cell)) for cell in series.to_list()]
-        if any(cell.ndim != 1 or cell.dtype.kind not in "iufb" for cell in cells):
-            raise ValueError
-    except (ValueError, TypeError):
-        remedy = "A cell with a row is a list, or a text like 3 5 8."
-        raise SpecError(f"a cell of column {series.name!r} of {file} is not a row of numbers", remedy, at) from None
+    cells = []
+    for row, each in enumerate(series.to_list()):
+        try:
+            cell = np.array(_numbers(each))
+            if cell.ndim != 1 or cell.dtype.kind not in "iufb":
+                raise ValueError
+        except (ValueError, TypeError):
+            remedy = "Write numbers without units, with a point; a row of them as a list, or as a text like 3 5 8."
+            what = f"{short(repr(each), 40)} {place.of(row)}, column {series.name!r}, is not a row of numbers"
+            raise SpecError(what, remedy, at) from None
+        cells.append(cell)
     whole = all(cell.dtype.kind in "iub" for cell in cells if cell.size)
     rows = [cell.astype(np.int64 if whole else np.float64) for cell in cells]
     starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)

@@ -44,7 +44,7 @@ SEARCHES = ("ours", "published")
 
 def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
     """Return the attempts of a device, and a function to call before them: it compiles."""
-    name, colon, number = device.partition(":")
+    name, colon, number = str(device).partition(":")
     if name == "reference" and not number:
         return reference.attempts, lambda: None
     if name == "cpu" and not number:
@@ -57,7 +57,7 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
 
         numbers = numbers_in(number) if colon else ()
         return partial(opencl.attempts, devices=numbers), lambda: opencl.prepare(problem, numbers)
-    remedy = suggest(device, ["cpu", "opencl", "opencl:0", "opencl:0,1", "reference"])
+    remedy = suggest(str(device), ["cpu", "opencl", "opencl:0", "opencl:0,1", "reference"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
 

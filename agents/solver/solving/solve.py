@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from math import inf
+from operator import index
 
 import numpy as np
 
@@ -72,6 +73,10 @@ def solve(
     answer is optimal, or all balls are placed and `PATIENCE` attempts have not kept more of what is asked for WITH a
     chance. A problem that is plainly impossible is tried once. Ctrl-C ends it as time does.
     """
+    attempts = None if attempts is None else _whole("attempts", attempts)
+    seed = _whole("seed", seed)
+    if isinstance(time, str):
+        raise UserError("is no number", key="time", value=time, remedy="Give seconds, like 10 or 0.5.")
     if attempts is not None and attempts < 1:
         raise UserError("is out of range", key="attempts", value=attempts, remedy="Give at least 1, or leave it out.")
     if not 0 <= seed < 2**63:
@@ -87,6 +92,14 @@ def solve(
     except KeyboardInterrupt:
         interrupted = True
     return task.answer(interrupted)
+
+
+def _whole(key: str, value: object) -> int:
+    """Convert a whole number, of numpy too, to one of Python."""
+    try:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise UserError("is not a whole number", key=key, value=value, remedy="Give one, like 3.") from None
 
 
 class _Over(Exception):

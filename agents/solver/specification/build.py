@@ -80,7 +80,9 @@ class Build(Constants):
         counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
         at = self.moves[1] if self.moves else next(counting, None)
         if at is not None and self.now is None:
-            remedy = "Write NOW TABLE, a table with the bin of every ball now, -1 for none."
+            remedy = (
+                "Write NOW TABLE, a table with the bin of every ball now, -1 for none; or give an answer, as --from."
+            )
             raise SpecError("MOVES needs to know where the balls are now", remedy, at)
 
     @property

@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agents.solver.specification.values import bins_of, checked_tables, places_of, resource_of, sets_of
 from simcore.errors import UserError, meant, suggest, unread
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from agents.solver.specification.spec import Spec
 
 Sets = Sequence[Iterable[int]]
+DATA = (".csv", ".parquet", ".json", ".xlsx")
+"""What files of data end in."""
 
 
 def examples() -> dict[str, str]:
@@ -33,10 +36,16 @@ def load_problem(
     With `BINS ?` it has the least number of bins that may be tried.
     """
     path = Path(source)
+    if path.suffix.lower() in DATA and path.exists():
+        remedy = f'Name a specification (*.alloc): it reads tables, TABLE T FROM "{path.name}".'
+        raise UserError("is data, and no specification", file=path, remedy=remedy)
     if not path.is_file():
         if str(source) in examples():
             with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params, now)
+        if "procedure" in str(source):
+            remedy = "Make a problem of a text: agents.solver.problem(text)."
+            raise UserError("is a text, and no file", key="problem", remedy=remedy)
         raise UserError(
             "no such file or example", file=path, remedy=meant(path, ".alloc") or suggest(str(source), examples())
         )
@@ -57,13 +66,13 @@ def problem(
     *,
     balls: int | None = None,
     bins: int | str | None = None,
-    resources: Mapping[str, float | str] | None = None,
+    resources: Mapping[str, Any] | None = None,
     friends: Sets = (),
     foes: Sets = (),
-    pins: Sequence[int] | None = None,
+    pins: Sequence[int | None] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
-    now: Sequence[int] | None = None,
+    now: Sequence[int | None] | None = None,
     moves: int | None = None,
     drain: Iterable[int] = (),
     minimise: str | Sequence[str] = (),
@@ -71,27 +80,37 @@ def problem(
 ) -> Problem:
     """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
-    `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity, which may be an expression over `s`
-    and `tables`. `friends` and `foes` are sets of balls; `pins` has a bin per ball, -1 for none. `tables` are numpy
-    arrays, or sequences of rows of unequal length; they take the place of TABLEs of the same name. `params` are the
-    values of PARAMs. `now` has the bin that each ball is in now, -1 for none; at most `moves` balls may leave theirs,
-    and the bins `drain` are to be empty. Whatever is given here is declared before the text, but for these and the
-    goals: expressions to `minimise`, then to `maximise`, which come after its own.
+    `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity: a number, a list or array with an
+    entry for each index, or an expression over `s` and `tables`. `friends` and `foes` are sets of balls; `pins` has a
+    bin per ball, -1 or None for none. `tables` are numpy arrays, or sequences of rows of unequal length; they take the
+    place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1
+    or None for none; at most `moves` balls may leave theirs, and the bins `drain` are to be empty. Whatever is given
+    here is declared before the text, but for these and the goals: expressions to `minimise`, then to `maximise`, which
+    come after its own.
     """
-    given = dict(tables or {})
+    if not isinstance(text, str):
+        remedy = "Give a specification's text, or that of its procedure; bw.solve takes a file."
+        raise UserError("is no text", key="text", value=type(text).__name__, remedy=remedy)
+    given = checked_tables(tables or {})
     head = []
     if balls is not None:
         head.append(f"BALLS {balls}")
     if bins is not None:
         head.append(f"BINS {bins}")
-    head += [f"RESOURCES {name} => {capacity}" for name, capacity in (resources or {}).items()]
+    if not isinstance(resources or {}, Mapping):
+        remedy = 'Give a mapping from names to capacities: {"CPU[s in BINS]": 8}.'
+        raise UserError("are no resources", key="resources", value=resources, remedy=remedy)
+    for name, capacity in (resources or {}).items():
+        family, capacities = resource_of(name, capacity)
+        head.append(f"RESOURCES {family}")
+        given |= capacities
     for word, sets in (("FRIENDS", friends), ("FOES", foes)):
-        if len(sets):
-            given[f"_{word}"] = [sorted(members) for members in sets]
-            head.append(f"{word} _{word}[set] for set in {len(sets)}")
+        if members := sets_of(word.lower(), sets):
+            given[f"_{word}"] = members
+            head.append(f"{word} _{word}[set] for set in {len(members)}")
     if pins is not None:
-        given["_PINS"] = pins
-        head.append("PIN ball TO _PINS[ball] for ball in BALLS")
+        given["_PINS"] = places_of("pins", pins)
+        head.append("PIN ball TO _PINS[ball] for ball in len(_PINS)")
     for word, goals in (("MINIMISE", minimise), ("MAXIMISE", maximise)):
         text += "".join(f"\n{word} {goal}" for goal in ([goals] if isinstance(goals, str) else goals))
     made = specification(" ".join(head) + " " + text if head else text, params=params, tables=given)
@@ -105,14 +124,14 @@ def _extended(made: Spec, *how: Any) -> Spec:
 
 
 def words(
-    now: Sequence[int] | None, moves: int | None = None, drain: Iterable[int] = ()
+    now: Sequence[int | None] | None, moves: int | None = None, drain: Iterable[int] = ()
 ) -> tuple[str, dict[str, Sequence[int]]]:
     """Say as declarations, and tables for them, where the balls are now, how many may move, and what is to be empty."""
-    drained = sorted(drain)
+    drained = bins_of("drain", drain)
     said = [] if now is None else ["NOW where_now"]
     said += [] if moves is None else [f"MOVES {moves}"]
     said += [f"DRAIN {', '.join(map(str, drained))}"] if drained else []
-    return " ".join(said), {} if now is None else {"where_now": now}
+    return " ".join(said), {} if now is None else {"where_now": places_of("now", now)}
 
 
 def changed(given: Problem, *how: Any) -> Problem:

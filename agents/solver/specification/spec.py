@@ -47,8 +47,8 @@ class Spec:
         self.text = text
         self.file = file
         self._outside = dict(params or {}), dict(tables or {})
-        self.tree = _latest(self._located(lambda: parse(text)), ends)
         self._ends = ends
+        self.tree = _latest(self._located(lambda: parse(text)), ends)
         values = {name: _param(name, value) for name, value in (params or {}).items()}
         cells = {name: list(data) for name, data in (tables or {}).items() if are_names(data)}
         arrays = {
@@ -97,7 +97,8 @@ class Spec:
             remedy = "Write the smaller number first."
             raise SpecError(f"BINS ? goes from {low} to {build.most}", remedy, asked.at)
         low = max([low, *(place + 1 for place, _ in build.pins.values())])
-        return low, max(low, build.balls) if asked.high is None else build.most
+        there = 0 if build.now is None else int(build.now.max()) + 1
+        return low, max(low, build.balls, there) if asked.high is None else build.most
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem; with `BINS ?` for this many bins, by default for the least that may be tried."""
@@ -133,6 +134,8 @@ class Spec:
         try:
             return run()
         except SpecError as error:
+            if self._ends and error.at is not None and error.at.line > self._ends[0]:  # it is not in the file
+                raise SpecError(error.problem, error.remedy, None, "", self.file) from None
             raise error.located(self.text, self.file) from None
 
     def _check_declarations(self) -> None:

@@ -115,6 +115,15 @@ def test_who_stays_in_a_bin_beyond_the_first_number_does_not_leave() -> None:
     assert impossible(more) == "1 ball has to leave its bin, and MOVES allows 0"
 
 
+def test_bins_are_as_many_as_balls_are_in() -> None:
+    """Without TO there are as many bins as balls, but two balls may be all that is left of many."""
+    given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=2, bins="?", resources={"C[b in BINS]": 4},
+                    tables={"D": [1, 1], "HOME": [0, 4]})  # fmt: skip
+    answer = bw.solve(given, attempts=20)
+    assert (answer.status, answer.bins, answer.alloc, answer.impossible) == ("optimal", 5, [0, 4], "")
+    assert bw.solve(given, moves=1, attempts=20).bins == 1
+
+
 @given(cluster=clusters())
 def test_the_verifier_keeps_to_the_plain_rule(cluster: Any) -> None:
     plain, now, drained, moves = cluster

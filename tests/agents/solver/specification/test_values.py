@@ -1,0 +1,153 @@
+"""What comes from Python, tables and the command line is read as it is meant, or refused with a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
+from binwright.cli import main
+from simcore.errors import UserError
+
+PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
+
+
+def made(**given: Any) -> Problem:
+    usual: dict[str, Any] = {"balls": 4, "bins": 3, "resources": {"S[b in BINS]": 4}, "tables": {"D": [1, 2, 3, 2]}}
+    return problem(PLAIN, **usual | given)
+
+
+@pytest.mark.parametrize("capacity", [[4, 3, 0.5], (4, 3, 0.5), np.array([4, 3, 0.5])])
+def test_capacities_may_be_a_list(capacity: Any) -> None:
+    assert made(resources={"S[b in BINS]": capacity}).capacity.tolist() == [4 * MICRO, 3 * MICRO, MICRO // 2]
+
+
+def test_capacities_may_have_several_indices() -> None:
+    grid = [[1, 2], [3, 4], [5, 6]]
+    found = made(resources={"S[b in BINS]": 4, "Z[b in BINS, k in 2]": np.array(grid)})
+    assert found.capacity[3:].tolist() == [each * MICRO for row in grid for each in row]
+
+
+@pytest.mark.parametrize("where", ["pins", "now"])
+def test_nowhere_is_none_too_and_the_last_balls_may_be_left_out(where: str) -> None:
+    found = made(**{where: [None, 2, -1]})
+    assert getattr(found, where).tolist() == [NULL, 2, NULL, NULL]
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = made(balls=np.int64(4), bins=np.int32(3))
+    answer = bw.solve(found, seed=np.int64(3), attempts=np.int64(2), time=np.float64(60))  # type: ignore[arg-type]
+    assert answer.placed == 4
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a mapping for a table": ({"tables": {"D": {0: 1, 1: 2, 2: 3, 3: 2}}}, "tables['D']: is no table"),
+    "a set for a table": ({"tables": {"D": {1, 2, 3}}}, "tables['D']: is no table"),
+    "a number for a table": ({"tables": {"D": 3}}, "tables['D']: is no table"),
+    "one set of friends": ({"friends": [0, 1]}, "friends: are no sets of balls"),
+    "a mapping of foes": ({"foes": {0: [0, 1]}}, "foes: are no sets of balls"),
+    "pins by ball": ({"pins": {0: 1}}, "pins: does not say where balls are"),
+    "too many pins": ({"pins": [0] * 6}, "there is no ball 4"),
+    "a text of bins": ({"now": "0123"}, "now: does not say where balls are"),
+    "one bin to drain": ({"drain": 1}, "drain: is no list of bins"),
+    "digits to drain": ({"drain": "12"}, "drain: is no list of bins"),
+    "resources in a list": ({"resources": [("S[b in BINS]", 4)]}, "resources: are no resources"),
+    "a capacity of nothing": ({"resources": {"S[b in BINS]": float("nan")}}, "is no capacity"),
+    "capacities without an index": ({"resources": {"S": [1, 2]}}, "has 0 indices, and its capacities have 1"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_is_not_meant_for_a_problem_is_refused(what: str) -> None:
+    given, said = REFUSED[what]
+    with pytest.raises(UserError) as raised:
+        made(**given)
+    assert said in str(raised.value)
+    assert raised.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"time": "10s"}, "time: is no number"),
+        ({"seed": 1.5}, "seed: is not a whole number"),
+        ({"seed": None}, "seed: is not a whole number"),
+        ({"attempts": "3"}, "attempts: is not a whole number"),
+        ({"device": None}, "device: unknown device"),
+        ({"now": 3}, "now: does not say where balls are"),
+    ],
+)
+def test_what_is_not_meant_for_a_search_is_refused(how: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        bw.solve(made(), **how)
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (None, "problem: is no problem"),
+        (["vm-placement"], "problem: is no problem"),
+        ("BALLS 1 BINS 1 RESOURCES S => 1 procedure UTILFN(BALL, BIN, ALLOC) end", "is a text, and no file"),
+    ],
+)
+def test_what_is_no_problem_is_refused(what: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        bw.solve(what)
+
+
+SPEC = """TABLE C FROM "{}" COLUMN "cpu"
+BALLS len(C)
+BINS 2
+RESOURCES CPU[s in BINS] => 4
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.CPU[BIN] += C[BALL]
+end
+"""
+FILES = {
+    "a;b.csv": ("name;cpu\na;1\n", "has no column 'cpu'", "Put commas between its columns, in place of ';'."),
+    "empty.csv": ("name,cpu\na,1\nb,\n", "has empty cells, the first in line 3 of empty.csv", "Fill them in."),
+    "unit.csv": ("name,cpu\na,1\nb,2 GB\n", "'2 GB' in line 3 of unit.csv, column 'cpu'", "without units"),
+    "late.csv": ("cpu\n" + "1\n" * 300 + "x\n", "'x' in line 302 of late.csv, column 'cpu'", "Write numbers"),
+    "comma.csv": ('cpu\n"1,5"\n', "'1,5' in line 2 of comma.csv", "with a point"),
+    "twice.csv": ("cpu,cpu\n1,2\n", "has column 'cpu' twice", "a name of its own"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_wrong_in_a_table_is_said_with_its_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, *said = FILES[name]
+    (tmp_path / name).write_text(text)
+    (tmp_path / "a.alloc").write_text(SPEC.format(name))
+    assert main(["solve", str(tmp_path / "a.alloc")]) == 2
+    shown = " ".join(capsys.readouterr().err.split())
+    assert all(one in shown for one in said)
+
+
+def test_endings_of_files_may_be_capital(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "VMS.CSV").write_text("cpu\n1\n2.5\n")
+    (tmp_path / "a.alloc").write_text(SPEC.format("VMS.CSV"))
+    assert main(["solve", str(tmp_path / "a.alloc"), "--check"]) == 0
+    assert "2 balls" in capsys.readouterr().out
+
+
+def test_what_the_command_line_says_twice_or_of_another_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "vms.csv").write_text("cpu\n1\n")
+    for line, said in (
+        (["network", "--set", "PER_RACK=4", "--set", "PER_RACK=5"], "--set PER_RACK: is set twice"),
+        (["vm-placement", "--moves", "3"], "vm-placement.alloc: MOVES needs to know where the balls are now"),
+        ([str(tmp_path / "vms.csv")], "vms.csv: is data, and no specification"),
+    ):
+        assert main(["solve", *line]) == 2
+        shown = " ".join(capsys.readouterr().err.split())
+        assert said in shown
+    assert main(["solve", "network", "--set", "PER_RACK=4", "--set", "PER_RACK=4", "--check"]) == 0
