@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import process_time
 
 import numpy as np
-import polars as pl
 
 from agents import AGENTS
 from agents.world import World
@@ -66,19 +64,6 @@ known beforehand, and those that ask for most of a device come first, so its row
 The pods of the lists gpuspec33, gpushare100 and multigpu50 are the publication's others. Those of multigpu50 ask for
 more than 130 % before any is repeated: the last ones are left out.
 """
-
-
-def lists(folder: Path, into: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the lists of pods with a copy of each that has every column; those without times all come at once."""
-    columns = {"gpu_spec": "", "qos": "", "pod_phase": "Running", "creation_time": 0, "deletion_time": 1}
-    for name in LISTS:
-        pods = pl.read_csv(folder / f"openb_pod_list_{name}.csv", schema_overrides={"gpu_spec": pl.String})
-        missing = {column: value for column, value in {**columns, "scheduled_time": 0}.items() if column not in pods}
-        copy = into / f"{name}.csv"
-        pods.with_columns(pl.lit(value).alias(column) for column, value in missing.items()).sort(
-            "creation_time", maintain_order=True
-        ).write_csv(copy)
-        yield name, copy
 
 
 def cut(workload: Workload, total: float) -> Workload:
@@ -189,10 +174,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     runs = Runs(given.out)
     every, few = [*RULES, SORTED], ["fgd", "gpu-lookahead", "gpu-lookahead, next: 0", "gpu-lookahead, 1 future"]
     parts = [("The default pods", measured(runs, "default", [], every, seeds))]
-    with TemporaryDirectory() as folder:
-        for name, path in lists(given.lists, Path(folder)) if given.lists else ():
-            until = ["workload.inflate.until=2"] if name == "multigpu50" else []
-            parts.append((f"The pods of {name}", measured(runs, name, [f"workload.path={path}", *until], few, seeds)))
+    for name in LISTS if given.lists else ():
+        path = given.lists / f"openb_pod_list_{name}.csv"
+        until = ["workload.inflate.until=2"] if name == "multigpu50" else []  # so were its servers numbered
+        parts.append((f"The pods of {name}", measured(runs, name, [f"workload.path={path}", *until], few, seeds)))
     leaving = (
         f"Pods stay as long as they did, and leave: `fgd/departures`, on seeds 0 to {min(given.seeds, 4) - 1}, whose "
         "windows of the trace overlap. Granted is the share of the GPU hours asked for that belongs to pods that were "

@@ -22,8 +22,8 @@ FGD_WATCHES = 10
 class Inflated:
     """Requests of a workload in random order, then random ones of them again.
 
-    They go on while all together ask for at most `until` x `total` units of `resource`; a second lies between any two,
-    and none ends.
+    They go on while all together ask for at most `until` x `total` units of `resource`, which may be before any is
+    repeated; a second lies between any two, and none ends.
     """
 
     base: Workload
@@ -60,12 +60,22 @@ class Inflated:
         return self.until * self.total * QUANTUM
 
     def check(self) -> None:
-        """Refuse a base that asks for too much by itself, or for nothing."""
-        asked = int(self.amounts.sum())
-        if not 0 < asked <= self.most:
-            problem = f"its requests ask for {asked / QUANTUM:g} {self.resource} before any is repeated"
-            remedy = f"Give more than {asked / QUANTUM / max(self.total, 1):.0%}, or fewer requests."
+        """Refuse a base of which nothing asks for the resource, or one request for more than all may."""
+        most = int(self.amounts.max())
+        if not most:
+            remedy = "Name a resource that they ask for."
+            raise WorkloadError(
+                "the requests ask for none", key="workload.inflate.of", value=self.resource, remedy=remedy
+            )
+        if most > self.most:
+            problem = f"is less than one of the requests asks for: {most / QUANTUM:g} {self.resource}"
+            remedy = f"Give {most / QUANTUM / max(self.total, 1):.0%} or more, or more servers."
             raise WorkloadError(problem, key="workload.inflate.until", value=f"{self.until:.0%}", remedy=remedy)
+
+    def whole(self, rows: list[int]) -> list[int] | None:
+        """Return those of these rows that come before too much is asked for; None if all of them may come."""
+        asked = self.amounts[rows].cumsum()
+        return None if asked[-1] <= self.most else rows[: int(np.searchsorted(asked, self.most, side="right"))]
 
 
 def fgd_order(servers: int, seed: int, asked: Inflated) -> Ints:
@@ -82,6 +92,8 @@ def _ours(asked: Inflated, seed: int) -> list[int]:
     asked.check()
     rng, amounts = stream(seed, "workload", "inflated"), asked.amounts
     rows: list[int] = [int(row) for row in rng.permutation(len(amounts))]
+    if (some := asked.whole(rows)) is not None:
+        return some
     left = asked.most - int(amounts.sum())
     while (left := left - int(amounts[drawn := int(rng.integers(len(amounts)))])) >= 0:
         rows.append(drawn)
@@ -96,6 +108,8 @@ def _fgd(asked: Inflated, stream: GoStream) -> list[int]:
     stream.int63()
     rows: list[int] = order.copy()
     stream.shuffle(rows)
+    if (some := asked.whole(rows)) is not None:
+        return some
     total = sum(amounts)
     while True:
         drawn = order[stream.intn(len(order))]

@@ -47,7 +47,8 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     import polars as pl
 
     record, asked = simulation.record, simulation.asked()
-    spread = {}
+    roles, spread = asked.roles, {}
+    groups = np.array([role.group for role in roles.all] if roles else [])
     if simulation.ledger.tiers:
         spread = spread_columns(simulation, np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED)))
 
@@ -72,6 +73,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             **{name: column[rows] for name, column in spread.items()},
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
+            **({"group": groups[roles.of[rows]]} if roles and groups.any() else {}),
             **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
             "warm": row < first,
         }

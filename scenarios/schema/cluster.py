@@ -237,10 +237,12 @@ class ClusterSpec(Model):
 
     def _with_nodes(self) -> None:
         """Refuse requests that are spread over nodes where servers have different numbers of them."""
-        for number, group in enumerate(self.groups or ()):
-            if self.spread_above and group.nodes not in (None, self.nodes):
-                remedy = f"Take out spread_above, or give all groups {self.nodes}: spread requests need equal servers."
-                raise wrong("does not go with spread_above", remedy, ("groups", number, "nodes"), group.nodes)
+        counts = [group.nodes or self.nodes for group in self.groups or ()]
+        for number, count in enumerate(counts):
+            if self.spread_above and count != counts[0]:
+                problem = f"has {count} node{'s' * (count > 1)}, and the groups before it have {counts[0]}"
+                remedy = f"Take out spread_above, or give all groups {counts[0]}: spread requests need equal servers."
+                raise wrong(problem, remedy, ("groups", number, "nodes"), count)
 
     def _with_devices(self) -> None:
         """Refuse what does not go with devices."""

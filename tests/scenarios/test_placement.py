@@ -15,6 +15,7 @@ from polars.testing import assert_frame_equal
 from binwright.cli import main
 from fabric.placement import Apart, AtMost, Drain, Near, Spread, Together
 from fabric.ruled_ledger import Ruled, RuledDevices
+from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_ledger
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
@@ -373,3 +374,26 @@ def test_a_label_in_a_column_that_no_server_has(tmp_path: Path, capsys: pytest.C
     )
     assert main(["validate", str(scenario)]) == 2
     assert "asked.yaml:3: where: the servers have no such label (got 'zon')" in "".join(capsys.readouterr())
+
+
+def test_the_record_of_requests_says_their_groups(tmp_path: Path) -> None:
+    flavours = [{"cpu": 1, "group": "web"}, {"cpu": 2, "group": "db"}, {"cpu": 3}]
+    given = {
+        "cluster": {"servers": 3, "node": {"cpu": 8}},
+        "workload": {
+            "requests": 30,
+            "arrivals": {"fixed": {"every": 5}},
+            "flavours": flavours,
+            "lifetimes": {"fixed": 60},
+        },
+        "agents": ["first-fit"],
+        "record": ["requests"],
+    }
+    for name, more in (("with", {}), ("without", {"flavours": [{"cpu": 1}]})):
+        data = {**given, "workload": {**given["workload"], **more}}  # type: ignore[dict-item]
+        Batch(scenario_from(data), tmp_path / name).run()
+        asked = pl.read_parquet(next((tmp_path / name / "details").glob("*.requests.parquet")))
+        if more:
+            assert "group" not in asked.columns
+        else:
+            assert asked.select("cpu", "group").unique().sort("cpu").rows() == [(1, "web"), (2, "db"), (3, "")]

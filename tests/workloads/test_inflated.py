@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -59,6 +61,19 @@ def test_seeds_differ_and_repeat_themselves() -> None:
     assert sorted(orders[0]) == list(range(20))
 
 
-def test_refuses_what_is_too_much_already() -> None:
-    with pytest.raises(WorkloadError, match=r"ask for 3.5 gpu before any is repeated"):
-        Inflated(base(), "gpu", 3, 1.0).draw(0)
+@pytest.mark.parametrize("draws", ["ours", "fgd"])
+def test_of_what_is_too_much_already_the_last_ones_are_left_out(draws: Draws) -> None:
+    """They come in the order that they would have if there were room for all."""
+    every = Inflated(base(), "gpu", 3.5, 1.0, draws).draw(4)
+    found = Inflated(base(), "gpu", 2, 1.0, draws).draw(4)
+    gpus = every.demand[:, 1].cumsum()
+    assert 0 < len(found) < len(every)
+    assert found.demand.tolist() == every.demand[gpus <= 2 * 10**6][: len(found)].tolist()
+    assert gpus[len(found)] > 2 * 10**6
+
+
+def test_refuses_what_leaves_no_request() -> None:
+    with pytest.raises(WorkloadError, match=r"until: is less than one of the requests asks for: 2 gpu"):
+        Inflated(base(), "gpu", 1.5, 1.0).draw(0)
+    with pytest.raises(WorkloadError, match=r"of: the requests ask for none"):
+        Inflated(replace(base(), demand=base().demand * np.array([1, 0])), "gpu", 3, 1.0).draw(0)

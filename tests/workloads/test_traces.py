@@ -93,6 +93,18 @@ def test_openb_units(tmp_path: Path) -> None:
     assert detect(path) == "alibaba-openb"
 
 
+def test_the_other_lists_of_openb(tmp_path: Path) -> None:
+    """Some are in no order of time, and some have no times or models: then all pods come at once, and none ends."""
+    rows = "p-1,500,0,0,0,,BE,Pending,7,20,\np-0,12000,1000,1,460,,LS,Running,0,100,0\n"
+    frame = read("alibaba-openb", put(tmp_path / "gpushare100.csv", OPENB + rows))
+    assert frame.select("id", "arrival", "lifetime").rows() == [("p-0", 0.0, 100.0), ("p-1", 7.0, 13.0)]
+    few = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np-1,500,0,0,0\np-0,12000,1000,1,460\n"
+    path = put(tmp_path / "multigpu50.csv", few)
+    assert detect(path) == "alibaba-openb"
+    frame = read("alibaba-openb", path)
+    assert frame.select("id", "arrival", "lifetime", "gpu").rows() == [("p-1", 0, INF, 0), ("p-0", 0, INF, 0.46)]
+
+
 def test_azure_packing_prices(tmp_path: Path) -> None:
     vms = [(3, 8, 1.5, None), (1, 7, -2.0, 0.5), (2, 7, 0.25, 0.75), (4, 7, -3.0, -1.0)]
     path = packing(tmp_path / "p.sqlite", vms)

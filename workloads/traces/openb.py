@@ -13,7 +13,7 @@ from workloads.traces.text import number, read_text
 if TYPE_CHECKING:
     import polars as pl
 
-HEADER = frozenset({"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time"})
+HEADER = frozenset({"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
 GB_PER_MIB = 1.048576e-3
 
 
@@ -24,6 +24,9 @@ class OpenB(Trace):
     The lifetime is deletion - creation for all, so it includes the wait for a place (a mean of 61 s, where there
     was one). A pod without a deletion keeps running. The models of GPUs (gpu_spec) that some pods ask for are read, and
     QoS and phase are not.
+
+    The publication's other lists of pods are read, too: some are in no order of time, and others have no times, so that
+    all pods come at once, and none ends.
     """
 
     summary: ClassVar[str] = "8,152 pods of a production GPU cluster: cores, GB and GPU cards, also shared ones."
@@ -33,7 +36,7 @@ class OpenB(Trace):
     files: ClassVar[tuple[str, ...]] = ("alibaba-openb-pods.csv", "openb_pod_list_default.csv")
     units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB", "gpu": "cards"}
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     servers: ClassVar[ServerFile] = ServerFile(
         ("alibaba-openb-nodes.csv", "openb_node_list_all_node.csv"),
         "github.com/alibaba/clusterdata, cluster-trace-gpu-v2023/csv/openb_node_list_all_node.csv",
@@ -43,18 +46,23 @@ class OpenB(Trace):
     )
 
     def read(self, path: Path) -> pl.DataFrame:
+        import polars as pl
+
         text = read_text(path, HEADER)
-        arrival = number(text, "creation_time", path)
+        none = pl.Series([0.0]).new_from_index(0, len(text))
+        arrival = number(text, "creation_time", path) if "creation_time" in text.columns else none
+        ends = number(text, "deletion_time", path) if "deletion_time" in text.columns else none + float("inf")
         frame = text.select(
             "line",
             text["name"].alias("id"),
             arrival.alias("arrival"),
-            (number(text, "deletion_time", path).fill_null(float("inf")) - arrival).alias("lifetime"),
+            (ends.fill_null(float("inf")) - arrival).alias("lifetime"),
             (number(text, "cpu_milli", path) / 1000).alias("cpu"),
             (number(text, "memory_mib", path) * GB_PER_MIB).alias("mem"),
             (number(text, "num_gpu", path) * number(text, "gpu_milli", path) / 1000).alias("gpu"),
         )
         if "gpu_spec" in text.columns and (models := text["gpu_spec"].fill_null("")).ne("").any():
             frame = frame.with_columns(models.alias(MODELS))
+        frame = frame.sort("arrival", maintain_order=True)
         keys = {"id": "name", "arrival": "creation_time", "lifetime": "deletion_time"}
         return check(frame, path, {**keys, "cpu": "cpu_milli", "mem": "memory_mib", "gpu": "gpu_milli"})
