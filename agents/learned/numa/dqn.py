@@ -12,14 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, Positive, PositiveShare, Share
+from agents.learned.common.settings import Count, CountFromZero, Positive, PositiveShare, Share
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.numa import tape
-from agents.learned.numa.rollouts import replays_of
+from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
+from agents.learned.numa.settings import CompiledAgent
 from agents.learned.numa.tape import Decisions
+from agents.learned.numa.teaching import taught
 from agents.learned.numa.trainer import NumaTrainer
 from agents.rules.candidates import rooms_lost
 from agents.world import World
+from fabric.compiled.numa_replay import Replay
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.vocabulary import Compiled, Floats, Ints
@@ -27,6 +30,7 @@ from simcore.vocabulary import Compiled, Floats, Ints
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""
 Reward: TypeAlias = Literal["one", "delta", "room"]
+SIMPLE = ("best-fit", "internal", "first-fit")
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
 
@@ -47,6 +51,12 @@ class DQN(NumaTrainer):
     of the one after them, or to all rewards of its `episode`. After every `target` updates the target network moves to
     the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
 
+    With `telling` only those episodes of the pool are played in which simple rules differ. In the first `lessons`
+    iterations the network also learns to take what the agent `teacher` would: its errors count by how much another
+    candidate, and one request, is valued above the teacher's choice (Hester et al. 2018, arXiv:1704.03732). `paired`
+    returns of whole episodes are less what the teacher places from there on in the same episode: requests do not depend
+    on decisions, so that this takes away noise alone (Mao et al. 2019, arXiv:1807.02264).
+
     What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update;
     with 1 it is the network itself. Choices are greedy in validation, which is paired with `against`.
     """
@@ -65,6 +75,10 @@ class DQN(NumaTrainer):
     target: Count = 100
     tau: PositiveShare = 1.0
     averaged: PositiveShare = 1.0
+    telling: bool = False
+    lessons: CountFromZero = 0
+    teacher: CompiledAgent = "internal"
+    paired: bool = False
 
     @abstractmethod
     def make(self, rng: np.random.Generator) -> tuple[Callable[[], Any], Floats]:
@@ -105,12 +119,22 @@ class DQN(NumaTrainer):
         self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self.rate, fused=True)
         self._tape = tape.blank(ROWS, self.slots(), self.view.capacity)
         self.remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
-        self._earned, self._chosen = np.empty(0), np.empty(0, np.int64)
+        self._earned, self._chosen, self._usual = np.empty(0), np.empty(0, np.int64), np.empty(0)
+        self._taught = np.empty(0, np.int64)
         self._learned = 0
-        shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
-        self._replays = [
-            replays_of(training, [one], [share])[0] for one, share in zip(self._seeds.tolist(), shares, strict=True)
-        ]
+        teacher = compiled_agent(self.teacher)
+        teacher.start(self.view, stream(seed, "train", "teacher"))
+        assert teacher.compiled
+        self._teacher = teacher.compiled
+        if self.paired and (self.returns != "episode" or training.overflow.mode != "stop"):
+            remedy = "Write `returns: episode` and `overflow: stop`, or leave it out."
+            raise UserError("is for returns of whole episodes", key=f"train.agent.{self.agent}.paired", remedy=remedy)
+        if self.telling:
+            self._replays = telling(training, self._seeds, self.shares, rules_of(SIMPLE))[0]
+        else:
+            shares = [self.shares[number % len(self.shares)] for number in range(self.pool)]
+            pairs = zip(self._seeds.tolist(), shares, strict=True)
+            self._replays = [replays_of(training, [one], [share])[0] for one, share in pairs]
 
     def _wound(self, epsilon: float, seed: int) -> Floats:
         tape.wind(self._tape, epsilon, self.slots(), self._training.overflow.mode == "stop", seed)
@@ -126,23 +150,35 @@ class DQN(NumaTrainer):
         for number in range(self.episodes):
             start = perf_counter()
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
-            replay = self._replays[int(rng.integers(self.pool))]
+            replay = self._replays[int(rng.integers(len(self._replays)))]
             placed += replay.placed(self.rule(self._network, recorded), self.rule(self._network, None))
             new = tape.read(recorded, self.view.capacity)
+            self._pair(replay, len(new.code))
             self.remember(new)
             played += len(new.code)
             seconds["playing_seconds"] += perf_counter() - start
             start = perf_counter()
+            taught = iteration <= self.lessons
             if self.updates == "decision":
-                learned += self._learn(rng, len(new.code))
+                learned += self._learn(rng, len(new.code), taught)
             elif number == self.episodes - 1:
-                learned += self._learn(rng, self.updates)
+                learned += self._learn(rng, self.updates, taught)
             seconds["learning_seconds"] += perf_counter() - start
         loss, value = np.mean(learned, axis=0).tolist()
         if not finite(self._network.parameters()):
             loss = float("nan")  # the last update may have led there, after a loss that was a number
         means = {"placed": placed / self.episodes, "loss": loss, "value": value, "epsilon": epsilon}
         return {**means, "decisions": float(played), "updates": float(len(learned)), **seconds}
+
+    def _pair(self, replay: Replay, decisions: int) -> None:
+        """Note for each of the decisions that were just played what the teacher earns from there on."""
+        usual = np.zeros(decisions)
+        if self.paired:
+            first = replay.first
+            end = replay.placed(self._teacher) + replay.first  # what it filled the cluster with included
+            left = np.maximum(end - first - np.arange(decisions), 0)
+            usual = 1 - self.discount**left
+        self._usual = np.concatenate([self._usual, usual])[-self.memory :]
 
     def remember(self, new: Decisions) -> None:
         """Add decisions to the memory: new arrays every time, as what a checkpoint holds is never written to."""
@@ -151,6 +187,9 @@ class DQN(NumaTrainer):
         self._earned = np.concatenate([self._earned, self._rewards(new)])[-self.memory :]
         chosen = (new.candidates == new.code[:, None]).argmax(axis=1)
         self._chosen = np.concatenate([self._chosen, chosen])[-self.memory :]
+        if self.lessons:
+            choices = taught(new, self.view.capacity, self._teacher)
+            self._taught = np.concatenate([self._taught, choices])[-self.memory :]
 
     def _rewards(self, decisions: Decisions) -> Floats:
         """Return the rewards of decisions."""
@@ -162,7 +201,7 @@ class DQN(NumaTrainer):
             earned -= rooms_lost(decisions.free, capacity, *of) / 7
         return earned
 
-    def _learn(self, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
+    def _learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> list[tuple[float, float]]:
         """Update the network so many times; returns the loss and the mean value of what was chosen, of each."""
         torch = self._torch
         known = np.flatnonzero(self.remembered.fate != tape.CUT)
@@ -179,6 +218,8 @@ class DQN(NumaTrainer):
             wanted = self._wanted(rows)
             value = self._network(*self._seen(rows, self._chosen[rows, None]))[:, 0]
             loss = error(value, wanted)
+            if imitates:
+                loss = loss + self._missed(rows)
             self._optimiser.zero_grad()
             loss.backward()
             self._optimiser.step()
@@ -190,6 +231,19 @@ class DQN(NumaTrainer):
             found.append((float(loss.detach()), float(value.detach().mean())))
         return found
 
+    def _missed(self, rows: Ints) -> Tensor:
+        """Return by how much the network values other candidates, and one request more, above the teacher's choice."""
+        torch = self._torch
+        rows = rows[self._taught[rows] >= 0]
+        if not len(rows):
+            return torch.zeros(())
+        listed = self.remembered.candidates[rows]
+        values = self._network(*self._seen(rows, np.broadcast_to(np.arange(listed.shape[1]), listed.shape)))
+        wanted = torch.from_numpy(self._taught[rows][:, None])
+        others = torch.full(listed.shape, 1 - self.discount).scatter(1, wanted, 0.0)
+        others[torch.from_numpy(listed < 0)] = -torch.inf
+        return ((values + others.to(values)).amax(1) - values.gather(1, wanted.to(values.device))[:, 0]).mean()
+
     def _follow(self, network: Any, share: float) -> None:
         """Move a network's numbers to those of the one that learns by a share of the way."""
         with self._torch.no_grad():
@@ -200,14 +254,20 @@ class DQN(NumaTrainer):
         torch, memory = self._torch, self.remembered
         most = len(memory.fate) if self.returns == "episode" else self.returns
         earned, after, counts = tape.returns(memory.fate, self._earned, rows, most, self.discount)
-        listed = memory.candidates[after]
-        with torch.no_grad():
+        wanted = (1 - self.discount) * earned - self._usual[rows]
+        if counts.any():
+            wanted += counts * self._later(after)
+        return torch.from_numpy(wanted.astype(np.float32)).to(self._device)
+
+    def _later(self, after: Ints) -> Floats:
+        """Return what the target network says of the network's choices in these decisions."""
+        listed = self.remembered.candidates[after]
+        with self._torch.no_grad():
             seen = self._seen(after, np.broadcast_to(np.arange(listed.shape[1]), listed.shape))
             values = self._network(*seen).cpu().numpy()
             best = np.where(listed < 0, -np.inf, values).argmax(axis=1)
-            later = np.take_along_axis(self._copy(*seen).cpu().numpy(), best[:, None], axis=1)[:, 0]
-        wanted = (1 - self.discount) * earned + counts * later
-        return torch.from_numpy(wanted.astype(np.float32)).to(self._device)
+            found: Floats = np.take_along_axis(self._copy(*seen).cpu().numpy(), best[:, None], axis=1)[:, 0]
+        return found
 
     def _seen(self, rows: Ints, slots: Ints) -> list[Tensor]:
         return [self._torch.from_numpy(array).to(self._device) for array in self.inputs(rows, slots)]
@@ -222,6 +282,7 @@ class DQN(NumaTrainer):
         tensors["kept"] = self.taken(self._kept)
         tensors |= averages(self._optimiser)
         tensors |= {f"memory.{name}": array for name, array in self.remembered._asdict().items()}
+        tensors["memory.usual"] = self._usual
         return tensors, {"learned": self._learned}
 
     def load(self, tensors: Tensors, notes: dict[str, Any]) -> None:
@@ -231,4 +292,5 @@ class DQN(NumaTrainer):
         self.put(self._kept, tensors["kept"])
         put_averages(self._optimiser, tensors)
         self.remember(Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields)))
+        self._usual = tensors["memory.usual"]
         self._learned = notes["learned"]

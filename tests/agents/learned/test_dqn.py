@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from agents.heuristics.servers.best_fit import best_fit
+from agents.heuristics.servers.first_fit import first_fit
 from agents.learned.common.tensors import read, write
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
 from agents.learned.cvd_rl.trainer import CvdTrainer
@@ -16,6 +18,7 @@ from agents.learned.numa import tape
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, size_of, taken, untrained
 from agents.learned.numa.rollouts import replays_of
+from agents.learned.numa.teaching import taught
 from agents.learned.sched_rl import agent as sched
 from agents.learned.sched_rl.rule import sched_rl, trunk
 from agents.rules.candidates import counts
@@ -273,6 +276,52 @@ def test_errors_count_squared_or_by_huber() -> None:
     assert squared == pytest.approx(2 * huber)
 
 
+def test_it_learns_to_take_what_its_teacher_would() -> None:
+    alike = []
+    for lessons in (0, 8):
+        options = {"lessons": lessons, "teacher": "best-fit", "updates": 12, "batch": 32, "rate": 0.003}
+        trainer = begun(options=options | {"filter": {"best-fit": 4, "internal": 3}})
+        for iteration in range(1, 9):
+            trainer.iterate(iteration)
+        memory, wanted = trainer.remembered, taught(trainer.remembered, trainer.view.capacity, trainer._teacher)
+        assert not lessons or wanted.tolist() == trainer._taught.tolist()
+        for row, place in enumerate(wanted.tolist()):
+            free, demand = memory.free[row].astype(np.int64), tuple(memory.demand[row].astype(np.int64).tolist())
+            code = best_fit(free, trainer.view.capacity, demand, bool(memory.spread[row]))
+            there = memory.candidates[row].tolist()
+            assert there[place] == code if place >= 0 else code not in there
+        rows = np.flatnonzero((wanted >= 0) & (memory.candidates[:, 1] >= 0))  # those with a choice
+        values = trainer._network(*trainer._seen(rows, np.broadcast_to(np.arange(7), (len(rows), 7))))
+        values = np.where(memory.candidates[rows] < 0, -np.inf, values.detach().numpy())
+        alike.append(float((values.argmax(axis=1) == wanted[rows]).mean()))
+    assert alike[0] + 0.2 < alike[1]
+
+
+def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None:
+    paired = {"returns": "episode", "paired": True, "discount": 0.9, "teacher": "first-fit", "memory": 4000}
+    own = {"warm_start": {"resource": "cpu", "until": "40 %", "with": "self"}}
+    trainer = begun(options=paired | {"episodes": 1, "telling": True, "pool": 40, "warm": [0.4]}, **own)
+    seen, longer = 0, {0}
+    for iteration in range(1, 8):
+        weights = trainer.taken(trainer._network)
+        trainer.iterate(iteration)
+        memory, rng = trainer.remembered, stream(0, "train", iteration)
+        rows = np.arange(seen, seen + len(memory.code[seen:]))
+        seen = len(memory.code)
+        luck, chosen = int(rng.integers(2**53)), int(rng.integers(len(trainer._replays)))
+        assert luck
+        replay = trainer._replays[chosen]
+        replay.placed(Compiled(cvd_rl, (weights, trainer._how)))  # the cluster is filled without chance
+        filled = replay.first
+        gain = len(rows) + filled
+        gain -= replay.placed(Compiled(first_fit)) + replay.first
+        longer.add(int(np.sign(gain)))
+        more = np.arange(len(rows), 0, -1)
+        usual = 1 - 0.9 ** np.maximum(more - gain, 0)
+        np.testing.assert_allclose(trainer._wanted(rows).numpy(), 1 - 0.9**more - usual, atol=1e-6)
+    assert longer > {0}  # without a difference nothing was held to it
+
+
 def test_networks_go_into_numbers_and_back() -> None:
     layers = [torch.nn.Linear(3, 5), torch.nn.Linear(5, 2)]
     numbers = untrained((3, 5, 2), np.random.default_rng(0))
@@ -285,12 +334,13 @@ OTHERS = {
     "cvd-rl": {"width": 7, "layers": 3, "averaged": 0.1, "tau": 0.1, "target": 1, "updates": "decision", "returns": 4},
     "sched-rl": {"width": 9, "hidden": 1, "averaged": 0.1, "loss": "squared", "returns": "episode", "reward": "room"},
 }
+TAUGHT = {"lessons": 2, "paired": True, "returns": "episode", "telling": True, "pool": 40}
 
 
 @pytest.mark.parametrize("agent", SETTINGS)
-@pytest.mark.parametrize("others", [False, True])
-def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, others: bool, tmp_path: Path) -> None:
-    log = going_on(trained({agent: SETTINGS[agent] | (OTHERS[agent] if others else {})}), tmp_path)
+@pytest.mark.parametrize("more", [{}, OTHERS, TAUGHT], ids=["plain", "others", "taught"])
+def test_training_goes_on_exactly_and_its_weights_are_used(agent: str, more: dict[str, Any], tmp_path: Path) -> None:
+    log = going_on(trained({agent: SETTINGS[agent] | more.get(agent, more if more is TAUGHT else {})}), tmp_path)
     assert log.filter(pl.col("split") == "train")["loss"].is_finite().all()
     in_use(agent, tmp_path, servers=3)
 
@@ -348,6 +398,7 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
         ({"tau": 0}, {}, "train.agent.cvd-rl.tau: is a wrong value"),
         ({"updates": "episode"}, {}, "train.agent.cvd-rl.updates: is a wrong value"),
         ({"returns": "all"}, {}, "train.agent.cvd-rl.returns: is a wrong value"),
+        ({"paired": True}, {}, "train.agent.cvd-rl.paired: is for returns of whole episodes"),
     ],
 )
 def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, tmp_path: Path) -> None:
