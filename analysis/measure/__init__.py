@@ -38,6 +38,7 @@ BUILT_IN = {
     "span_2": "analysis.measure.metrics.spans:neighbouring_racks",
     "span_3": "analysis.measure.metrics.spans:beyond",
     "income": "analysis.measure.metrics.income:income",
+    "income_held": "analysis.measure.metrics.income:held",
     "income_booked": "analysis.measure.metrics.income:booked",
     "server_hours": "analysis.measure.metrics.costs:there",
     "server_hours_on": "analysis.measure.metrics.costs:on",

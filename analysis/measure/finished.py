@@ -130,11 +130,11 @@ class Rows:
 
     @fixed
     def worth(self) -> Floats:
-        """What a second of each of those that are `sold` earns, float64 [sold]."""
+        """What a second of each of `held` earns, float64 [held]."""
         prices, resources = self.run.prices, self.run.resources
         each = np.zeros(len(resources) + len(self.run.tiers))
         each[[resources.index(name) for name in prices]] = list(prices.values())
-        worth: Floats = rows_dot(self.amounts[self.sold], each) / QUANTUM / HOUR
+        worth: Floats = rows_dot(self.amounts, each) / QUANTUM / HOUR
         return worth
 
 

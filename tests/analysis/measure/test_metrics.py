@@ -112,7 +112,7 @@ def by_definition(ran: Run) -> dict[str, Any]:
     last = max([begin, *(h.end for h in held)])
     if last < inf:
         found["makespan"] = last - begin
-    income = booked = Fraction(0)
+    income = booked = income_held = Fraction(0)
     sold = [h for h in held if root[h.row] >= first]
     for r, name in enumerate(RESOURCES):
         there = installed(ran, r, begin, finish)
@@ -141,12 +141,14 @@ def by_definition(ran: Run) -> dict[str, Any]:
         # The warm start earns nothing, neither before nor after a failure sent it back.
         earned = sum((seconds[h.row] * h.demand[r] for h in held if root[h.row] >= first), Fraction(0))
         income += Fraction(PRICES[name]) * earned / QUANTUM / 3600
-        if all(h.end < inf for h in sold):
-            whole = sum((overlap(h.start, h.end, h.start, h.end) * h.demand[r] for h in sold), Fraction(0))
-            booked += Fraction(PRICES[name]) * whole / QUANTUM / 3600
-    found["income"] = income
-    if all(h.end < inf for h in sold):
-        found["income_booked"] = booked
+        income_held += Fraction(PRICES[name]) * quanta / QUANTUM / 3600
+        wholes = [
+            (overlap(h.start, h.end, h.start, h.end) if h.end < inf else seconds[h.row]) * h.demand[r] for h in sold
+        ]
+        booked += Fraction(PRICES[name]) * sum(wholes, Fraction(0)) / QUANTUM / 3600
+    found |= {"income": income, "income_booked": booked}
+    if first:
+        found["income_held"] = income_held
     return found
 
 
@@ -292,7 +294,7 @@ def test_a_run_by_hand() -> None:
 
 
 def test_without_prices_there_is_no_income() -> None:
-    assert not {"income", "income_booked"} & set(run(Case([(4, 4)], [(0, 1, (1, 1))])).metrics({}))
+    assert not {"income", "income_held", "income_booked"} & set(run(Case([(4, 4)], [(0, 1, (1, 1))])).metrics({}))
 
 
 def test_what_a_burst_at_the_end_brings_is_booked_but_not_earned() -> None:
@@ -307,13 +309,17 @@ def test_what_a_burst_at_the_end_brings_is_booked_but_not_earned() -> None:
     assert (two["income_booked"], four["income_booked"]) == pytest.approx((18, 38))
 
 
-def test_what_never_ends_cannot_be_booked() -> None:
-    case = Case([(4, 4)], [(0, inf, (1, 1)), (4, 1, (1, 1))], warm=1)
-    assert run(case).metrics({"cpu": 3600.0})["income_booked"] == pytest.approx(1)
+def test_what_never_ends_is_booked_to_the_end_of_the_run() -> None:
+    case = Case([(4, 4)], [(0, inf, (1, 1)), (4, 1, (1, 1)), (6, 3, (1, 1))], warm=1)
+    found = run(case).metrics({"cpu": 3600.0})
+    assert found["income"] == pytest.approx(1)
+    assert found["income_held"] == pytest.approx(2 + 1)  # the first one earns from 4 to 6 s, too
+    assert found["income_booked"] == pytest.approx(1 + 3)
     case.warm = 0
     found = run(case).metrics({"cpu": 3600.0})
-    assert found["income"] == pytest.approx(4)
-    assert "income_booked" not in found
+    assert found["income"] == pytest.approx(6 + 1)
+    assert found["income_booked"] == pytest.approx(6 + 1 + 3)
+    assert "income_held" not in found
 
 
 def test_a_scheduled_expansion_counts_from_its_time() -> None:
