@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,10 @@ from simcore.errors import UserError
 from simcore.files import write_table
 from simcore.vocabulary import Floats
 from workloads import TRACES
+from workloads.survival import kaplan_meier
 from workloads.traces.check import resources_in
 from workloads.traces.library import detect, read
+from workloads.windows import last_moment
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,8 +32,9 @@ class Description:
 
     `resources`: a row per resource: resource, unit, total, mean, max (units).
     `flavours`: a row per distinct demand, the most frequent first: the resources, count, share, never_ending, and
-    p10, p50, p90, p99, mean of its lifetimes in seconds (a quantile is inf where it never ends; the mean is over
-    those that end). `lifetimes`: the same columns over all requests, one row.
+    p10, p50, p90, p99, mean of its lifetimes in seconds. Requests that never end were seen until the trace's last
+    moment: quantiles are those of Kaplan and Meier, inf where so many have not ended; the mean is over those that end.
+    `lifetimes`: the same columns over all requests, one row.
     `load`: a row per point in time: time (s), running (requests), and the demand of each resource running (units).
     `peak`: the largest running demand of each resource, and of `running`, at any time.
     """
@@ -60,6 +64,7 @@ def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[st
 
     names = resources_in(frame.columns)
     load, peak = _load(frame, names)
+    last = last_moment(frame["arrival"].to_numpy(), frame["lifetime"].to_numpy())
     return Description(
         format=name,
         path=path,
@@ -77,9 +82,9 @@ def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[st
             }
         ),
         flavours=frame.group_by(names)
-        .agg(*_summary(len(frame)))
+        .agg(*_summary(len(frame), last))
         .sort("count", *names, descending=[True] + [False] * len(names)),
-        lifetimes=frame.select(*_summary(len(frame))),
+        lifetimes=frame.select(*_summary(len(frame), last)),
         load=load,
         peak=peak,
     )
@@ -99,15 +104,31 @@ def convert(path: str | Path, out: str | Path) -> int:
     return len(frame)
 
 
-def _summary(requests: int) -> list[pl.Expr]:
+def _summary(requests: int, last: float) -> list[pl.Expr]:
+    """Return what is said of lifetimes, of so many requests in all, in a trace whose last moment is `last`."""
     import polars as pl
 
     lifetime = pl.col("lifetime")
+
+    def quantile(columns: Sequence[pl.Series], share: float) -> float:
+        lasts, arrival = (column.to_numpy() for column in columns)
+        ended = np.isfinite(lasts)
+        if ended.all():
+            return float(columns[0].quantile(share, "nearest") or 0.0)
+        times, gone = kaplan_meier(np.where(ended, lasts, last - arrival), ended)
+        at = int(np.searchsorted(gone, share - 1e-9))
+        return float(times[at]) if at < len(times) else np.inf
+
     return [
         pl.len().alias("count"),
         (pl.len() / requests).alias("share"),
         lifetime.is_infinite().sum().alias("never_ending"),
-        *(lifetime.quantile(share, "nearest").alias(name) for name, share in QUANTILES.items()),
+        *(
+            pl.map_groups(
+                ["lifetime", "arrival"], partial(quantile, share=share), return_dtype=pl.Float64, returns_scalar=True
+            ).alias(name)
+            for name, share in QUANTILES.items()
+        ),
         lifetime.filter(lifetime.is_finite()).mean().alias("mean"),
     ]
 

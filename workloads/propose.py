@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from simcore.errors import WorkloadError
 from workloads.traces.cells import filled, is_date
-from workloads.traces.table import is_parquet, read_parquet
+from workloads.traces.table import CENSORED, is_parquet, read_parquet
 from workloads.traces.text import read_text
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _WORDS = {
     "priority": "priority prio qos class tier",
     "zone": "zone az region location datacenter",
     "state": "state status phase",
+    "censored": "censored running alive open active",
 }
 """The words by which columns are known, those that say most first."""
 _NOT = "usage used util utilisation utilization percent pct avg average peak limit model family price cost"
@@ -232,11 +233,20 @@ def _times(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
     if end is None:
         empty["end"] = "never"
         look.doubts.append("No column says when requests end: all of them stay for ever.")
-    elif end.missing:
-        empty[look.guesses[-1].name] = "never"
+    elif marks := look.best(CENSORED, _marks):
+        assert marks.numbers is not None
+        look.take(CENSORED, marks, "", "its name; 1 for those that run on")
+        look.doubts.append(f"{marks.name} marks {int(marks.numbers.sum()):,} rows: they are taken to run on for ever.")
+    if end is not None and end.missing:
+        empty["lifetime" if any(guess.name == "lifetime" for guess in look.guesses) else "end"] = "never"
         look.doubts.append(
             f"{end.name} is empty in {end.missing:,} of {len(end.cells):,} rows: they are taken to run on for ever."
         )
+
+
+def _marks(column: _Column) -> bool:
+    """Whether its cells are 0 and 1."""
+    return column.numbers is not None and bool(column.numbers.is_in([0.0, 1.0]).all())
 
 
 def _spans(column: _Column) -> bool:

@@ -127,7 +127,7 @@ def select(
     duration[: len(age)] -= age
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     quanta = np.rint(demand * QUANTUM).astype(np.int64)
-    seen = (last_moment(table) - table["arrival"][rows]) * window.time_scale if watched else None
+    seen = (last_moment(table["arrival"], table["lifetime"]) - table["arrival"][rows]) * window.time_scale
     texts = {name: np.char.decode(table[name][rows], "utf-8") for name in table.dtype.names or () if is_text(name)}
     models = texts.get(MODELS)
     placed = {name: text for name, text in texts.items() if name in PLACED}
@@ -143,14 +143,14 @@ def select(
         roles=roles,
         labels=labels,
         age=age if len(age) else None,
-        watched=seen,
+        watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
     )
 
 
-def last_moment(table: Columns) -> float:
+def last_moment(arrival: Floats, lifetime: Floats) -> float:
     """Find the last moment of which a trace says something: an arrival or an end."""
-    ends = table["arrival"] + table["lifetime"]
-    return max(float(table["arrival"][-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
+    ends = arrival + lifetime
+    return max(float(arrival[-1]), float(ends[np.isfinite(ends)].max(initial=-np.inf)))
 
 
 NOBODY: tuple[Ints, Floats] = np.zeros(0, np.int64), np.zeros(0)

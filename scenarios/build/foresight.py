@@ -174,7 +174,7 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
         every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
         learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
         try:
-            found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0)
+            found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0, watched=True)
             return found if spec.running == "drop" or spec.inflate else _known_at(met, first, found)
         except WorkloadError as error:
             if error.key != "workload.start":
@@ -192,7 +192,8 @@ def _known_at(met: TraceRequests, first: int, found: Workload) -> Workload:
     """
     rows = np.arange(first, first + len(found))
     before = rows < met.earliest
-    watched = np.full(len(found), np.nan)
-    watched[before] = age_at(met.table, met.earliest, rows[before], met.spec.time_scale)
-    runs = before & (found.duration > watched)
-    return replace(found, duration=np.where(runs, np.inf, found.duration), watched=np.where(runs, watched, np.nan))
+    age = np.full(len(found), np.nan)
+    age[before] = age_at(met.table, met.earliest, rows[before], met.spec.time_scale)
+    runs = before & (found.duration > age)
+    watched = np.where(runs, age, np.nan if found.watched is None else found.watched)
+    return replace(found, duration=np.where(runs, np.inf, found.duration), watched=watched)

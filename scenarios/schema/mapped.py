@@ -15,6 +15,7 @@ from simcore.errors import suggest
 from simcore.units import TIME, amount, measure_of
 from workloads.traces.check import TEXTS
 from workloads.traces.filters import REMEDY, check_conditions
+from workloads.traces.table import CENSORED
 
 _NAMES = {"type": "string", "minLength": 1}
 _ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"
@@ -125,7 +126,8 @@ class Mapped(Model):
     columns: _Names = Field(
         default_factory=dict,
         description="What a `table` calls `arrival`, `lifetime` or `end`, `id`, the resources, and `models`, `group`, "
-        "`where`, `tolerates`; names that are not given are as they are here. Of `where`, also columns by label.",
+        "`where`, `tolerates`; names that are not given are as they are here. Of `where`, also columns by label. "
+        "`censored` marks requests whose end or lifetime only says how long they were seen: they run on.",
         examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
     )
     units: Units = Field(
@@ -179,7 +181,7 @@ class Mapped(Model):
 
     def check_mapping(self, resources: tuple[str, ...]) -> None:
         """Refuse names in the mapping that mean nothing."""
-        known = {"columns": ["id", *TIMES, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+        known = {"columns": ["id", *TIMES, CENSORED, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
 
         def meant(key: str, name: str) -> None:
             if name not in known[key]:

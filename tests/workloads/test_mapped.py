@@ -17,6 +17,7 @@ from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError, WorkloadError
 from simcore.roles import Role
 from tests.support.properties import scaled
+from workloads.propose import propose
 from workloads.traces.library import read
 
 INF = float("inf")
@@ -234,7 +235,7 @@ def test_a_window_begins_at_a_date(tmp_path: Path) -> None:
     path = tmp_path / "vms.csv"
     path.write_text(HEADER + ROWS)
     file = tmp_path / "s.yaml"
-    text = scenario(path).model_dump_json(by_alias=True, exclude_none=True)
+    text = scenario(path, running="drop").model_dump_json(by_alias=True, exclude_none=True)
     for start in ("2026-11-03T07:15:00Z", "2026-11-03T08:15:00+01:00", '"2026-11-03 07:00"'):
         file.write_text(text)
         assert build_world(load_scenario(file, [f"workload.start={start}"])).draw(0).id.tolist() == ["a-1", "a-3"]
@@ -271,3 +272,45 @@ def test_dates_are_what_python_says(rows: list[tuple[datetime, int, str]]) -> No
         texts.append(f"{local}{sign}{minutes // 60:02}:{minutes % 60:02}")
     found = moments(pl.DataFrame({"at": texts}), "at", Path("t"), 1.0)
     assert found.to_list() == [moment.timestamp() for moment, _, _ in rows]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_marked_requests_run_on(form: str, tmp_path: Path) -> None:
+    """Their end says only until when they were seen; what has no end is marked, or says what it stands for."""
+    ends = [5, 7, None, 9]
+    marks: list[Any] = ["no", "Yes", "1", None] if form == "csv" else [False, True, True, None]
+    frame = pl.DataFrame({"id": range(4), "arrival": [0] * 4, "end": ends, "cpu": [1] * 4, "Open": marks})
+    path = tmp_path / f"t.{form}"
+    if form == "csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path)
+    found = read("table", path, options={"columns": {"censored": "Open", "end": "end", "cpu": "cpu"}})
+    assert found["lifetime"].to_list() == [5, INF, INF, 9]
+    assert [name for name in found.columns if name not in ("id", "arrival", "lifetime")] == ["cpu"]
+    said = scenario_from(
+        {
+            "cluster": {"servers": 1, "node": {"cpu": 9}},
+            "workload": {"trace": "table", "path": str(path), "columns": {"censored": "Open", "end": "end"}},
+            "agents": ["first-fit"],
+        }
+    )
+    assert build_world(said).draw(0).duration.tolist() == [5, INF, INF, 9]
+
+
+@pytest.mark.parametrize(("mark", "line"), [("perhaps", 3), ("2", 3)])
+def test_marks_that_are_none_are_refused(mark: str, line: int, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,arrival,lifetime,cpu,open\n1,0,5,1,yes\n2,0,5,1,{mark}\n")
+    with pytest.raises(WorkloadError, match=rf"t\.csv:{line}: open: neither yes nor no") as error:
+        read("table", path, options={"columns": {"censored": "open"}})
+    assert error.value.value == mark
+
+
+def test_marks_are_proposed(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("vm,created,runtime,cores,still_running\na,0,5,1,0\nb,3,5,1,1\nc,4,,1,0\n")
+    found = propose(path)
+    assert found.workload["columns"]["censored"] == "still_running"
+    assert found.empty == {"lifetime": "never"}
+    assert any("still_running marks 1 rows" in doubt for doubt in found.doubts)

@@ -373,7 +373,11 @@ def test_describe(tmp_path: Path) -> None:
         (1.0, 2.0, 3, 0.75, 1, 10.0, 5.5),
         (4.0, 8.0, 1, 0.25, 0, 20.0, 20.0),
     ]
-    assert found.lifetimes.select("count", "p99", "mean").row(0) == (4, INF, 31 / 3)
+    # Of those that stay for 10, 20, for ever (seen for 38) and 1 s, a fourth has ended after 1 s, and a half after 10.
+    assert found.lifetimes.select("count", "p10", "p50", "p90", "p99", "mean").row(0) == (4, 1, 10, INF, INF, 31 / 3)
+    path = put(tmp_path / "h.csv", HUAWEI + "0,1,2,0,10\n3,1,2,0,30\n1,1,2,30,inf\n2,1,2,35,inf\n")
+    # Two had been seen for 5 s or less when the trace ended, and say nothing of those that stay for longer.
+    assert describe(path).lifetimes.select("p10", "p50", "p90", "never_ending").row(0) == (10, 10, 30, 2)
     # The release at 10 comes before the arrivals at 10.
     assert found.peak == {"running": 2.0, "cpu": 5.0, "mem": 10.0}
     assert found.load.filter(pl.col("time").is_in([0.0, 9.0, 10.0, 30.0, 47.0]))["cpu"].to_list() == [1, 1, 5, 1, 2]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""
+MARKS = ("no", "false", "f", "n"), ("yes", "true", "t", "y")
+"""Words for what is not marked, and what is."""
 DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
 _ZONE = re.compile(r"\s*(?:(UTC|GMT|Z)|([+-]\d\d:?\d\d)(?:\s+[A-Z]{2,5})?)$")
 _CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
@@ -94,6 +96,28 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
             raise ValueError(text) from None
 
     return _each(frame, cells, path, read, "not a number", "Give a number, or a time: 2 h, 1-02:03:04 (days-h:min:s).")
+
+
+def marked(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
+    """Read marks, Boolean: 1 and 0, true and false, yes and no; an empty cell is no mark."""
+    import polars as pl
+
+    cells = filled(frame, column)
+    known = {text: float(mark) for mark, texts in enumerate(MARKS) for text in texts}
+
+    def read(text: str) -> float:
+        return known[text.lower()] if text.lower() in known else float(text)
+
+    problem, remedy = "neither yes nor no", "Write 1 or 0, true or false, yes or no; an empty cell is no."
+    try:
+        values = _each(frame, cells.cast(pl.String), path, read, problem, remedy).fill_null(0.0)
+    except pl.exceptions.PolarsError:
+        raise WorkloadError(f"not marks but {cells.dtype}", file=path, key=column, remedy=remedy) from None
+    if not values.is_in([0.0, 1.0]).all():
+        row = int((~values.is_in([0.0, 1.0])).arg_max() or 0)
+        line = frame["line"][row] if "line" in frame.columns else None
+        raise WorkloadError(problem, file=path, line=line, key=column, value=cells[row], remedy=remedy)
+    return values == 1.0
 
 
 def _each(

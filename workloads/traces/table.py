@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from simcore.errors import WorkloadError, suggest
 from workloads.traces.base import Trace
-from workloads.traces.cells import filled, moments, numbers, spans
+from workloads.traces.cells import filled, marked, moments, numbers, spans
 from workloads.traces.check import COMMON, LABELS, check, is_text
 from workloads.traces.filters import kept
 from workloads.traces.mapped import begins_with
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 PARQUET = b"PAR1"
 HEADER = frozenset(COMMON)
+CENSORED = "censored"
+"""What marks requests whose lifetime is only how long they were seen."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,9 @@ class Table(Trace):
     """`id`, `arrival`, `lifetime` in seconds (inf keeps running), and a column per resource; others are not read.
 
     `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
-    labels. `factors` has the seconds or units of a 1 in a column, `labels` the columns of the requests' own labels,
-    `empty` what an empty cell is (of `end`: how long the request stays), `keep` the conditions that a row must meet.
+    labels; and `censored`, which requests were only seen so long, and run on. `factors` has the seconds or units of a 1
+    in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how long the
+    request stays), `keep` the conditions that a row must meet.
     """
 
     columns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
@@ -74,7 +78,7 @@ class Table(Trace):
 
     def resources_of(self, frame: pl.DataFrame, path: Path) -> list[str]:
         """List what is read as resources: what `columns` names, or else all columns but those of words."""
-        if named := [name for name in self.columns if name not in (*COMMON, "end") and not is_text(name)]:
+        if named := [name for name in self.columns if name not in (*COMMON, "end", CENSORED) and not is_text(name)]:
             return named
         others = {"line", *COMMON, "end", *self.labels.values(), *self.keep}
         others |= {column for column in self.columns.values() if isinstance(column, str)}
@@ -128,7 +132,10 @@ class Table(Trace):
         else:
             found = pl.Series([None], dtype=pl.Float64).new_from_index(0, len(frame))
         stays = self.empty.get("end", self.empty.get("lifetime"))
-        return found if stays is None else found.fill_null(float(stays))
+        found = found if stays is None else found.fill_null(float(stays))
+        if CENSORED in of:
+            found = found.set(marked(frame, of[CENSORED], path), inf)
+        return found
 
     def _filled(self, name: str, cells: pl.Series) -> pl.Series:
         return cells.fill_null(self.empty[name] / self.factors.get(name, 1.0)) if name in self.empty else cells
