@@ -31,9 +31,9 @@ from agents import AGENTS
 from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.first_fit import first_fit
 from agents.rules.drawn import drawn as share
+from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
-from benchmarks.value import cluster_of
 from fabric.alike import alike
 from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import as_argument, demand_of, move

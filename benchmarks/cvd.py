@@ -1,12 +1,14 @@
-"""The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table-2 [--seeds N] [--runs N] [--agents A,B] ...
+"""The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table2 [--seeds N] [--runs N] [--agents A,B] ...
 
 How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
-same seeds, as Markdown: ratios of means with 95 % intervals. Two rows are not agents: the longest of all agents of the
-table for every seed, and the bound by volume. So is what `--knowing AGENT` adds: an agent that errs about nothing to
-come. It takes seconds of CPU a seed.
+same seeds, as Markdown: ratios of means. On months drawn anew the seeds are independent, and have 95 % intervals. On
+the month itself they are not: nearly all runs end on few days, so its intervals come from drawing these days again,
+and beside them are medians and what becomes of the means when any one day is left out. Two rows are not agents: the
+longest of all agents of the table for every seed, and the bound by volume. So is what `--knowing AGENT` adds: an agent
+that errs about nothing to come. It takes seconds of CPU a seed.
 
-Lengths come from replays: all agents of a seed play on from one warm start, as `binwright run` would have them do, in
-a tenth of the time. Allocation and income are those of full runs, of `--runs` seeds, which are kept in `--out`. So are
+Lengths come from replays: all agents of a seed play the same requests, as `binwright run` would have them do, in a
+tenth of the time. Allocation and income are those of full runs, of `--runs` seeds, which are kept in `--out`. So are
 the lengths of clusters that grow.
 """
 
@@ -14,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from math import isfinite
@@ -26,13 +28,16 @@ import numpy as np
 import polars as pl
 
 from agents.learned.hindsight.lessons import places_of
+from agents.world import World
 from analysis.compare.statistics import mean_interval
 from analysis.measure.bounds import scheduled_bound
+from binwright.reproduction.measures import ends_of, of_blocks
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
 from scenarios.build.engines import agents_of
-from scenarios.build.plan import Run, plan
+from scenarios.build.plan import Run, plan, points
+from scenarios.build.trace import TraceRequests
 from scenarios.build.world import build_agent, build_world
 from scenarios.run.execute import cache_of, warmed_up
 from scenarios.schema.load import load_scenario
@@ -40,7 +45,8 @@ from scenarios.schema.scenario import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError, suggest
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats
+from simcore.vocabulary import Compiled, Floats, Ints
+from workloads.resampling import DAY
 
 BASES = ("best-fit", "internal")
 WARM = "warm_start.until"
@@ -66,55 +72,81 @@ def ratio(values: Floats, base: Floats) -> tuple[float, float]:
     return found - 1, mean_interval(values - found * base)[1] / base.mean()
 
 
-def log_ratio(values: Floats, base: Floats) -> tuple[float, float]:
-    """Average the logarithms of the ratios; returns half of the 95 % interval, too; [warm starts, seeds] each."""
-    found: tuple[float, float] = mean_interval(
-        (np.log(np.maximum(values, 1)) - np.log(np.maximum(base, 1))).mean(axis=0)
-    )
-    return found
-
-
 def percent(value: float, half: float) -> str:
     """+1.23 ± 0.45 %, or +1.23 % where one seed gives no interval."""
-    return f"{points(value, half)} %"
+    return f"{in_points(value, half)} %"
 
 
-def points(value: float, half: float) -> str:
+def in_points(value: float, half: float) -> str:
     """+1.23 ± 0.45, of percentage points."""
     return f"{100 * value:+.2f}" + (f" ± {100 * half:.2f}" if isfinite(half) else "")
+
+
+def cells_of(found: dict[str, Floats], base: str, days: Ints | None) -> dict[str, str]:
+    """Say of each agent by how much it is longer; all warm starts and seeds in `found` count, [warm starts, seeds].
+
+    With `days`, on which the runs of Best-Fit ended, the interval is that of other days drawn from these.
+    """
+    if days is None:
+        return {name: percent(*ratio(values.sum(axis=0), found[base].sum(axis=0))) for name, values in found.items()}
+    return {
+        name: "{:+.2f} [{:+.2f}, {:+.2f}] %".format(*(100 * part for part in of_blocks(values, found[base], days)[:3]))
+        for name, values in found.items()
+    }
 
 
 def lengths(runs: pl.DataFrame) -> list[list[str]]:
     """Make the rows of the table of scheduled lengths."""
     found = table_of(runs, "scheduled")
+    days = table_of(runs, "day")[BASES[0]].astype(np.int64) if "day" in runs.columns else None
     names = [*found, BEST]
     found[BEST] = np.max(list(found.values()), axis=0)
     if "scheduled_bound" in runs.columns:
         found[BOUND] = next(iter(table_of(runs, "scheduled_bound").values()))
         names.append(BOUND)
-    base = [found[name] for name in BASES]
     points = sorted(runs[WARM].unique().to_list()) if WARM in runs.columns else [None]
     warm = ["over Best-Fit" if point is None else f"warm start {point:.0%}" for point in points]
-    rows = [["agent", *warm, "all", "all, over internal", "mean log ratio to internal"]]
+    rows = [["agent", *warm, "all", "all, over internal"]]
+    one = [
+        cells_of({name: values[[i]] for name, values in found.items()}, BASES[0], None if days is None else days[[i]])
+        for i in range(len(points))
+    ]
+    every, over = (cells_of(found, base, days) for base in BASES)
     for name in names:
-        values = found[name]
-        cells = [percent(*ratio(*pair)) for pair in zip(values, base[0], strict=True)]
-        cells.append(percent(*ratio(values.sum(axis=0), base[0].sum(axis=0))))
+        cells = [*(column[name] for column in one), every[name]]
         if name == BASES[0]:
-            cells = [f"{mean:,.0f}" for mean in [*values.mean(axis=1), values.mean()]]
-        own = name == BASES[1]
-        cells.append("" if own else percent(*ratio(values.sum(axis=0), base[1].sum(axis=0))))
-        cells.append("" if own else percent(*log_ratio(values, base[1])))
-        rows.append([name, *cells])
+            cells = [f"{mean:,.0f}" for mean in [*found[name].mean(axis=1), found[name].mean()]]
+        rows.append([name, *cells, "" if name == BASES[1] else over[name]])
+    return rows
+
+
+def few_days(runs: pl.DataFrame) -> list[list[str]]:
+    """Make the rows of the table that says how much of a gain comes from how little, all warm starts together."""
+    found, days = table_of(runs, "scheduled"), table_of(runs, "day")[BASES[0]].astype(np.int64)
+    head = ["agent", "mean, over Best-Fit", "median", "without any one day", "over internal", "median", "without a day"]
+    rows = [head]
+    for name, values in found.items():
+        cells = [name]
+        for base in BASES:
+            if name == base:
+                cells += ["", "", ""]
+                continue
+            mean, low, high, least, most = (100 * part for part in of_blocks(values, found[base], days))
+            cells.append(f"{mean:+.2f} [{low:+.2f}, {high:+.2f}] %")
+            cells.append(f"{np.median(values - found[base]):+.0f}")
+            cells.append(f"{least:+.2f} to {most:+.2f} %")
+        rows.append(cells)
     return rows
 
 
 def others(runs: pl.DataFrame) -> list[list[str]]:
     """Make the rows of the table of allocation and both readings of income, all warm starts together."""
-    rows = [["agent", "cpu allocated, over time", "at the end", "less internal's"]]
+    over_time = "cpu allocated, over time"
+    rows = [["agent", over_time, "over decisions", "at the end", "less internal's"]]
     for head in ("income, earned so far", "income, booked"):
         rows[0] += [head, "over internal's"]
-    over, end = (table_of(runs, name) for name in ("allocation_cpu", "allocation_cpu_end"))
+    looks = ("allocation_cpu", "allocation_cpu_decisions", "allocation_cpu_end")
+    over, decided, end = (table_of(runs, name) for name in looks)
     incomes = [table_of(runs, name) for name in ("income", "income_booked")]
     for name in over:
         less, half = mean_interval((end[name] - end[BASES[1]]).mean(axis=0))
@@ -123,8 +155,9 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
             [
                 name,
                 f"{100 * over[name].mean():.2f} %",
+                f"{100 * decided[name].mean():.2f} %",
                 f"{100 * end[name].mean():.2f} %",
-                "" if own else points(less, half),
+                "" if own else in_points(less, half),
             ]
         )
         for income in incomes:
@@ -160,21 +193,39 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
     Another row is the agent labelled `knowing` if it knew what comes.
     """
     world = build_world(group[0].scenario, cache_of(folder))
-    warm = agents_of(group[0], world)[1]
-    simulation, _, _ = warmed_up(group[0], world, warm, True)
+    start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
+    warm = None if own else agents_of(group[0], world)[1]
+    simulation, ledger, _ = warmed_up(group[0], world, warm, True)
     assert isinstance(simulation, CompiledSimulation)
-    bound = scheduled_bound(simulation, simulation.offered)
-    replay, rows = Replay(simulation), []
+    fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
+    replay, rows = Replay(simulation, fills), []
+    bound = None if own else scheduled_bound(simulation, simulation.offered)
+    place = days_of(world, group[0].seed, len(simulation.workload))
     for run in group:
-        agent = build_agent(run.agent)
-        agent.start(simulation.view, stream(run.seed, "agent"))
-        assert agent.compiled
+        rules = []
+        for use in ("agent", "warm-start"):
+            agent = build_agent(run.agent)
+            agent.start(simulation.view, stream(run.seed, use))
+            assert agent.compiled
+            rules.append(agent.compiled)
         row = {"agent": run.agent.label, "seed": run.seed, **run.point, "status": "done"}
-        rows.append({**row, "scheduled": replay.placed(agent.compiled), "scheduled_bound": bound})
+        row |= {"scheduled_bound": bound} if bound is not None else {}
+        placed = replay.placed(*rules)
+        rows.append({**row, "scheduled": placed, **({"day": place(replay.first + placed)} if place else {})})
         if run.agent.label == knowing:
             row["agent"] = f"{knowing}, knowing what comes"
-            rows.append({**row, "scheduled": foreseen(replay, agent.compiled), "scheduled_bound": bound})
+            rows.append({**row, "scheduled": foreseen(replay, rules[0])})
     return rows
+
+
+def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | None:
+    """Return what says on which day of its trace a request arrives; None where every seed has a trace of its own."""
+    rows = world.requests.windows(seed, requests)
+    source = getattr(world.requests, "requests", world.requests)
+    if rows is None or len(rows) > 1 or not isinstance(source, TraceRequests):
+        return None
+    arrival = source.table["arrival"]
+    return lambda request: int(arrival[min(rows[0][0] + request, len(arrival) - 1)] // DAY)
 
 
 def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | None) -> pl.DataFrame:
@@ -212,7 +263,7 @@ def asked_of(name: str, options: argparse.Namespace) -> Scenario:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay and run, and print the tables; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="+", help="protocol-10, protocol-20, table-2 to table-4, ablation, trainings")
+    parser.add_argument("names", nargs="+", help="table2 to table4, table2-drawn to table4-drawn, ablation")
     parser.add_argument("--seeds", type=int, help="for the lengths; the scenario's replications if not given")
     parser.add_argument("--runs", type=int, default=20, help="seeds for allocation and income; 0 leaves them out")
     parser.add_argument("--agents", help="only these of the scenario's, by label, with commas between")
@@ -238,12 +289,33 @@ def tables(name: str, scenario: Scenario, options: argparse.Namespace) -> None:
     print(f"\n{name}: {scenario.description}", flush=True)
     if not grows:
         lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs, options.knowing)
-        print(f"\n{counted(seeds)}.\n\n{markdown(lengths(lasting))}", flush=True)
+        print(f"\n{counted(seeds)}{said(lasting)}.\n\n{markdown(lengths(lasting))}", flush=True)
+        if "day" in lasting.columns:
+            print(f"\n{markdown(few_days(lasting))}", flush=True)
     if count := seeds if grows else min(seeds, options.runs):
         some = scenario.model_copy(update={"replications": count})
-        runs = Batch(some, folder).run(jobs=options.jobs).runs
-        print(f"\n{counted(count)}.\n")
-        print(*([markdown(lengths(runs))] if grows else []), markdown(others(runs)), sep="\n\n", flush=True)
+        runs = ended(Batch(some, folder).run(jobs=options.jobs).runs, some, folder)
+        print(f"\n{counted(count)}{said(runs)}.\n")
+        tables_of_lengths = [markdown(lengths(runs)), *([markdown(few_days(runs))] if "day" in runs.columns else [])]
+        print(*(tables_of_lengths if grows else []), markdown(others(runs)), sep="\n\n", flush=True)
+
+
+def ended(runs: pl.DataFrame, scenario: Scenario, folder: Path) -> pl.DataFrame:
+    """Add on which day of the trace each run ended, where all seeds have the same trace."""
+    if "windows" not in runs.columns or runs["windows"].null_count():
+        return runs
+    source: Any = build_world(points(scenario)[0][1], cache_of(folder)).requests
+    table = getattr(source, "requests", source).table
+    return runs.with_columns(day=pl.Series((table["arrival"][ends_of(runs["windows"])] // DAY).astype(np.int64)))
+
+
+def said(runs: pl.DataFrame) -> str:
+    """Say on how many days the runs of Best-Fit ended, where that is known."""
+    if "day" not in runs.columns:
+        return ""
+    counts = np.unique(runs.filter(pl.col("agent") == BASES[0])["day"].to_numpy(), return_counts=True)[1]
+    most = 100 * counts.max() / counts.sum()
+    return f"; those of Best-Fit end on {len(counts)} days, {most:.0f} % on one of them"
 
 
 def counted(seeds: int) -> str:

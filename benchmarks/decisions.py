@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from agents import AGENTS
+from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
-from benchmarks.value import cluster_of
 from fabric.ledger import Ledger
 from simcore.jit import prepared
 from simcore.vocabulary import QUANTUM, Agent

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents import AGENTS
+from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
-from benchmarks.value import cluster_of
 from fabric.ledger import Ledger
 from simcore.jit import kernel, prepared
 from simcore.vocabulary import QUANTUM, Agent, Amounts, Ints

@@ -14,7 +14,10 @@ from analysis.compare.statistics import mean_interval
 from analysis.front import Results
 from analysis.results.folder import ResultsFolder
 from binwright.reproduction.verdict import Value
-from simcore.vocabulary import Floats
+from simcore.vocabulary import Floats, Ints
+
+DRAWS = 10_000
+"""How often blocks are drawn for an interval."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class Runs:
         """Read a column of the finished runs of a published agent, float64 [seeds]."""
         return self.of(agent)[column].to_numpy().astype(np.float64)
 
+    def ends(self, agent: str) -> Ints:
+        """Read the last row of the trace that each finished run of a published agent met, int64 [seeds]."""
+        return ends_of(self.of(agent)["windows"])
+
 
 Measure = Callable[[Runs, str], Value]
 """Reads a value from the runs of a condition, for a published agent."""
@@ -80,6 +87,58 @@ def above(own: Floats, other: Floats) -> Value:
         return Value(gain, None, None, len(own))
     half = float(abs(spread.high / other.mean()))
     return Value(gain, gain - half, gain + half, len(own))
+
+
+def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float, float, float, float]:
+    """Compare means of which whole blocks depend on the same events: the ratio less one, and how sure it is.
+
+    That is the ends of its 95 % interval when blocks are drawn with replacement, and the least and the most that it is
+    without one of them. All three arrays have one shape, and an entry of `blocks` says to which one the others belong.
+    """
+    names, of = np.unique(blocks, return_inverse=True)
+    own, other = (np.bincount(of.ravel(), one.ravel(), len(names)) for one in (values, base))
+    drawn = np.random.default_rng(0).multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)
+    low, high = np.percentile((drawn * own).sum(axis=1) / (drawn * other).sum(axis=1) - 1, [2.5, 97.5]).tolist()
+    without = (own.sum() - own) / (other.sum() - other) - 1 if len(names) > 1 else np.array([np.nan])
+    return float(own.sum() / other.sum() - 1), low, high, float(without.min()), float(without.max())
+
+
+def mean_of_blocks(columns: Sequence[str], rows: int, scale: float = 1.0) -> Measure:
+    """Measure the mean of a column, the first of these that there is, times `scale`, of runs on one trace.
+
+    Those that end within so many rows of the trace end by the same events: they are a block of `of_blocks`.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        column = next(one for one in columns if one in runs.of(agent).columns)
+        values = scale * runs.values(agent, column)
+        mean, low, high = (1 + part for part in of_blocks(values, np.ones(len(values)), runs.ends(agent) // rows)[:3])
+        return Value(mean, low, high, len(values))
+
+    return measure
+
+
+def gain_of_blocks(columns: Sequence[str], base: str, rows: int) -> Measure:
+    """Measure by how many percent the mean of such a column is above that of the agent `base`, paired by seed.
+
+    The blocks are those of the runs of `base`.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        column = next(one for one in columns if one in runs.of(agent).columns)
+        pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
+        own, other = (pairs[name].to_numpy().astype(np.float64) for name in (column, f"{column} of base"))
+        ends = ends_of(pairs["windows of base"])
+        mean, low, high = (round(100 * part, 9) for part in of_blocks(own, other, ends // rows)[:3])
+        return Value(mean, low, high, len(own))
+
+    return measure
+
+
+def ends_of(windows: pl.Series) -> Ints:
+    """Read in a column `windows` the last row of its trace that each run met, int64 [runs]."""
+    ends: Ints = windows.str.split("-").list.last().cast(pl.Int64).to_numpy()
+    return ends
 
 
 def gain_of(column: str, base: str) -> Measure:

@@ -92,12 +92,12 @@ class Scenario(Model):
     name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
         default="scenario",
         description="Names the folder of the results; the file's name if not given. Not inherited by `extends`.",
-        examples=["non-expansion-10"],
+        examples=["ten-servers"],
     )
     description: Text = Field(default="", description="What it is for, for people. Not inherited by `extends`.")
     extends: Text | None = Field(
         default=None,
-        description="Another scenario file, relative to this one, or a shipped one (`cvd/protocol-20`), that this one "
+        description="Another scenario file, relative to this one, or a shipped one (`cvd/table3`), that this one "
         "is laid over: mappings key by key, everything else (lists too) is replaced, and `key: null` takes a key back.",
         examples=["base.yaml"],
     )

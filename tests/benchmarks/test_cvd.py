@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from benchmarks.cvd import (
     BEST,
     BOUND,
     WARM,
+    few_days,
     lengths,
-    log_ratio,
     main,
     markdown,
     others,
@@ -45,7 +46,11 @@ def runs() -> pl.DataFrame:
                 failed = (warm, agent, seed) == (0.5, "mine", 2)
                 made = {"scheduled": int(rng.integers(900, 1100)), "scheduled_bound": 1200 + seed, "income": 3.0}
                 made["income_booked"] = float(made["scheduled"])
-                made |= {"allocation_cpu": 0.7, "allocation_cpu_end": 0.8 + rng.random() / 10}
+                made |= {
+                    "allocation_cpu_decisions": 0.6,
+                    "allocation_cpu": 0.7,
+                    "allocation_cpu_end": 0.8 + rng.random() / 10,
+                }
                 known: dict[str, object] = {"agent": agent, "seed": seed, "warm_start.until": warm}
                 rows.append(known | {"status": "failed" if failed else "done"} | ({} if failed else made))
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -60,21 +65,31 @@ def test_rows_are_agents_and_bounds_over_the_seeds_that_all_have() -> None:
     rows = lengths(frame)
     assert rows[0][1:3] == ["warm start 0%", "warm start 50%"]
     assert [row[0] for row in rows[1:]] == ["best-fit", "internal", "mine", BEST, BOUND]
-    assert {len(row) for row in rows} == {6}
+    assert {len(row) for row in rows} == {5}
     assert rows[1][1] == f"{found['best-fit'][0].mean():,.0f}"
     most = np.max(list(found.values()), axis=0)
     assert rows[4][3].startswith(f"{100 * (most.sum() / found['best-fit'].sum() - 1):+.2f} ± ")
     assert [row[0] for row in others(frame)[1:]] == ["best-fit", "internal", "mine"]
-    assert [row[5] for row in others(frame)[1:]] == ["+0.00 ± 0.00 %", "", "+0.00 ± 0.00 %"]
-    assert {row[7] for row in others(frame)[1:]} > {""}
-    assert markdown(rows).splitlines()[1] == f"|{' --- |' * 6}"
+    assert [row[6] for row in others(frame)[1:]] == ["+0.00 ± 0.00 %", "", "+0.00 ± 0.00 %"]
+    assert {row[8] for row in others(frame)[1:]} > {""}
+    assert markdown(rows).splitlines()[1] == f"|{' --- |' * 5}"
+
+
+def test_on_the_month_itself_intervals_are_those_of_its_days() -> None:
+    frame = runs().with_columns(day=pl.col("seed"))
+    rows = lengths(frame)
+    assert re.fullmatch(r"[+-]\d+\.\d\d \[[+-]\d+\.\d\d, [+-]\d+\.\d\d\] %", rows[3][3])
+    few = few_days(frame)
+    assert [row[0] for row in few[1:]] == ["best-fit", "internal", "mine"]
+    assert few[1][1] == few[2][4] == ""
+    assert rows[3][3] == few[3][1]
+    assert " to " in few[3][3]
 
 
 def test_intervals_are_those_of_paired_seeds() -> None:
     rng = np.random.default_rng(1)
     base = rng.uniform(500, 2000, 40)
     assert ratio(base * 1.02, base) == pytest.approx((0.02, 0.0))
-    assert log_ratio(base[None] * 1.02, base[None]) == pytest.approx((np.log(1.02), 0.0))
     found, half = ratio(base + rng.normal(0, 20, 40), base)
     assert abs(found) < 2 * half < 0.03
 
@@ -87,11 +102,12 @@ def test_intervals_of_few_seeds_are_wide_enough() -> None:
     assert np.mean([abs(found) <= half for found, half in off]) == pytest.approx(0.95, abs=0.015)
 
 
-def test_replays_are_the_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("filler", ["best-fit", "self"])
+def test_replays_are_the_runs(filler: str, tmp_path: Path) -> None:
     """Agents that remember or draw numbers included."""
     pytest.importorskip("safetensors")
     agents = ["best-fit", "internal", "random-top", "padrl", "value-es"]
-    warm = {"until": "10 %", "with": "best-fit"}
+    warm = {"until": "10 %", "with": filler}
     scenario = scenario_from(
         small(agents=agents, replications=3, warm_start=warm, sweep={"product": {WARM: [0, 0.2, 0.4]}})
     )
@@ -99,7 +115,8 @@ def test_replays_are_the_runs(tmp_path: Path) -> None:
     groups = [group(scenario, seed, point) for seed in range(3) for point in (0, 0.2, 0.4)]
     rows = [row for some in groups for row in replayed(some, tmp_path)]
     keys = ["agent", "seed", WARM]
-    wanted = results.select(*keys, "scheduled", "scheduled_bound").sort(keys)
+    bound = [] if filler == "self" else ["scheduled_bound"]
+    wanted = results.select(*keys, "scheduled", *bound).sort(keys)
     assert pl.DataFrame(rows).select(wanted.columns).cast(wanted.schema).sort(keys).equals(wanted)
     assert wanted["scheduled"].n_unique() > 5
 
@@ -134,11 +151,11 @@ def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
     ("asked", "says"),
     [
         (["nosuch"], "cvd/nosuch: there is no such file"),
-        (["protocol-10", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
-        (["protocol-10", "--knowing", "nosuch"], "--knowing: cvd/protocol-10 has no such agent (got 'nosuch')"),
-        (["protocol-10", "--seeds", "0"], "--seeds: is too few"),
+        (["table2", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
+        (["table2", "--knowing", "nosuch"], "--knowing: cvd/table2 has no such agent (got 'nosuch')"),
+        (["table2", "--seeds", "0"], "--seeds: is too few"),
         pytest.param(
-            ["protocol-10", "--seeds", "1", "--jobs", "1", "--agents", "internal"],
+            ["table2", "--seeds", "1", "--jobs", "1", "--agents", "internal"],
             "this trace was not found",
             marks=pytest.mark.long,  # it starts a process
         ),

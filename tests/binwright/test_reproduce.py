@@ -33,7 +33,7 @@ from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, Experiment, publication
 from binwright.reproduction.figures import Drawing, Material, intervals, of_kind, pictures
-from binwright.reproduction.measures import Runs, above
+from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.publications import cvd_figures, nara, nara_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, published
@@ -202,6 +202,37 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
 
 def uncounted(folder: Path) -> list[Prepared]:
     return [one for one in prepare(["wrasse"], "full", folder) if one.experiment.name == "lines"]
+
+
+def test_few_days_that_decide_make_wide_intervals() -> None:
+    """Of a gain that comes from one day of ten nothing is left without it, and its interval reaches to nothing."""
+    days = np.repeat(np.arange(10), 30)[None]
+    base = np.full((1, 300), 1000.0)
+    mean, low, high, least, most = of_blocks(base + 500 * (days == 3), base, days)
+    assert mean == pytest.approx(0.05)
+    assert (low, least) == (0.0, 0.0)
+    assert high > 0.1
+    assert most == pytest.approx(500 / 9000)
+    even = of_blocks(base * 1.05, base, days)
+    assert even == pytest.approx((0.05,) * 5)
+    alone = of_blocks(base * 1.05, base, np.zeros((1, 300), np.int64))
+    assert alone[:3] == pytest.approx((0.05,) * 3)
+    assert np.isnan(alone[3:]).all()
+
+
+def test_intervals_over_days_hold_what_is_true() -> None:
+    """Nine of ten hold the gain that months have on average, as days are few; intervals over seeds hold it far less."""
+    rng, held = np.random.default_rng(3), {"days": 0, "seeds": 0}
+    days = np.repeat(np.arange(25), 8)[None]
+    for _ in range(200):
+        base = rng.normal(1000, 50, (1, 200))
+        values = base * (1 + rng.normal(0.02, 0.05, 25)[days])
+        _, low, high, _, _ = of_blocks(values, base, days)
+        held["days"] += low <= 0.02 <= high
+        plain = above(values[0], base[0])
+        held["seeds"] += plain.low is not None and plain.high is not None and plain.low <= 0.02 <= plain.high
+    assert held["days"] >= 170
+    assert held["seeds"] < 120
 
 
 def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> None:
@@ -692,7 +723,7 @@ def test_our_settings_of_cvd_rl_are_the_same_weights_everywhere() -> None:
         for condition in experiment.conditions.values()
     ]
     found = {one.agents[cvd_figures.OUR_SETTINGS] for one in conditions if cvd_figures.OUR_SETTINGS in one.agents}
-    assert found == {"{cvd-rl: {weights: huawei-50}}"}
+    assert found == {cvd_figures.OURS}
 
 
 def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
@@ -757,7 +788,7 @@ def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if TRACES.is_dir():
         monkeypatch.setenv(FOLDER, str(TRACES))
-    if trace := {"spane": "huawei-east-1", "cvd-rl": "huawei-east-1", "fgd": "alibaba-openb"}.get(name):
+    if trace := {"spane": "huawei-east-1", "cvd-rl": "huawei-east-1-events", "fgd": "alibaba-openb"}.get(name):
         try:
             find(trace, None)
         except WorkloadError as error:

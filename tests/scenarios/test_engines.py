@@ -23,8 +23,8 @@ COSTS = """costs={servers: {power: {curve: [90, 100, 300]}, price: 1, reserved: 
     switch_off: {after: 1 min, power: 4 W, waking: 9 Wh}, electricity: {pue: 1.3, price: 0.2, carbon: 300}}"""
 SHIPPED = {
     "quickstart": ["workload.requests=700", COSTS, "prices={cpu_hour: 1}"],
-    "cvd/non-expansion-10": ["workload.requests=2000"],
-    "cvd/expansion-50": ["workload.requests=120", "cluster.servers=8", "overflow.expand.limit=20"],
+    "cvd/table2": ["workload.requests=2000", "sweep=null", "cluster.servers=10"],
+    "cvd/table4": ["workload.requests=2000", "sweep=null", "cluster.servers=8", "overflow.expand.limit=20"],
 }
 
 

@@ -375,14 +375,14 @@ def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
 
 def test_extends_takes_shipped_names_where_no_such_file_is(tmp_path: Path) -> None:
     last = tmp_path / "last.yaml"
-    last.write_text("extends: cvd/protocol-20\nreplications: 3\n")
-    below = load_scenario("cvd/protocol-20")
+    last.write_text("extends: cvd/table3\nreplications: 3\n")
+    below = load_scenario("cvd/table3")
     assert load_scenario(last).cluster == below.cluster
     assert load_scenario(last).replications == 3 != below.replications
     (tmp_path / "cvd").mkdir()
-    (tmp_path / "cvd" / "protocol-20").write_text(TRACE)
-    assert load_scenario(last).cluster == load_scenario(tmp_path / "cvd" / "protocol-20").cluster != below.cluster
-    last.write_text("extends: cvd/protocol-21\n")
+    (tmp_path / "cvd" / "table3").write_text(TRACE)
+    assert load_scenario(last).cluster == load_scenario(tmp_path / "cvd" / "table3").cluster != below.cluster
+    last.write_text("extends: cvd/table9\n")
     with pytest.raises(ScenarioError, match="there is no such file"):
         load_scenario(last)
 

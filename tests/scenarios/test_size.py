@@ -437,7 +437,7 @@ def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.Capt
     [
         ("nara/table1", "cluster.network: the topology fixes how many servers there are"),
         ("fgd/default", "cluster.trace: the trace fixes how many servers there are"),
-        ("cvd/table-2", "sched-rl sees the whole cluster: these weights are for 10 servers, and there are 11"),
+        ("cvd/table2", "sched-rl sees the whole cluster: these weights are for 10 servers, and there are 11"),
     ],
 )
 def test_clusters_and_agents_of_one_size_are_refused(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication
-from binwright.reproduction.measures import gain_of, mean_of
+from binwright.reproduction.measures import gain_of_blocks, mean_of_blocks
 from binwright.reproduction.publications.cvd_figures import (
+    BASE,
     EXPERIMENTS,
     FIGURES,
     OUR_SETTINGS,
@@ -16,36 +19,55 @@ from binwright.reproduction.publications.cvd_figures import (
 )
 from binwright.reproduction.published import Published, published
 
-NAME, BASE = "cvd-rl", "best-fit"
+NAME = "cvd-rl"
 LEARNED = {"cvd-rl": PUBLISHED, OUR_SETTINGS: OURS}
 """The agent of the tables has the published settings of training, and beside it is the one with ours."""
 RIVALS = {
     "sched-rl": "{sched-rl: {weights: huawei-50}}",
-    "padrl": "{padrl: {weights: huawei-50}}",
-    "hindsight": "{hindsight: {weights: huawei-50}}",
+    "padrl": "padrl",
+    "hindsight": "hindsight",
 }
 WARM = (0, 30, 40, 50, 60)
-COLUMNS = {"scheduled": "scheduled", "income": "income", "allocation_cpu_percent": "allocation_cpu"}
+COLUMNS = {
+    "scheduled": ("scheduled",),
+    "income": ("income_held", "income"),
+    "allocation_cpu_percent": ("allocation_cpu_decisions",),
+}
+"""Where there is a warm start, what that placed earns, too: so read, incomes of clusters that grow are as published."""
 GAIN = "% over best-fit"
 GAINS = ("scheduled", "income")
-TRACE = "The workloads differ: the published trace fills 50 servers five times sooner, and has machines that never end."
+DAY = 400
+"""Rows of the trace in which runs end by the same events, about a day of requests of 4 cores or more."""
 DEVIATES = (
-    f"{trained()}. It was trained once and not five times; `{OUR_SETTINGS}` has played as many episodes as published, "
-    "and learned from them with other settings; windows of Huawei-East-1 are overlaid, because one window never fills "
-    "the servers; all its machines end; PADRL, Hindsight and Internal are made from few published lines."
+    f"{trained()}; `{OUR_SETTINGS}` learned on 10 servers and requests that all end; PADRL, Hindsight and Internal are "
+    "made from few published lines. The machines that never end are reconstructed from the publisher's plots, and the "
+    "regime is the one of many readings that comes nearest. Nearly all runs end on few days: intervals are those of "
+    "other days drawn from these."
 )
+EXPLAINED = {
+    "first-fit": "It is not explained why First-Fit is published so far below Best-Fit: here both end at the same "
+    "bursts.",
+    "internal": "Ours is made from one published line, and keeps room for large requests; it lasts longer in few "
+    "windows, which decide the mean.",
+    "sched-rl": "Ours learned on requests that all end, and its training is known by name only.",
+    "padrl": "Ours is made from one published line, learned otherwise, and imitates Best-Fit first.",
+    "hindsight": "Ours imitates plans for whole episodes; how the published one was trained is not known.",
+}
+INCOME = "The publication does not say whose income counts; ours is that of all that is held while the run lasts."
 
 
 def gains(table: str) -> tuple[Published, ...]:
-    """Derive from a table by how many percent every agent is above Best-Fit, which other workloads can be held to.
+    """Derive from a table by how many percent every agent is above Best-Fit.
 
-    Our settings are held to what is published for cvd-rl.
+    Our settings are held to what is published for cvd-rl, in these and in the printed values.
     """
     rows = [one for one in published(NAME) if one.table == table]
     bases = {(one.condition, one.metric): one.value for one in rows if one.agent == BASE}
     found = []
     for one in rows:
         base = bases[one.condition, one.metric]
+        if one.agent == "cvd-rl":
+            found.append(replace(one, agent=OUR_SETTINGS))
         if one.agent != BASE and one.metric in GAINS and base and one.value is not None:
             spread = None if one.spread is None else round(100 * one.spread / base, 2)
             gain = f"{100 * (one.value / base - 1):.2f}"
@@ -55,12 +77,19 @@ def gains(table: str) -> tuple[Published, ...]:
     return tuple(found)
 
 
+def explained(one: Published) -> str:
+    """Say why a value is not reproduced, where that is known."""
+    if one.metric == "income" and one.agent == BASE:
+        return INCOME
+    return EXPLAINED.get(one.agent, "")
+
+
 def table(number: str, servers: str, title: str, agents: dict[str, str], seeds: int) -> Experiment:
     """Describe the runs of one table."""
     return Experiment(
-        name=f"table-{number}",
+        name=f"table{number}",
         tables={number: f"{title}; cvd-rl has had {epochs()}"},
-        scenario=f"cvd/table-{number}",
+        scenario=f"cvd/table{number}",
         conditions={
             f"servers={servers};warm_start={warm}%": Condition(
                 agents, ("sweep=null", f"warm_start.until={warm / 100}"), seeds, quick=4
@@ -69,16 +98,16 @@ def table(number: str, servers: str, title: str, agents: dict[str, str], seeds: 
         },
         metrics={
             **{
-                name: Metric(mean_of(column, 100 if name.endswith("percent") else 1))
-                for name, column in COLUMNS.items()
+                name: Metric(mean_of_blocks(columns, DAY, 100 if name.endswith("percent") else 1))
+                for name, columns in COLUMNS.items()
             },
-            **{f"{name}, {GAIN}": Metric(gain_of(COLUMNS[name], BASE)) for name in GAINS},
+            **{f"{name}, {GAIN}": Metric(gain_of_blocks(COLUMNS[name], BASE, DAY)) for name in GAINS},
         },
         deviates=DEVIATES,
-        smallest=("workload.requests=400", "workload.superpose=2", "warm_start.until=0"),
+        smallest=("workload.requests=400", "warm_start.until=0", "cluster.servers=3"),
         derived=gains(number),
         remark=lambda one: f"{trained()}." if one.agent == "cvd-rl" else "",
-        incomparable=lambda one: "" if one.metric.endswith(GAIN) else TRACE,
+        explained=explained,
     )
 
 
@@ -97,9 +126,9 @@ PUBLICATION = Publication(
     reference="Sheng and others 2025, arXiv:2503.00537",
     own=lambda agent: agent == "cvd-rl",
     experiments=(
-        table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 60),
-        table("3", "100", "100 servers, by agents that learned on 50", RULES | LEARNED, 40),
-        table("4", "50..110 by 10", "50 servers that grow by tens up to 110", RULES | LEARNED, 24),
+        table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 200),
+        table("3", "100", "100 servers, by agents that learned on fewer", RULES | LEARNED, 200),
+        table("4", "50..110 by 10", "50 servers that grow by tens up to 110", RULES | LEARNED, 100),
         *EXPERIMENTS,
     ),
     unanswered=unanswered,

@@ -299,8 +299,9 @@ def test_it_learns_to_take_what_its_teacher_would() -> None:
 
 def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None:
     paired = {"returns": "episode", "paired": True, "discount": 0.9, "teacher": "first-fit", "memory": 4000}
-    own = {"warm_start": {"resource": "cpu", "until": "40 %", "with": "self"}}
-    trainer = begun(options=paired | {"episodes": 1, "telling": True, "pool": 40, "warm": [0.4]}, **own)
+    filled = {"resource": "cpu", "until": "40 %", "with": "self"}
+    trainer = begun(options=paired | {"episodes": 1, "telling": True, "pool": 40, "warm": [0.4]}, warm_start=filled)
+    assert isinstance(trainer, CvdTrainer)
     seen, longer = 0, {0}
     for iteration in range(1, 8):
         weights = trainer.taken(trainer._network)
@@ -312,8 +313,7 @@ def test_paired_returns_are_less_what_the_teacher_places_from_there_on() -> None
         assert luck
         replay = trainer._replays[chosen]
         replay.placed(Compiled(cvd_rl, (weights, trainer._how)))  # the cluster is filled without chance
-        filled = replay.first
-        gain = len(rows) + filled
+        gain = len(rows) + replay.first
         gain -= replay.placed(Compiled(first_fit)) + replay.first
         longer.add(int(np.sign(gain)))
         more = np.arange(len(rows), 0, -1)
@@ -414,7 +414,7 @@ def test_there_is_nothing_to_learn_from_requests_that_fit_nowhere(tmp_path: Path
 
 
 def test_an_empty_training_split_is_told(tmp_path: Path) -> None:
-    pl.DataFrame({"vmid": [0], "cpu": [1], "mem": [1], "at": [0], "lt": [5]}).write_csv(tmp_path / "trace.csv")
+    pl.DataFrame({"vmid": 0, "cpu": 1, "memory": 1, "time": [0], "type": 0}).write_csv(tmp_path / "trace.csv")
     sets = [f"workload.path={tmp_path / 'trace.csv'}"]
     with pytest.raises(UserError, match="workload"):
         train(load_scenario("cvd/train-cvd-rl", sets), tmp_path / "out")

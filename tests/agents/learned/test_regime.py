@@ -80,7 +80,7 @@ def test_shipped_weights_warn_where_they_may_do_harm(name: str, fires: bool, tmp
 def test_windows_of_the_trace_after_those_of_the_training_are_the_same_regime() -> None:
     was = noted(read(SHIPPED / "value-es-huawei-10.safetensors")[1])
     assert was is not None
-    world, told = build_world(load_scenario("cvd/protocol-10")), []
+    world, told = build_world(load_scenario("moves/worth-room")), []
     for seed in range(20):
         try:
             workload = world.draw(seed)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from agents import AGENTS
 from agents.heuristics.servers.first_fit import first_fit
 from agents.heuristics.servers.internal import internal
 from agents.learned.numa.rollouts import HeldOut, play_all, replays_of
-from benchmarks.learned import lengths
-from benchmarks.value import cluster_of
-from benchmarks.value import replays_of as benchmark_replays
 from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
@@ -103,17 +99,3 @@ def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not an agent for compiled episodes"):
         train(scenario_from(asked), tmp_path)
     assert not list(tmp_path.rglob("*.safetensors"))
-
-
-def test_the_benchmark_starts_agents_anew_for_every_episode_and_warm_start() -> None:
-    rng = np.random.default_rng(0)
-    cpu = rng.choice([1, 2, 4, 8, 16], 900)
-    columns = [np.arange(900.0), rng.exponential(300, 900), cpu, cpu * rng.choice([1, 2, 4], 900)]
-    trace, setting = np.column_stack(columns).astype(float), (3, 1, 400)
-    found, _ = lengths(trace, ["padrl", "random-top"], setting, range(6))
-    for episode in range(6):
-        for j, replay in enumerate(benchmark_replays(trace, setting, episode)):
-            for i, name in enumerate(["padrl", "random-top"]):
-                agent: Any = AGENTS.load(name)()
-                agent.start(Ledger(cluster_of(3)).view, np.random.default_rng([7, episode]))
-                assert found[i, j, episode] == replay.placed(agent.compiled)
