@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from analysis.report.page import compose
 from analysis.results.folder import ResultsFolder, check_target
 from simcore.files import write_text
 
+if TYPE_CHECKING:
+    import polars as pl
+
 
 def write(
-    results: ResultsFolder, path: str | Path | None = None, say: Callable[[str], None] = lambda text: None
+    results: ResultsFolder,
+    path: str | Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    played: Mapping[str, pl.DataFrame] | None = None,
 ) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
 
-    `say` is told what had to be left out.
+    `say` is told what had to be left out. `played` has states of runs that were played again, where none were recorded.
     """
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
-    write_text(target, compose(results, say))
+    write_text(target, compose(results, say, played or {}))
     return target

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 from analysis.compare.table import Table
 from analysis.measure.outside import outside_of
@@ -23,26 +24,34 @@ from analysis.results.folder import ResultsFolder
 from analysis.results.written import as_written
 from simcore.errors import ResultsError
 
+if TYPE_CHECKING:
+    import polars as pl
+
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
 MOST_ERRORS = 50
 """Different errors that are shown in full."""
 HOW_TO_REPLAY = (
-    "<p>No states of servers and links were recorded. Write <code>record: [states]</code> into the scenario (or add "
-    "<code>--set 'record=[states]'</code> to the command), run it again, and this section is a replay: a slider over "
-    "time that shows servers and links filling.</p>"
+    "<p>No states of servers and links were recorded, and these runs were not played again for this report: they take "
+    "long, use code of your own, or their code or files have changed. Write <code>record: [states]</code> into the "
+    "scenario (or add <code>--set 'record=[states]'</code> to the command), run it again, and this section is a "
+    "replay: a slider over time that shows servers and links filling.</p>"
 )
 
 
-def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: None) -> str:
+def compose(
+    results: ResultsFolder,
+    say: Callable[[str], None] = lambda text: None,
+    played: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
 
-    `say` is told what had to be left out.
+    `say` is told what had to be left out. `played` has states of runs that were played again, if none were recorded.
     """
     table = Table(results)
     drawn = figures(results)
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
-    states = replay(results)
+    states = replay(results, played)
     summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
     answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in answer(results, table))
     sections = {
@@ -58,7 +67,7 @@ def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: No
             f"{refusals(results)}\n{by_what(results)}",
         ),
         "figures": ("Figures", _figures(drawn)),
-        "replay": ("Replay", _player(states) if states else HOW_TO_REPLAY),
+        "replay": ("Replay", _player(states, bool(played)) if states else HOW_TO_REPLAY),
         "failed": ("Failed runs", "\n".join(_failed(results))),
         "scenario": ("Scenario", _scenario(results)),
         "versions": ("Versions", _versions(results)),
@@ -138,11 +147,14 @@ def _figures(drawn: Drawn) -> str:
     return f'{failed}<div class="figures">\n{shown}\n</div>\n{left}'
 
 
-def _player(states: dict[str, Any]) -> str:
+def _player(states: dict[str, Any], again: bool) -> str:
     shown, recorded = len(states["runs"]), states["recorded"]
-    which = (
-        "All recorded runs." if shown == recorded else f"{shown} of {recorded} recorded runs, one seed of each agent."
-    )
+    if again:
+        which = "Played again for this report: one seed of each agent."
+    elif shown == recorded:
+        which = "All recorded runs."
+    else:
+        which = f"{shown} of {recorded} recorded runs, one seed of each agent."
     return Template(_file("replay.html")).substitute(shown=which)
 
 

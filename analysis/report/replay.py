@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,15 +30,16 @@ STEPS, DOWN, ABSENT = 200, 254, 255
 Bytes = npt.NDArray[np.uint8]
 
 
-def replay(results: ResultsFolder) -> dict[str, Any] | None:
+def replay(results: ResultsFolder, played: Mapping[str, pl.DataFrame] = MappingProxyType({})) -> dict[str, Any] | None:
     """Pack what the page's script shows: the first seed of every agent, point by point, while there is room.
 
     A run that would take more than half of it has the moments of half as many, or a quarter, and so on. None when no
-    states were recorded.
+    states were recorded, and none are of runs that were `played` again.
     """
     import polars as pl
 
-    recorded = {path.name.partition(".")[0] for path in (results.folder / "details").glob("*.states.parquet")}
+    files = (results.folder / "details").glob("*.states.parquet")
+    recorded = set(played) or {path.name.partition(".")[0] for path in files}
     runs = results.done.filter(pl.col("run").is_in(list(recorded)))
     if not len(runs):
         return None
@@ -49,7 +52,7 @@ def replay(results: ResultsFolder) -> dict[str, Any] | None:
         if point not in networks:
             networks[point] = _network(results, row) if results.tiers else {}
         key = json.dumps(networks[point])
-        states, most = results.states(row["run"]), KEPT
+        states, most = played[row["run"]] if played else results.states(row["run"]), KEPT
         run = _packed(row, results, key, states)
         while len(embedded(run)) > ROOM / 2 and most > 1:
             most //= 2

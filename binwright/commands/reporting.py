@@ -6,16 +6,20 @@ from argparse import Namespace
 
 from binwright.commands.console import out, say, where
 from binwright.commands.headed import head
+from binwright.commands.progress import Line
 
 
 def report(asked: Namespace) -> int:
     """`binwright report RESULTS`."""
     from analysis.front import Results
     from analysis.report import write
+    from binwright.replays import played
 
     results = Results(asked.results)
     head([results], asked.headings)
-    path = write(results, asked.out, say)
+    with Line("report"):
+        again = played(results.folder)
+    path = write(results, asked.out, say, again)
     where(f"Report:  {path}")
     if asked.open:
         import webbrowser

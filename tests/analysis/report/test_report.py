@@ -207,7 +207,7 @@ def test_the_replay_takes_no_more_room_than_it_may(results: Results, monkeypatch
 
 
 def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "compose", lambda results, say: "whole")
+    monkeypatch.setattr(report, "compose", lambda *told: "whole")
     target = tmp_path / "deep" / "report.html"
     assert report.write(results, target) == target
     assert target.read_text() == "whole"
@@ -215,7 +215,7 @@ def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypa
     def full(self: Path, *rest: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report, "compose", lambda results, say: "half")
+    monkeypatch.setattr(report, "compose", lambda *told: "half")
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_text", full)
         with pytest.raises(bw.UserError, match="No space left"):
@@ -230,7 +230,7 @@ def test_the_command_line(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(report, "compose", lambda results, say: "a page")
+    monkeypatch.setattr(report, "compose", lambda *told: "a page")
 
     def first_time(url: str) -> bool:
         opened.append(url)
