@@ -44,7 +44,7 @@ def test_the_readmes_commands_give_a_replay_of_the_runs_that_there_were() -> Non
 
 
 def test_results_that_name_code_are_no_programs() -> None:
-    Path("mine.py").write_text(FIRST.format("open('called', 'a').write('x')"))
+    Path("mine.py").write_text(FIRST.format("with open('called', 'a') as file: file.write('x')"))
     text = report("--agents", "first-fit,mine.py:Mine")
     assert NOT in text
     called = Path("called").stat().st_size
