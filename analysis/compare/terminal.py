@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import rich.table
 
 
+DIGITS = 12
+"""So many columns of a terminal times may need more when they are measured again."""
 SQUEEZED = 8
 """So narrow a column of words may become for the sake of the foremost numbers."""
 
@@ -34,8 +36,19 @@ def fitting(
     return sorted(shown)
 
 
+def enough(tables: Iterable[tuple[Sequence[str], Sequence[Sequence[str]]]]) -> int:
+    """Return a round number of columns in which a terminal shows all of these tables: headings and lines of each.
+
+    Times may have some more digits when the same is measured again.
+    """
+    widest = max(sum(_widths(headings, lines)) for headings, lines in tables)
+    return max(200, 50 * ceil((widest + DIGITS) / 50))
+
+
 def _widths(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) + 3 for column in zip(headings, *lines, strict=True)]
+    from rich.cells import cell_len
+
+    return [max(cell_len(plain(text)) for text in column) + 3 for column in zip(headings, *lines, strict=True)]
 
 
 def fitted(
@@ -49,11 +62,13 @@ def fitted(
     foremost: Sequence[int] = (),
     title: str | None = None,
     caption: str = "",
+    whole: int | None = None,
     otherwise: str = "",
 ) -> rich.table.Table:
     """Lay `lines` out as a table for a terminal of this width, of those columns that `fitting` selects.
 
-    `otherwise` says how to see the others, other than in a wider terminal.
+    `whole` is the width in which all is shown, where there are several tables; `otherwise` says how to see the others
+    without a wider terminal.
 
     Between lines of different `groups` is a gap; `styles` has the lines' shape.
     """
@@ -66,9 +81,8 @@ def fitted(
     columns = fitting(headings, lines, width, first=first, foremost=foremost)
     hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
-        # A round number, which does not depend on how many digits a time has.
-        whole = max(200, 20 * ceil(sum(_widths(headings, lines)) / 20))
-        caption += f" Wider terminals show: {', '.join(hidden)}. To see all, set COLUMNS={whole}"
+        caption += f" Wider terminals show: {', '.join(hidden)}."
+        caption += f" To see all, set COLUMNS={whole or enough([(headings, lines)])}"
         caption += f"{otherwise and f', or {otherwise}'}."
     table = Table(
         box=box.SIMPLE_HEAD,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import FEWEST
 from analysis.compare.table import CUT, EXACT, is_cut
-from analysis.compare.terminal import fitted
+from analysis.compare.terminal import enough, fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
 from analysis.results import escaped
@@ -38,20 +38,23 @@ def terminal(comparison: Differences, width: int) -> rich.console.Group:
     from rich.text import Text
 
     first = len(comparison.keys) + 2
+    shown = [(metric, lines[:MOST], len(lines)) for metric, lines in blocks(comparison)]
+    whole = enough((headings(comparison), [line for _, line in lines]) for _, lines, _ in shown) if shown else None
     tables = [
         fitted(
             headings(comparison),
-            [line for _, line in lines[:MOST]],
+            [line for _, line in lines],
             width,
             first=first,
-            groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines[:MOST]],
-            styles=[_styles(row, line) for row, line in lines[:MOST]],
+            groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines],
+            styles=[_styles(row, line) for row, line in lines],
             foremost=[headings(comparison).index(name, first) for name in ("verdict", "difference")],
             title=title(metric),
-            caption=f"{len(lines) - MOST:,} more rows: --format csv has all." if len(lines) > MOST else "",
+            caption=f"{count - MOST:,} more rows: --format csv has all." if count > MOST else "",
+            whole=whole,
             otherwise="give --format markdown",
         )
-        for metric, lines in blocks(comparison)
+        for metric, lines, count in shown
     ]
     return Group(*tables, Text(legend(comparison, escaped.plain), style="italic"))
 
