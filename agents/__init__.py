@@ -46,6 +46,7 @@ AGENTS = Registry(
         "two-stage": "agents.heuristics.two_stage:TwoStage",
         "solver": "agents.solver.online.agent:Solver",
     },
+    "binwright agents",
 )
 
 MOVERS = Registry(

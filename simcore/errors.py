@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
+FEW, MANY = 12, 30
+"""So many names are listed though something else lists them all, and so many at most."""
+SHORTEST = 3
+"""Letters of a part of a name by which others are found that have it."""
 LONGEST = 600
 """Letters of a part of a message: what users give us may be of any length."""
+
+
+_LISTING = re.compile(r"`binwright [^`]+` lists all \d+\.$")
+"""The end of a remedy that `suggest` wrote."""
 
 
 class BinwrightError(Exception):
@@ -67,9 +76,15 @@ def from_here(file: str | Path) -> Path:
 
 
 def as_one(mistakes: Iterable[UserError]) -> UserError:
-    """Join mistakes: the first of them says the others, too."""
+    """Join mistakes: the first of them says the others, too, and it alone says what lists all names."""
     first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())
     first.others = others
+    said: set[str] = set()
+    for one in first.each():
+        if (listing := _LISTING.search(one.remedy)) and listing[0] in said:
+            one.remedy = one.remedy.removesuffix(listing[0]).rstrip()
+        elif listing:
+            said.add(listing[0])
     return first
 
 
@@ -139,14 +154,23 @@ def _edits(one: str, other: str) -> int:
     return last[-1]
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Write a remedy for an unknown name: the nearest known one, and the list."""
+def suggest(name: str, known: Iterable[str], listed: str = "") -> str:
+    """Write a remedy for an unknown name: what may have been meant, and what is known.
+
+    All of a few names are known, and the first of many; where `listed` says what lists them all, many are not.
+    """
     names = sorted(set(known))
-    near = nearest(name, names)
-    if near is None and len(longer := [one for one in names if one.startswith(name)]) == 1:
-        [near] = longer
-    text = f"Did you mean {near!r}? " if near else ""
-    return f"{text}Known: {', '.join(names) or 'none'}."
+    near = [one for one in (nearest(name, names),) if one is not None]
+    if not near and len(longer := [one for one in names if one.startswith(name)]) == 1:
+        near = longer
+    elsewhere = bool(listed) and len(names) > FEW
+    if not near and (elsewhere or len(names) > MANY) and len(name) >= SHORTEST:
+        near = [one for one in names if name.lower() in one.lower()][:3]
+    text = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+    if elsewhere:
+        return f"{text}{listed} lists all {len(names)}."
+    more = f", and {len(names) - MANY} more" if len(names) > MANY else ""
+    return f"{text}Known: {', '.join(names[:MANY]) or 'none'}{more}."
 
 
 def meant(file: str | Path, ending: str = "") -> str:

@@ -18,12 +18,16 @@ from simcore.opened import follow
 
 
 class Registry:
-    """The things of one kind: `Registry("agent", "binwright.agents", {"first-fit": "module:Class"})`."""
+    """The things of one kind: `Registry("agent", "binwright.agents", {"first-fit": "module:Class"})`.
+
+    `listed` is the command that lists them, if there is one.
+    """
 
     every: ClassVar[list[Registry]] = []
 
-    def __init__(self, kind: str, group: str, builtin: Mapping[str, str]) -> None:
+    def __init__(self, kind: str, group: str, builtin: Mapping[str, str], listed: str = "") -> None:
         self.kind = kind
+        self.listed = listed and f"`{listed}`"
         self._group = group
         self._builtin = dict(builtin)
         self._all: dict[str, str] | None = None
@@ -50,7 +54,7 @@ class Registry:
         target = self._builtin.get(name) or self._targets().get(name)
         if target is None:
             if ":" not in name:
-                raise UnknownName(f"unknown {self.kind}", value=name, remedy=suggest(name, self))
+                raise UnknownName(f"unknown {self.kind}", value=name, remedy=suggest(name, self, self.listed))
             target = name
         where, _, attribute = target.partition(":")
         try:

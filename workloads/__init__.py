@@ -28,6 +28,7 @@ TRACES = Registry(
         "kubernetes": "workloads.traces.kubernetes:Kubernetes",
         "table": "workloads.traces.table:Table",
     },
+    "binwright traces list",
 )
 WITH_SERVERS = ("alibaba-openb",)
 """Traces that come with the servers they were recorded on."""

@@ -29,4 +29,5 @@ FIGURES = Registry(
         "mix": "analysis.figures.kinds.mix:draw",
         "learning": "analysis.figures.kinds.learning:draw",
     },
+    "binwright figures --list",
 )

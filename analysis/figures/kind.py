@@ -99,7 +99,9 @@ def kind_named(name: str) -> Kind:
     A plain function is one that any results are enough for; the first line of its docstring says what it shows.
     """
     if name not in FIGURES and ":" not in name:
-        raise ResultsError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, FIGURES))
+        raise ResultsError(
+            "unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, FIGURES, FIGURES.listed)
+        )
     try:
         found = FIGURES.load(name)
     except UnknownName as error:

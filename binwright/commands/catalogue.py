@@ -35,6 +35,17 @@ def agents(asked: Namespace) -> int:
     return 0
 
 
+def scenarios(asked: Namespace) -> int:
+    """`binwright scenarios`."""
+    import yaml
+
+    from scenarios.schema.load import shipped
+
+    for name, file in shipped().items():
+        entry(name, str(yaml.safe_load(file.read_text("utf-8")).get("description", "")))
+    return 0
+
+
 def movers(asked: Namespace) -> int:
     """`binwright movers`."""
     from agents import MOVERS

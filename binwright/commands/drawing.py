@@ -37,7 +37,9 @@ def figures(asked: Namespace) -> int:
     kinds = list(dict.fromkeys(asked.kinds)) or [ALL]
     for name in kinds:
         if name not in (ALL, *FIGURES) and ":" not in name:
-            raise UserError("unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *FIGURES]))
+            raise UserError(
+                "unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *FIGURES], FIGURES.listed)
+            )
     folder, file = _where(asked, kinds, FORMATS)
     trainings, results = _given(asked, kinds)
     form = asked.format or next((said["format"] for one in results if (said := one.said("figures"))), FORMATS[0])

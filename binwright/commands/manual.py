@@ -8,6 +8,7 @@ from collections.abc import Container, Iterator
 
 import binwright
 from binwright.parser import every_command, parser
+from simcore.errors import UserError, suggest
 
 CODES = {
     0: "What was asked for is done.",
@@ -66,3 +67,16 @@ def _plain(text: str | None) -> str:
     """Write a text so that man shows it as it is."""
     shown = (text or "").replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     return f"\\&{shown}" if shown.startswith((".", "'")) else shown
+
+
+def help(asked: argparse.Namespace) -> int:
+    """`binwright help [COMMAND]`."""
+    top = parser()
+    known = {words: command for words, _, command in every_command(top)}
+    words = tuple(asked.words)
+    if words and words not in known:
+        names = [" ".join(each) for each in known]
+        remedy = suggest(" ".join(words), names, "`binwright help`")
+        raise UserError("there is no such command", value=" ".join(words), remedy=remedy)
+    (known[words] if words else top).print_help()
+    return 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
 from binwright.parser.drawing import add_figures, add_heading
@@ -28,10 +29,46 @@ class _Parser(argparse.ArgumentParser):
             of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return asked
 
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong as all mistakes are said, and end."""
+        self.exit(2, f"{self.prog}: {in_words(message)}\n  Options and arguments: {_help_of(self.prog)}\n")
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            raise argparse.ArgumentError(None, f"there is no command {value}\n  {suggest(value, action.choices)}")
+            raise argparse.ArgumentError(
+                None, f"there is no command {value}\n  {suggest(value, action.choices, '`binwright help`')}"
+            )
         super()._check_value(action, value)
+
+
+def _help_of(prog: str) -> str:
+    """Say how to ask for a command's help."""
+    top, _, command = prog.partition(" ")
+    return " ".join(filter(None, (top, "help", command)))
+
+
+_WORDS = (
+    (r"invalid int value: (.*)", r"is not a whole number (got \1)"),
+    (r"invalid float value: (.*)", r"is not a number (got \1)"),
+    (r"invalid choice: (.*) \(choose from (.*)\)", r"is a wrong value (got \1): it is one of \2"),
+    (r"expected (?:one|at least one) arguments?", "has no value"),
+    (r"ignored explicit argument (.*)", r"takes no value (got \1)"),
+    (r"not allowed with argument (.*)", r"does not go with \1"),
+)
+"""What argparse says of an argument, and how we say it."""
+
+
+def in_words(message: str) -> str:
+    """Say a mistake that argparse has found in our words."""
+    if required := re.fullmatch(r"the following arguments are required: (.*)", message):
+        return f"{required[1]} {'are' if ', ' in required[1] else 'is'} missing"
+    if unknown := re.match(r"unrecognized arguments: ", message):
+        return f"there is no such option or argument: {message[unknown.end() :]}"
+    name, _, rest = message.removeprefix("argument ").partition(": ")
+    for theirs, ours in _WORDS:
+        if match := re.fullmatch(theirs, rest):
+            return f"{name.partition('/')[2] or name}: {match.expand(ours)}"
+    return message
 
 
 def parser() -> argparse.ArgumentParser:
@@ -249,6 +286,11 @@ def _validate(commands: Commands) -> None:
     validate.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
 
 
+def _scenarios(commands: Commands) -> None:
+    scenarios = commands.add_parser("scenarios", help="list the scenarios that are shipped, for run and others by name")
+    scenarios.set_defaults(answer="catalogue.scenarios")
+
+
 def _schema(commands: Commands) -> None:
     schema = commands.add_parser("schema", help="print the JSON schema of scenario files, for editors")
     schema.set_defaults(answer="running.schema")
@@ -336,6 +378,12 @@ def _completion(commands: Commands) -> None:
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
 
 
+def _help(commands: Commands) -> None:
+    help = commands.add_parser("help", help="what a command is for, and its options: binwright help run")
+    help.set_defaults(answer="manual.help")
+    help.add_argument("words", nargs="*", metavar="COMMAND", help="the command (default: list all)")
+
+
 def _man(commands: Commands) -> None:
     man = commands.add_parser(
         "man",
@@ -365,6 +413,7 @@ COMMANDS = (
     add_jobs,
     add_pack,
     _validate,
+    _scenarios,
     _schema,
     _agents,
     _movers,
@@ -372,6 +421,7 @@ COMMANDS = (
     _topology,
     _traces,
     _completion,
+    _help,
     _man,
     add_init,
     add_fit,

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from scenarios.schema.fields import Model
 from scenarios.schema.source import Keys, Source, dotted
 from simcore.errors import ScenarioError, UserError, as_one, suggest
 
+DEPTH = 3
+"""So many keys deep another place is looked for."""
 _SHOULD = {
     "int_type": "Write a whole number.",
     "float_type": "Write a number.",
@@ -29,6 +33,8 @@ def explain(error: ValidationError, source: Source) -> UserError:
     for keys, detail in found:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
+        if problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(str(keys[-1]))):
+            remedy = f"Did you mean {' or '.join(map(repr, others))}? {remedy}"
         mistake = ScenarioError(
             problem,
             file=place.file,
@@ -39,6 +45,33 @@ def explain(error: ValidationError, source: Source) -> UserError:
         )
         mistakes.setdefault(str(mistake), mistake)
     return as_one(mistakes.values())
+
+
+def _elsewhere(name: str) -> list[str]:
+    """Find keys of this name at other places of a scenario, those of the least depth, with all that leads to them."""
+    from scenarios.schema.scenario import Scenario
+
+    level: list[tuple[tuple[str, ...], type[Model]]] = [((), Scenario)]
+    for _ in range(DEPTH):
+        inner = [
+            ((*path, key), kind)
+            for path, model in level
+            for key, field in model.known().items()
+            for kind in _models(field.annotation)
+        ]
+        if found := [dotted((*path, name)) for path, kind in inner if name in kind.known()]:
+            return list(dict.fromkeys(found))[:3]
+        level = inner
+    return []
+
+
+def _models(annotation: Any) -> list[type[Model]]:
+    """List the mappings that a key may have as its value; those in a list have no key of their own."""
+    if isinstance(annotation, type) and issubclass(annotation, Model):
+        return [annotation]
+    if get_origin(annotation) in (tuple, list, dict, Mapping):
+        return []
+    return [kind for part in get_args(annotation) for kind in _models(part)]
 
 
 def locate(error: UserError, source: Source | None, at: Keys) -> None:

@@ -15,6 +15,8 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import LIBRARY, Source, given_as, read
 from simcore.errors import ScenarioError, UserError, meant, suggest
 
+LISTED = "`binwright scenarios`"
+"""Lists the scenarios that are shipped."""
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 
 
@@ -115,7 +117,7 @@ def _find(path: str | Path) -> Path:
         return Path(path)
     known = shipped()
     if str(path) not in known:
-        remedy = f"Give the path of a YAML file, or a scenario that is shipped. {suggest(str(path), known)}"
+        remedy = f"Give the path of a YAML file, or the name of a shipped scenario. {suggest(str(path), known, LISTED)}"
         remedy = meant(path, ".yaml") or remedy
         raise ScenarioError("there is no such file", file=path, remedy=remedy)
     return known[str(path)]

@@ -47,7 +47,7 @@ from scenarios.schema.registered import Registered
 from scenarios.schema.source import Keys
 from scenarios.schema.starts import ApartStart, RandomStart, Start
 from scenarios.schema.tenants import Tenants
-from simcore.errors import suggest
+from simcore.errors import UserError, suggest
 from simcore.registry import Registry
 from simcore.units import COUNT, DATA, measure_of, quanta
 from simcore.vocabulary import QUANTUM
@@ -181,6 +181,18 @@ class Resample(Model):
     )
 
 
+def _trace_kind(name: str) -> type:
+    """Load a trace format; says what to write where a file stands in its place."""
+    if name not in TRACES and ":" not in name and any(letter in name for letter in "./"):
+        remedy = (
+            f"A file of your own is `trace: table` with `path: {name}`; `binwright traces describe {name} --out FILE` "
+            "finds out what its columns are, and writes a scenario that reads it."
+        )
+        raise UserError("is a file, and the name of a format belongs here", value=name, remedy=remedy)
+    kind: type = TRACES.load(name)
+    return kind
+
+
 class Trace(Placed, Mapped, Changing, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
@@ -252,7 +264,7 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
     def parse_more(cls, data: dict[str, Any]) -> dict[str, Any]:
         if isinstance(data["trace"], str):
             options = {key: value for key, value in data.items() if key not in cls.known()}
-            check_options(checked(TRACES.load, ("trace",))(data["trace"]), options)
+            check_options(checked(_trace_kind, ("trace",))(data["trace"]), options)
         return data
 
     @classmethod

@@ -18,6 +18,7 @@ import pytest
 import binwright as bw
 from agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
+from scenarios.schema.load import shipped
 from scenarios.schema.train import Train
 from simcore.vocabulary import Agent
 from tests.support.batches import TEXT
@@ -348,7 +349,8 @@ def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
 BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
 
 MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
-    (("run", "no.yaml"), ("no.yaml", "there is no such file", "quickstart")),
+    (("run", "no.yaml"), ("no.yaml", "there is no such file", f"`binwright scenarios` lists all {len(shipped())}.")),
+    (("run", "quick"), ("Did you mean 'quickstart'?",)),
     (("run", "quikstart"), ("quikstart", "Did you mean 'quickstart'?")),
     (("run", "."), ("this is a folder",)),
     (("run", "bad.yaml"), ("bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?")),
@@ -398,18 +400,48 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("traces", "convert", "azure-vm-2017"), ("was not found", "Licence: CC BY 4.0", "BINWRIGHT_TRACES")),
     (("traces", "convert", "t.csv", "--out", "file/t.parquet"), ("cannot be written", "file/t.parquet")),
     (("traces", "convert", "t.csv", "--out", "."), ("cannot be written",)),
-    (("nothing",), ("there is no command nothing", "Known: agents, compare")),
+    (("nothing",), ("there is no command nothing", "`binwright help` lists all")),
+    (("help", "nothing"), ("there is no such command", "`binwright help` lists all")),
+    (("help", "traces", "convrt"), ("Did you mean 'traces convert'?",)),
     (("runs",), ("Did you mean 'run'?",)),
     (("agents", "chekc"), ("there is no command chekc", "Did you mean 'check'?")),
     (
         ("run", "s.yaml", "--set", "workload.changes=[{demand: +10 %, of: {tenant: x}}]"),
         ("--set workload.changes=", "the requests have no such label"),
     ),
-    (("run", "quickstart", "--sede", "3"), ("binwright run: error", "--sede 3", "Did you mean '--seeds'?")),
-    (("traces", "describe", "t.csv", "--owt=x"), ("binwright traces: error", "Did you mean '--out'?")),
-    (("--versoin",), ("binwright: error", "Did you mean '--version'?")),
-    (("traces",), ("ACTION",)),
-    (("run",), ("FILE",)),
+    (
+        ("run", "quickstart", "--sede", "3"),
+        (
+            "binwright run: there is no such option or argument: --sede 3",
+            "binwright help run",
+            "Did you mean '--seeds'?",
+        ),
+    ),
+    (
+        ("traces", "describe", "t.csv", "--owt=x"),
+        ("binwright traces: there is no such option or argument: --owt=x", "Did you mean '--out'?"),
+    ),
+    (("--versoin",), ("binwright: there is no such option or argument: --versoin", "Did you mean '--version'?")),
+    (("traces",), ("binwright traces: ACTION is missing", "binwright help traces")),
+    (("run",), ("binwright run: FILE is missing",)),
+    (("run", "s.yaml", "--seeds", "abc"), ("run: --seeds: is not a whole number (got 'abc')", "binwright help run")),
+    (("run", "s.yaml", "--seeds", "2.5"), ("run: --seeds: is not a whole number (got '2.5')",)),
+    (("run", "s.yaml", "--seeds"), ("run: --seeds: has no value",)),
+    (("run", "s.yaml", "--fresh=3"), ("run: --fresh: takes no value (got '3')",)),
+    (("run", "-q", "-v", "s.yaml"), ("--verbose: does not go with -q/--quiet",)),
+    (("figures", "s", "--text", "big"), ("figures: --text: is not a number (got 'big')",)),
+    (("compare", "s", "--format", "docx"), ("--format: is a wrong value (got 'docx')", "'latex'")),
+    (("run", "s.yaml", "--set", "servers=20"), ("servers: unknown key (got 20)", "Did you mean 'cluster.servers' or")),
+    (("run", "s.yaml", "--set", "cluster.requests=20"), ("Did you mean 'workload.requests'?",)),
+    (("run", "s.yaml", "--set", "workload.median=20"), ("Did you mean 'workload.lifetimes.lognormal.median'?",)),
+    (
+        ("run", "s.yaml", "--set", "workload={trace: my.csv}"),
+        ("is a file, and the name of a format belongs here", "`trace: table`", "binwright traces describe my.csv"),
+    ),
+    (
+        ("run", "s.yaml", "--set", "workload={trace: huawei}"),
+        ("Did you mean 'huawei-east-1'", "`binwright traces list`"),
+    ),
     ((), ("usage",)),
 ]
 
@@ -446,6 +478,22 @@ def test_a_mistake_is_a_message(binwright: Asker, arguments: tuple[str, ...], wo
     for word in words:
         assert word in said.everything
     assert {name for name in files() if "__pycache__" not in name} == before, "nothing is half-written"
+
+
+def test_what_lists_all_names_is_said_once(binwright: Asker) -> None:
+    for command in (("run",), ("validate",)):
+        said = binwright(*command, "s.yaml", "--set", "agents=[best-ft, worst, nonsense, fit]").everything
+        assert said.count("`binwright agents` lists all") == 1
+        for meant in ("'best-fit'?", "'worst-fit'?", "'balance-fit' or 'best-fit' or 'first-fit'?"):
+            assert said.count(f"Did you mean {meant}") == 1
+        assert len(said) < 900
+
+
+def test_shipped_scenarios_are_listed(binwright: Asker) -> None:
+    said = binwright("scenarios")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()] == list(shipped())
+    assert "quickstart  Ten double-NUMA servers" in said.out
 
 
 @pytest.mark.usefixtures("_mistaken")
@@ -640,10 +688,11 @@ def test_help_is_light() -> None:
 
 
 def test_help_and_version(binwright: Asker) -> None:
-    for arguments in (("--help",), ("run", "--help"), ("traces", "--help"), ("traces", "convert", "-h")):
-        said = binwright(*arguments)
-        assert said.code == 0
-        assert said.out.startswith("usage: binwright")
+    for arguments in ((), ("run",), ("traces",), ("traces", "convert"), ("help",)):
+        said, other = binwright(*arguments, "--help"), binwright("help", *arguments)
+        assert (said.code, other.code) == (0, 0)
+        assert said.out == other.out
+        assert said.out.startswith(" ".join(("usage: binwright", *arguments)))
     said = binwright("--version")
     assert said.code == 0
     assert said.out.startswith("binwright ")

@@ -40,6 +40,18 @@ def test_a_suggestion_names_the_nearest_and_all() -> None:
     assert suggest("gpu", ["gpu-packing", "gpu-random"]) == "Known: gpu-packing, gpu-random."
 
 
+def test_a_suggestion_of_many_names_is_short() -> None:
+    many = [f"name-{number:02}" for number in range(40)]
+    assert suggest("nmae-07", many).startswith("Did you mean 'name-07'? Known: name-00, name-01, ")
+    assert suggest("zzz", many).endswith(", name-29, and 10 more.")
+    assert suggest("nmae-07", many, "`x list`") == "Did you mean 'name-07'? `x list` lists all 40."
+    assert suggest("-3", many, "`x list`") == "`x list` lists all 40."
+    assert (
+        suggest("e-3", many, "`x list`") == "Did you mean 'name-30' or 'name-31' or 'name-32'? `x list` lists all 40."
+    )
+    assert suggest("zzz", many[:12], "`x list`").startswith("Known: name-00")
+
+
 @pytest.mark.parametrize(
     ("name", "known", "near"),
     [
