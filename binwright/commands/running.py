@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from scenarios.build.engines import Engine
 
 SHOWN = 20
-"""Failed runs that are listed at the end."""
+"""Reasons of failed runs that are listed at the end."""
+_REQUEST = re.compile(r" for (request \d+ \(|\d+ requests from request ).*")
+"""The end of an agent's error, which differs from seed to seed."""
 
 NOT_LOOKED_AT = "Correct this first: how its keys go together, its files and its agents can be checked only then."
 
@@ -190,22 +193,27 @@ def _warn(results: Results) -> None:
 
 
 def list_failed(results: Results) -> None:
-    """Every failed run, up to SHOWN of them: each agent's first one with all that is known, others with a line."""
+    """Say why runs failed, every reason once with how many runs had it, up to SHOWN of them."""
     failed = results.failed
     if not len(failed):
         return
     out.print(f"[red]{_count(len(failed))} failed:[/]")
-    agents: set[str] = set()
-    for row in failed.head(SHOWN).iter_rows(named=True):
-        point = "".join(f", {key} {as_written(row[key])}" for key in results.swept)
-        error = row["error"].strip()
-        if row["agent"] in agents:
-            error = error.splitlines()[-1 if error.startswith("Traceback") else 0]
-        agents.add(row["agent"])
-        out.print(f"{row['agent']}, seed {row['seed']}{point}: {error}", highlight=False, markup=False)
-    if len(failed) > SHOWN:
-        out.print(f"... and {len(failed) - SHOWN} more.")
-    out.print("Column `error` of runs.parquet says why in full; the same command tries them again.", highlight=False)
+    alike: dict[str, list[dict[str, Any]]] = {}
+    for row in failed.iter_rows(named=True):
+        alike.setdefault(_REQUEST.sub("", row["error"].strip().splitlines()[-1]), []).append(row)
+    for rows in list(alike.values())[:SHOWN]:
+        first = rows[0]
+        point = "".join(f", {key} {as_written(first[key])}" for key in results.swept)
+        more = f", and {_count(len(rows) - 1)} more" if len(rows) > 1 else ""
+        said = f"{first['agent']}, seed {first['seed']}{point}{more}: {first['error'].strip()}"
+        out.print(said, highlight=False, markup=False, soft_wrap=True)
+    if others := sum(map(len, list(alike.values())[SHOWN:])):
+        out.print(f"... and {_count(others)} more, for other reasons.")
+    out.print(
+        "Column `error` of runs.parquet says why in full; the same command tries them again.",
+        highlight=False,
+        soft_wrap=True,
+    )
 
 
 def _count(runs: int) -> str:

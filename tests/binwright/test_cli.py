@@ -237,9 +237,19 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--out", "all-failed", "--seeds", "22")
     assert said.code == FAILED
     assert "Traceback" not in said.everything
-    listed = [line for line in said.out.splitlines() if line.startswith("mine.py:Mine, seed ")]
-    assert [int(line.split(":")[1].split()[-1]) for line in listed] == list(range(20))
-    assert "... and 2 more." in said.out
+    assert said.out.count("no idea") == 1
+    assert "22 runs failed:\nmine.py:Mine, seed 0, and 21 runs more: Mine raised ValueError('no idea') at" in said.out
+
+
+def test_equal_failures_are_said_once_and_many_others_are_counted(binwright: Asker) -> None:
+    Path("mine.py").write_text(AGENT.format("if request.index >= time.time_ns() % 9: raise ValueError('no idea')"))
+    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "80")
+    assert said.out.count("no idea") == 1
+    assert "80 runs failed:\nmine.py:Mine, seed 0, and 79 runs more: Mine raised ValueError('no idea') at " in said.out
+    Path("mine.py").write_text(AGENT.format("raise ValueError(time.time_ns())"))
+    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "25")
+    assert said.out.count("Mine raised") == 20
+    assert "... and 5 runs more, for other reasons." in said.out
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
