@@ -45,6 +45,7 @@ def drained(run: FinishedRun) -> float | None:
 @metric(
     heading="not drained",
     better="lower",
+    table="harm",
     meaning="servers to be emptied that still held something at the last decision",
 )
 def undrained(run: FinishedRun) -> int | None:
