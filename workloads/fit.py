@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.vocabulary import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical
@@ -18,7 +20,15 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int | None = None) -> Synthetic:
+def fit(
+    frame: pl.DataFrame,
+    flavours: int = 8,
+    points: int = 21,
+    requests: int | None = None,
+    *,
+    age: Floats | None = None,
+    watched: Floats | None = None,
+) -> Synthetic:
     """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
     Arrivals are Poisson with the trace's mean gap (its batches and its days are lost); weights are the counts'
@@ -27,6 +37,10 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
     A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
     estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
     set so that the interpolated quantiles have that estimate's mean: a flavour offers the load that it should.
+
+    The first requests may run already when the trace begins: `age` float64 [m] says of the first m for how long. They
+    say how long requests stay, as far as they were seen, and nothing of how many come. `watched` float64 [n] says for
+    how long those were seen that never end; without it, until the trace ends.
     """
     import polars as pl
 
@@ -36,7 +50,7 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
             raise WorkloadError("too little to fit", key=key, value=value, remedy=f"The least is {least}.")
     begin = float(frame["arrival"][0])
     frame = frame.with_columns(pl.col("arrival") - begin)  # dates count from 1970
-    last = float(frame["arrival"][-1])
+    last, running = float(frame["arrival"][-1]), 0 if age is None else len(age)
     if not last:
         remedy = "Fit to requests that come one after another: the gap between them is what new ones keep."
         raise WorkloadError("all requests arrive at one moment", key="arrival", value=moment(begin), remedy=remedy)
@@ -47,26 +61,33 @@ def fit(frame: pl.DataFrame, flavours: int = 8, points: int = 21, requests: int 
             or 0
         ),
     )
-    kinds = frame.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
+    lifetime = frame["lifetime"].to_numpy().copy()
+    ended, entered = np.isfinite(lifetime), np.full(len(frame), -np.inf)
+    if age is not None:
+        lifetime[:running] += age
+        entered[:running] = age
+    seen = np.where(ended, lifetime, end - frame["arrival"].to_numpy() if watched is None else watched)
+    longest = end if watched is None else float(seen.max())
+    arriving = frame[running:]
+    kinds = arriving.group_by(names).len().sort("len", *names, descending=[True] + [False] * len(names)).head(flavours)
     total = int(kinds["len"].sum())
     made = []
     for *amounts, count in kinds.iter_rows():
-        mine = frame.filter(
-            pl.all_horizontal(pl.col(name) == amount for name, amount in zip(names, amounts, strict=True))
-        )
+        same = [pl.col(name) == amount for name, amount in zip(names, amounts, strict=True)]
+        mine = frame.select(pl.all_horizontal(same).alias("mine"))["mine"].to_numpy()
+        stays = _quantiles(seen[mine], ended[mine], entered[mine], longest, points)
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
-        made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=_quantiles(mine, end, points))))
-    gap = last / (len(frame) - 1)
-    return Synthetic(requests or len(frame), Poisson(_round(gap, 3)), tuple(made))
+        made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=stays)))
+    gap = last / (len(arriving) - 1)
+    return Synthetic(requests or len(arriving), Poisson(_round(gap, 3)), tuple(made))
 
 
-def _quantiles(frame: pl.DataFrame, end: float, points: int) -> tuple[float, ...]:
-    """Ascending seconds at shares evenly spaced from 0 to 1; see `fit`."""
-    lifetime = frame["lifetime"].to_numpy()
-    ended = np.isfinite(lifetime)
-    watched = np.where(ended, lifetime, end - frame["arrival"].to_numpy())
-    times, share = kaplan_meier(watched, ended)
-    times, share = np.append(times, max([end, *times[-1:]])), np.append(share, 1.0)
+def _quantiles(
+    seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats, longest: float, points: int
+) -> tuple[float, ...]:
+    """Ascending seconds at shares evenly spaced from 0 to 1; see `fit` and `kaplan_meier`."""
+    times, share = kaplan_meier(seen, ended, entered)
+    times, share = np.append(times, max([longest, *times[-1:]])), np.append(share, 1.0)
     mean = float(np.sum(times * np.diff(share, prepend=0.0)))
     at = np.searchsorted(share, np.linspace(0, 1, points) - 1e-9)
     quantiles = [_round(value, 3) for value in times[np.minimum(at, len(times) - 1)]]

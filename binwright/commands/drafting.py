@@ -97,8 +97,10 @@ def fit(asked: Namespace) -> int:
         if value is not None and value < least:
             raise UserError("is too few", key=f"--{option}", value=value, remedy=f"Give {least} or more.")
     requests = asked_of(asked.file)
+    if asked.start is not None:
+        requests = requests.since(asked.start)
     text = requests.fitted(asked.flavours, asked.points, asked.requests)
-    for doubt in requests.proposal.doubts if requests.proposal else ():
+    for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
         say(f"? {doubt}")
     if asked.out:
         write_new(asked.out, text)

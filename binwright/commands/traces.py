@@ -59,6 +59,9 @@ def describe_file(asked: Namespace) -> int:
         highlight=False,
         soft_wrap=True,
     )
+    running = f"{requests.running:,} of them run already at the start" if requests.running else ""
+    for line in [running] * bool(running) + [f"? {doubt}" for doubt in requests.doubts]:
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
     out.print(_frame(found.resources, "Resources"))
     shown = found.flavours.head(20)
     times = ("p10", "p50", "p90", "p99", "mean")

@@ -40,4 +40,5 @@ def add_fit(commands: Commands) -> None:
     fit.add_argument("--flavours", type=int, default=8, metavar="N", help="different demands (default: 8)")
     fit.add_argument("--points", type=int, default=21, metavar="N", help="quantiles of lifetimes of each (default: 21)")
     fit.add_argument("--requests", type=int, metavar="N", help="how many (default: as many as the trace has)")
+    fit.add_argument("--start", help="fit to what comes from then on: a row, a time or a date (default: to all)")
     fit.add_argument("--out", metavar="FILE", help="the scenario to write (default: print it)")

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
+from analysis.measure.metric import duration
 from scenarios.build.trace import TraceRequests
 from scenarios.draft.servers import Servers, servers_for
 from scenarios.draft.text import AGENTS, amounts, generated, scenario_text
@@ -20,12 +22,14 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.source import Source
 from scenarios.schema.workload import Trace
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM
+from simcore.vocabulary import QUANTUM, Floats
 from workloads import TRACES, WITH_SERVERS
-from workloads.changes import changed
+from workloads.changes import Change, changed
 from workloads.describe import peaks
+from workloads.doubts import complete_from, steady_from
 from workloads.fit import fit
 from workloads.propose import Proposal, propose
+from workloads.traces.cells import is_date, moment
 from workloads.traces.check import MODELS, resources_in
 from workloads.traces.kubernetes import read_nodes
 from workloads.traces.library import find, read, recognised
@@ -41,7 +45,8 @@ _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 class Asked:
     """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
 
-    `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file.
+    `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. `age` and
+    `watched` are as in `simcore.vocabulary.Workload`.
     """
 
     name: str
@@ -50,6 +55,49 @@ class Asked:
     workload: Mapping[str, Any]
     proposal: Proposal | None = None
     scenario: Scenario | None = None
+    age: Floats | None = None
+    watched: Floats | None = None
+
+    @property
+    def running(self) -> int:
+        """How many requests, the first ones, run already at the start."""
+        return 0 if self.age is None else len(self.age)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against taking the requests for a steady stream of which all are known."""
+        arrival, lifetime = (self.frame[name].to_numpy()[self.running :] for name in ("arrival", "lifetime"))
+        found = []
+        since = complete_from(arrival, lifetime)
+        if since is not None:
+            found.append(
+                f"Of what came before {moment(since)} nearly nothing ended before it, though later requests do: "
+                f"the file seems to have only those that survived. {self._from(since)}"
+            )
+        begin = steady_from(arrival)
+        if begin is not None:
+            few = arrival[arrival >= begin]
+            gaps = [duration((part[-1] - part[0]) / max(1, len(part) - 1)) for part in (arrival, few)]
+            found.append(
+                f"Arrivals are not steady: one every {gaps[0]} on average, and one every {gaps[1]} from "
+                f"{moment(begin)} on. {self._from(begin)}"
+            )
+        return found
+
+    def _from(self, seconds: float) -> str:
+        """Say how to begin at a moment."""
+        if self.scenario:
+            return "A later `start` leaves that out, and takes over what runs by then."
+        text = moment(seconds)
+        start = text[:16].replace(" ", "T") if is_date(text) else text
+        return f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does fit --start."
+
+    def since(self, start: str) -> Asked:
+        """Return the requests of the window that begins there, with what runs by then."""
+        spec = self.scenario.workload if self.scenario else None
+        given = {**self.workload, "start": yaml.safe_load(start)}
+        spec = spec.model_copy(update={"start": _spec(given).start}) if isinstance(spec, Trace) else _spec(given)
+        return replace(self, **_window(spec, tuple(self.resources), (), self.scenario.seed if self.scenario else 0))
 
     @property
     def resources(self) -> list[str]:
@@ -101,7 +149,7 @@ class Asked:
     def fitted(self, flavours: int, points: int, requests: int | None) -> str:
         """Write a scenario whose requests are drawn, like these."""
         try:
-            spec = fit(self.frame, flavours, points, requests)
+            spec = fit(self.frame, flavours, points, requests, age=self.age, watched=self.watched)
         except UserError as error:
             error.file = self.path
             raise
@@ -113,6 +161,7 @@ class Asked:
             f"{' (more with --flavours)' if share < 0.9 else ''},",
             "Poisson arrivals with their mean gap, and quantiles of lifetimes. Bursts, days and tenants are lost.",
         ]
+        notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
         return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
@@ -160,20 +209,26 @@ def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> Asked:
 
 
 def _of_scenario(file: str) -> Asked:
-    import polars as pl
-
     scenario = load_scenario(file)
     spec = scenario.workload
     if not isinstance(spec, Trace):
         remedy = "Name a scenario with `trace:`, a trace, or a file of requests."
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
-    plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None})
-    window = TraceRequests(plain, scenario.resources, None, dict).window_of(scenario.seed)
-    asked = changed(window, [each.change for each in spec.changes], scenario.seed)
-    demands = {name: asked.demand[:, place] / QUANTUM for place, name in enumerate(asked.resources)}
-    frame = pl.DataFrame({"id": asked.id, "arrival": asked.arrival, "lifetime": asked.duration, **demands})
-    return replace(Asked(spec.trace, path, frame, {"trace": spec.trace}), scenario=scenario)
+    plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
+    parts = _window(plain, scenario.resources, [each.change for each in spec.changes], scenario.seed)
+    return Asked(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
+
+
+def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[Change], seed: int) -> dict[str, Any]:
+    """Read the requests of a window: the fields of `Asked` that hold them."""
+    import polars as pl
+
+    window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)
+    found = changed(window, changes, seed)
+    demands = {name: found.demand[:, place] / QUANTUM for place, name in enumerate(found.resources)}
+    frame = pl.DataFrame({"id": found.id, "arrival": found.arrival, "lifetime": found.duration, **demands})
+    return {"frame": frame, "age": found.age, "watched": found.watched}
 
 
 def _spec(workload: Mapping[str, Any]) -> Trace:

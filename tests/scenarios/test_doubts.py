@@ -1,0 +1,117 @@
+"""What `traces describe` and `fit` say of traces that are no steady stream, and what `fit` makes of windows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from binwright.cli import main
+from scenarios.draft.asked import asked_of
+from simcore.vocabulary import Floats
+from workloads.doubts import complete_from, steady_from
+from workloads.fit import fit
+
+DAY = 86400.0
+
+
+def stream(seed: int, days: float, rows: int, median: float = 0.5) -> tuple[Floats, Floats]:
+    """Draw arrivals that are steady, and lifetimes around a median, both in seconds."""
+    rng = np.random.default_rng(seed)
+    return np.sort(rng.uniform(0, days * DAY, rows)), DAY * median * np.exp(rng.normal(0, 1.5, rows))
+
+
+def survivors(arrival: Floats, lifetime: Floats, since: float) -> tuple[Floats, Floats]:
+    """Keep what still ran then, and what came later."""
+    kept = arrival + lifetime > since
+    return arrival[kept], lifetime[kept]
+
+
+def export(file: Path, arrival: Floats, lifetime: Floats, end: float) -> Path:
+    """Write an export that ends then, with dates; what still runs has no end."""
+    base = np.datetime64("2025-03-01T00:00:00", "s")
+    created = base + arrival.astype("timedelta64[s]")
+    deleted = np.where(arrival + lifetime < end, (created + lifetime.astype("timedelta64[s]")).astype(str), "")
+    frame = {"vm": np.arange(len(arrival)), "Created At": created.astype(str), "Deleted At": deleted}
+    pl.DataFrame({**frame, "vCPU": np.arange(len(arrival)) % 3 + 1}).write_csv(file)
+    return file
+
+
+@given(st.integers(0, 10**6), st.integers(60, 3000), st.floats(0.01, 30))
+def test_a_steady_stream_raises_no_doubt(seed: int, rows: int, median: float) -> None:
+    arrival, lifetime = stream(seed, 92, rows, median)
+    lifetime[arrival + lifetime > 92 * DAY] = np.inf
+    assert complete_from(arrival, lifetime) is None
+    assert steady_from(arrival) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_survivors_only_are_noticed(seed: int) -> None:
+    arrival, lifetime = survivors(*stream(seed, 492, 20000, median=4), since=400 * DAY)
+    found = complete_from(arrival, lifetime)
+    assert found is not None
+    assert 380 <= found / DAY <= 401
+    begin = steady_from(arrival)
+    assert begin is not None
+    assert begin / DAY > 300
+
+
+def test_describe_and_fit_say_so_and_offer_the_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arrival, lifetime = survivors(*stream(1, 492, 20000, median=4), since=400 * DAY)
+    file = export(tmp_path / "vms.csv", arrival, lifetime, 492 * DAY)
+    assert main(["traces", "describe", str(file)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "nearly nothing ended before it, though later requests do" in said
+    assert "Arrivals are not steady: one every " in said
+    assert "`start: 2026-0" in said
+    assert main(["fit", str(file)]) == 0
+    every = capsys.readouterr()
+    assert "? Arrivals are not steady: one every " in every.err
+    assert main(["fit", str(file), "--start", "2026-04-06"]) == 0
+    late = capsys.readouterr()
+    assert "not steady" not in late.err
+    assert "requests run already at the start. They are not drawn." in late.out
+
+    def gap(text: str) -> float:
+        return float(yaml.safe_load(text)["workload"]["arrivals"]["poisson"]["every"].split()[0])
+
+    assert gap(late.out) == pytest.approx(492 * DAY / 20000, rel=0.1)
+    assert gap(every.out) > 3 * gap(late.out)
+
+
+def test_changes_make_no_lifetime_longer_than_the_trace(tmp_path: Path) -> None:
+    """Copies come when others come, which says nothing of how long they were seen."""
+    arrival, lifetime = stream(3, 92, 3000)
+    lifetime[::4] = 1000 * DAY  # runs on: seen for 92 days at most
+    export(tmp_path / "vms.csv", arrival, lifetime, 92 * DAY)
+    file = tmp_path / "vms.yaml"
+    file.write_text(
+        "cluster: {servers: 9, node: {cpu: 8}}\nagents: [first-fit]\nworkload:\n  trace: table\n  path: vms.csv\n"
+        "  columns: {id: vm, arrival: Created At, end: Deleted At, cpu: vCPU}\n  empty: {end: never}\n"
+        "  changes: [{demand: +15 %}]\n"
+    )
+    spec = asked_of(str(file))
+    made = fit(spec.frame, age=spec.age, watched=spec.watched)
+    longest = max(flavour.lifetimes.quantiles[-2] for flavour in made.flavours)  # type: ignore[union-attr]
+    assert longest <= 92.1 * DAY
+    plain = asked_of(str(tmp_path / "vms.csv"))
+    for one, other in zip(made.flavours, fit(plain.frame).flavours, strict=True):
+        assert one.lifetimes.quantiles[-2] == pytest.approx(other.lifetimes.quantiles[-2], rel=0.1)  # type: ignore[union-attr]
+
+
+def test_what_runs_at_the_start_tells_how_long_requests_stay(tmp_path: Path) -> None:
+    """Of a window, the estimate of what stays long is that of the whole trace; arrivals are those of the window."""
+    arrival, lifetime = stream(5, 400, 12000, median=5)
+    file = export(tmp_path / "vms.csv", arrival, lifetime, 400 * DAY)
+    whole, late = asked_of(str(file)), asked_of(str(file)).since("2025-12-26")
+    assert late.running > 100
+    assert len(late.frame) - late.running == pytest.approx(3000, rel=0.1)
+    fits = [fit(each.frame, 1, age=each.age, watched=each.watched) for each in (whole, late)]
+    middles = [made.flavours[0].lifetimes.quantiles[5:18] for made in fits]  # type: ignore[union-attr]
+    assert middles[1] == pytest.approx(middles[0], rel=0.25)
+    assert fits[1].requests == len(late.frame) - late.running
