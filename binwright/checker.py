@@ -24,7 +24,7 @@ from scenarios.run.guard import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
 from simcore.asking import WRITE_DECIDE
 from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, KernelError, RunError, UserError, from_here
+from simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
 from simcore.memory import memory, named, recall
 from simcore.opened import is_ours
 from simcore.play import Portions, play
@@ -240,7 +240,7 @@ class _Check:
     def _start(self, agent: Agent, simulation: Simulation, world: str) -> None:
         try:
             agent.start(simulation.view, stream(SEED, "agent"))
-        except KernelError:
+        except (KernelError, ExtraNeeded):
             raise
         except UserError as error:
             raise _Declined(error.problem) from None

@@ -11,11 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from simcore.extras import install
+
 try:
     import gymnasium
 except ImportError as error:
     raise ImportError(
-        f"binwright.environments needs Gymnasium ({error}): pip install 'binwright[learned]'", name=error.name
+        f"binwright.environments needs Gymnasium ({error}). {install('learned')}", name=error.name
     ) from error
 
 from agents.environments.fabric_env import FabricEnv, FabricVector

@@ -112,6 +112,10 @@ class KernelError(UserError):
     """A rule of the user's own cannot be compiled."""
 
 
+class ExtraNeeded(UserError):
+    """A package is needed that only an extra installs."""
+
+
 class RunError(BinwrightError):
     """A run that cannot go on: it is recorded as failed and stops no other."""
 

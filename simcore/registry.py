@@ -49,6 +49,10 @@ class Registry:
         """Tell whether a third party registered this name."""
         return name in self and name not in self._builtin
 
+    def home(self, name: str) -> str:
+        """Name the module that a name stands for, without importing it; empty if it is not registered."""
+        return self._targets().get(name, "").partition(":")[0]
+
     def load(self, name: str, folder: Path | None = None) -> Any:
         """Load the object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
         target = self._builtin.get(name) or self._targets().get(name)

@@ -18,6 +18,7 @@ from binwright.reproduction.published import Published, in_words, published
 from binwright.reproduction.rows import Row, row
 from binwright.reproduction.verdict import Value
 from scenarios.batch.batch import Batch, run_batches
+from scenarios.build.agents_need import check_extras
 from scenarios.build.code import ours
 from scenarios.schema.load import load_to_run
 from simcore.errors import ResultsError, UserError
@@ -154,6 +155,7 @@ def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
         f"replications={experiment.seeds(condition, prepared.size)}",
     ]
     scenario = load_to_run(experiment.scenario, overrides)
+    check_extras(scenario)
     labels = dict(zip(specs, (agent.label for agent in scenario.agents), strict=True))
     folder = prepared.folder / (asked.runs or condition).replace(";", ",").replace(" ", "-").replace("%", "")
     prepared.batches[condition] = Batch(scenario, folder, alone=True)

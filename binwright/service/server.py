@@ -14,7 +14,8 @@ from typing import Any
 
 from binwright.service.limits import Limits, changed
 from simcore.cores import usable_cpus
-from simcore.errors import UserError
+from simcore.errors import ExtraNeeded, UserError
+from simcore.extras import install
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -44,8 +45,8 @@ def serve(
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
             raise
-        remedy = "Install it: pip install 'binwright[serve,solver]'."
-        raise UserError(f"the service needs {error.name}", remedy=remedy) from None
+        problem = f"the service needs {error.name}, which is not installed"
+        raise ExtraNeeded(problem, remedy=install("serve", "solver")) from None
     tokens = {} if token_file is None else read_tokens(token_file)
     local = _loopback(host)
     if not local and not tokens:

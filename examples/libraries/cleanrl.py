@@ -1,6 +1,6 @@
 """PPO in one file, as CleanRL has it, learns in a scenario with masks, and runs as an agent beside others.
 
-Run it with `python examples/libraries/cleanrl.py`; it needs `pip install 'binwright[learned]'`. After CleanRL's ppo.py
+Run it with `python examples/libraries/cleanrl.py`; it needs `pip install '.[learned]'`. After CleanRL's ppo.py
 (Huang et al. 2022, JMLR 23), with what the mask forbids left out of the distribution.
 """
 

@@ -1,6 +1,6 @@
 """PPO of RLlib learns in a scenario with masks, and runs as an agent beside others.
 
-Run it with `python examples/libraries/rllib.py`; it needs `pip install 'binwright[learned]' 'ray[rllib]'`.
+Run it with `python examples/libraries/rllib.py`; it needs `pip install '.[learned]' 'ray[rllib]'`.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """MaskablePPO of sb3-contrib learns in a scenario, and runs as an agent beside others.
 
-Run it with `python examples/libraries/sb3.py`; it needs `pip install 'binwright[learned]' sb3-contrib`.
+Run it with `python examples/libraries/sb3.py`; it needs `pip install '.[learned]' sb3-contrib`.
 """
 
 import gymnasium

@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
@@ -34,6 +33,7 @@ from scenarios.run.execute import cache_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD, usable_cpus
 from simcore.errors import UserError
+from simcore.extras import need
 from simcore.files import replacing
 
 TRIES = 4
@@ -62,8 +62,7 @@ Done = list[tuple[Row, dict[str, bytes]]]
 
 def check_installed() -> None:
     """Refuse to go on without Ray, whether or not there is anything to run."""
-    if find_spec("ray") is None:
-        raise UserError("Ray is not installed", key="on", remedy="pip install 'binwright[ray]'")
+    need("ray", "ray", what="a cluster", key="on")
 
 
 class RayCluster:
@@ -281,7 +280,7 @@ def fetched(ref: Any) -> Any:
         raise UserError(
             f"the cluster cannot do runs: {error.cause!r}",
             key="on",
-            remedy="Every node needs the same Binwright and Python: pip install 'binwright[ray]' there.",
+            remedy="Every node needs the same Binwright, with its extra `ray`, and the same Python.",
         ) from error
 
 

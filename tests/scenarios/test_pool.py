@@ -482,7 +482,7 @@ def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
 def test_without_ray_nothing_is_run_on_it_even_if_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with (
-        pytest.raises(UserError, match=r"^on: Ray is not installed\n  pip install 'binwright\[ray\]'"),
+        pytest.raises(UserError, match=r"^on: a cluster needs ray, which is not installed\n  Run pip install"),
         opened("ray", 1, []),
     ):
         pass

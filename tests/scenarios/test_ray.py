@@ -225,7 +225,7 @@ def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=r"pip install 'binwright\[ray\]'"):
+    with pytest.raises(UserError, match=r"a cluster needs ray, which is not installed\n  Run pip install"):
         Batch(scenario_from(data()), tmp_path / "out").run(on="ray")
     assert not list(tmp_path.iterdir())
 

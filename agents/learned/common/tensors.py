@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import UserError, suggest
+from simcore.errors import ExtraNeeded, UserError, suggest
+from simcore.extras import install
 from simcore.files import replacing
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
@@ -25,8 +26,8 @@ def extra(module: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("torch", "safetensors", "gymnasium"):
             raise
-        remedy = "Install it: pip install 'binwright[learned]'."
-        raise UserError(f"learned agents need {error.name}, which is not installed", remedy=remedy) from None
+        problem = f"learned agents need {error.name}, which is not installed"
+        raise ExtraNeeded(problem, remedy=install("learned")) from None
 
 
 def write(file: Path, tensors: Mapping[str, npt.NDArray[Any]], notes: Mapping[str, Any]) -> None:

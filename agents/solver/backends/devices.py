@@ -15,20 +15,20 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from signal import Signals
 from typing import NamedTuple
 
 from simcore.errors import UserError
+from simcore.extras import need
 
 PROBE = Path(__file__).with_name("probe.py")
 SECONDS = 60.0
 """A driver that takes longer to build and run the probe hangs."""
 INSTALL = (
     "Drivers bring devices: `apt install pocl-opencl-icd` or your system's package of PoCL, the driver of a graphics "
-    "card, or `pip install 'binwright[solver]'`. `--device cpu` needs none."
+    "card, or the extra `solver`. `--device cpu` needs none."
 )
 REMEDY = f"`binwright solve --devices` lists what is here. {INSTALL}"
 
@@ -70,8 +70,7 @@ _trusted: dict[int, Device] = {}
 @cache
 def _told(number: int) -> _Told:
     """Ask a process of its own for all devices, and for what becomes of device `number`."""
-    if find_spec("pyopencl") is None:
-        raise UserError("OpenCL needs pyopencl", remedy="Install it: pip install 'binwright[solver]'.")
+    need("pyopencl", "solver", what="OpenCL")
     command = [sys.executable, "-P", str(PROBE), str(number)]
     # pyopencl would keep what was built, and nobody would notice a driver that has lost its compiler.
     environment = os.environ | {"PYOPENCL_NO_CACHE": "1"}

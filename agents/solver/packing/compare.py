@@ -14,9 +14,13 @@ import numpy as np
 from agents.solver.model.fleet import ENDLESS, Fleet
 from agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
 from simcore.errors import ResultsError, UserError, suggest
+from simcore.extras import need
 from simcore.files import replacing
 from simcore.vocabulary import QUANTUM, Ints
 from workloads.offline import ANY, Machines
+
+NEEDS = {"z3": "z3", "z3-parts": "z3", "cp-sat": "ortools"}
+"""Packages of the extra `rivals` that ways to pack need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,8 @@ def compare(
     for method in methods:
         if method not in METHODS:
             raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
+        if package := NEEDS.get(method):
+            need(package, "rivals", what=method, key="with")
     if seeds < 1:
         raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
     for method in methods:

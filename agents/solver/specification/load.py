@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agents.solver.specification.values import bins_of, checked_tables, places_of, resource_of, sets_of
-from simcore.errors import UserError, meant, suggest, unread
+from simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
+from simcore.extras import install
 
 if TYPE_CHECKING:
     from agents.solver.model.problem import Problem
@@ -147,5 +148,5 @@ def specification(text: str, **more: Any) -> Spec:
     except ModuleNotFoundError as error:
         if error.name != "lark":
             raise
-        raise UserError("the solver needs lark", remedy="Install it: pip install 'binwright[solver]'.") from None
+        raise ExtraNeeded("the solver needs lark, which is not installed", remedy=install("solver")) from None
     return Spec(text, **more)

@@ -1,4 +1,4 @@
-"""Run exact solvers of others, for comparison: `pip install "binwright[rivals]"`."""
+"""Run exact solvers of others, for comparison; the extra `rivals` installs them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 
 from agents.solver.model.fleet import Fleet
 from agents.solver.packing.buying import Bought
-from simcore.errors import UserError
+from simcore.errors import ExtraNeeded
+from simcore.extras import install
 from simcore.vocabulary import Ints
 
 Tell = Callable[[int], None]
@@ -24,8 +25,8 @@ def module(name: str, method: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        remedy = 'pip install "binwright[rivals]"'
-        raise UserError(f"{method} needs {name.partition('.')[0]}, which is not installed", remedy=remedy) from None
+        problem = f"{method} needs {name.partition('.')[0]}, which is not installed"
+        raise ExtraNeeded(problem, remedy=install("rivals")) from None
 
 
 class Places(NamedTuple):

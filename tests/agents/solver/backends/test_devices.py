@@ -23,6 +23,7 @@ from agents.solver.backends import devices, opencl, probe, reference, session
 from agents.solver.model.problem import Problem
 from agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
+from simcore import extras
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.opencl import opencl_device
@@ -93,10 +94,10 @@ def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "find_spec", lambda name: None)
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="OpenCL needs pyopencl") as error:
         bw.solve("cdn", device="opencl")
-    assert "binwright[solver]" in error.value.remedy
+    assert "pip install '.[solver]'" in error.value.remedy
 
 
 def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -290,7 +290,7 @@ def test_a_rival_that_is_not_installed_names_the_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UserError, match=f"needs {package}, which is not installed") as caught:
         pack(np.array([[1]]), np.array([1]), method)
-    assert 'pip install "binwright[rivals]"' in str(caught.value)
+    assert "pip install '.[rivals]'" in str(caught.value)
 
 
 def test_z3_in_parts_packs_every_part_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:

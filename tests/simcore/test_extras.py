@@ -1,0 +1,93 @@
+"""What is not installed is named with the command that installs it from where this Binwright came from."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from binwright.cli import MISTAKE, main
+from simcore import extras
+from simcore.errors import ExtraNeeded
+from simcore.extras import install, need
+from tests.support import ROOT
+
+
+def installed_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None) -> str:
+    """Say what is advised to a Binwright that pip installed, which says so."""
+    monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages/simcore/extras.py"))
+    monkeypatch.setattr(extras, "distribution", lambda name: SimpleNamespace(read_text=lambda file: said))
+    extras._source.cache_clear()
+    try:
+        return install("solver", "learned")
+    finally:
+        extras._source.cache_clear()
+
+
+def test_the_remedy_works_from_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert install("solver") == f"Run pip install '.[solver]' in {ROOT}."
+    wheel, folder = "file:///a%20b/binwright-0.2.0-py3-none-any.whl", "file:///src/binwright"
+    for said, remedy in (
+        (json.dumps({"url": wheel}), "Run pip install '/a b/binwright-0.2.0-py3-none-any.whl[solver,learned]'."),
+        (json.dumps({"url": folder, "dir_info": {}}), "Run pip install '.[solver,learned]' in /src/binwright."),
+        (None, "Run pip install 'WHEEL[solver,learned]' with the wheel, or the folder, that Binwright was"),
+        ("no JSON", "Run pip install 'WHEEL[solver,learned]' with the wheel, or the folder, that Binwright was"),
+    ):
+        assert installed_from(monkeypatch, tmp_path, said).startswith(remedy)
+
+
+def test_what_is_there_is_no_mistake() -> None:
+    need("numpy", "solver", what="this")
+    with pytest.raises(ExtraNeeded, match=r"this needs no_such_thing, which is not installed\n  Run pip install"):
+        need("no_such_thing", "x", what="this")
+
+
+class Missing:
+    """Finds none of some packages."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package", "extra"),
+    [
+        ("pack pgrank --with ffd-prod,solver,z3 --time 100s", "z3", "rivals"),
+        ("pack pgrank --with ffd-prod,solver,cp-sat --time 100s", "ortools", "rivals"),
+        ("reproduce nara --quick --dry-run", "safetensors", "learned"),
+        ("agents check nara", "safetensors", "learned"),
+        ("run quickstart --on ray", "ray", "ray"),
+        ("solve --devices", "pyopencl", "solver"),
+    ],
+)
+def test_a_command_says_at_once_what_it_needs(
+    arguments: str,
+    package: str,
+    extra: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    missing: Any = Missing(package)
+    monkeypatch.setattr(sys, "meta_path", [missing, *sys.meta_path])
+    real = importlib.util.find_spec
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else real(name))
+    monkeypatch.setattr("agents.solver.packing.compare.pack", lambda *given, **more: pytest.fail("something began"))
+    code = main(arguments.split())
+    said = "".join(capsys.readouterr())
+    assert code == (0 if arguments.startswith("reproduce") else MISTAKE)
+    assert f"needs {package}, which is not installed" in said or f"need {package}, which is not installed" in said
+    assert f"pip install '.[{extra}]' in {ROOT}." in said
+    assert not list(tmp_path.iterdir())
