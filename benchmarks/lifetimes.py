@@ -88,8 +88,9 @@ alone, which knows nothing, is what is left where lifetimes are hidden. Every en
 interval over the seeds, and behind the stroke the median difference; bold where the interval does not hold 0. Nothing
 is corrected for the number of entries.
 
-What they are worth depends on the load. They pay where long-lived small requests would lie in the way of large ones,
-and add nothing to what is allocated where all requests are small or no request stays much longer than the others.
+What they are worth depends on the load. They pay where long-lived small requests would lie in the way of large ones.
+Where all requests are small, or none stays much longer than the others, they add nothing to what is allocated, and
+`lava` loses some; where lifetimes are memoryless `nilas` still needs fewer servers.
 
 - **known**: how long each request will stay. **sigma**: that times a factor whose logarithm is normal.
 - **survival**: the median of requests of the same demand that stayed as long, from other rows or another seed.
