@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from analysis.results.escaped import plain
+from analysis.results.escaped import cut, plain
 
 if TYPE_CHECKING:
     import rich.table
@@ -51,6 +51,19 @@ def _widths(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> list[int
     return [max(cell_len(plain(text)) for text in column) + 3 for column in zip(headings, *lines, strict=True)]
 
 
+def _squeezed(
+    headings: Sequence[str], lines: Sequence[Sequence[str]], width: int, columns: Sequence[int], *, words: int
+) -> Sequence[Sequence[str]]:
+    """Cut names in their middle, the longest columns of the first `words` first, until the `columns` have room."""
+    widths = _widths(headings, lines)
+    most = [max(map(len, column)) for column in list(zip(headings, *lines, strict=True))[:words]]
+    over = sum(widths[column] for column in columns) - width
+    while over > 0 and most and max(most) > SQUEEZED:
+        longest = most.index(max(most))
+        most[longest], over = most[longest] - 1, over - 1
+    return [[*map(cut, line[:words], most), *line[words:]] for line in lines]
+
+
 def fitted(
     headings: Sequence[str],
     lines: Sequence[Sequence[str]],
@@ -79,6 +92,7 @@ def fitted(
 
     headings, lines = [plain(heading) for heading in headings], [list(map(plain, line)) for line in lines]
     columns = fitting(headings, lines, width, first=first, foremost=foremost)
+    lines = _squeezed(headings, lines, width, columns, words=first - 1)
     hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
         caption += f" Wider terminals show: {', '.join(hidden)}."

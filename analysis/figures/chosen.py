@@ -14,6 +14,7 @@ from analysis.figures.chosen_style import Style, Width, style_of
 from analysis.figures.style import Look, looks
 from analysis.measure.metric import Metric
 from analysis.results.choice import metric_named, worth_showing
+from analysis.results.escaped import cut
 from analysis.results.folder import ResultsFolder
 from analysis.results.together import Together
 from analysis.results.written import as_written
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 Point = tuple[Any, ...]
 LOOK = ("style", "width", "size", "font", "text", "titles")
 """Options that say how a figure looks; `figures` in a scenario says the same."""
+TEXT, NUMBER = str | None, int | float | None
+KINDS: dict[str, Any] = dict.fromkeys(LOOK, TEXT) | {"text": NUMBER, "titles": bool | None}
+LONGEST = 32
+"""Letters of a name in a figure; of longer ones the middle is left out."""
 MOST = 8
 """So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
 
@@ -59,6 +64,10 @@ class Options:
         """Lay these options over what a scenario says of its figures."""
         if self.style is not None:
             return self
+        for name in LOOK:
+            if not isinstance(said.get(name), KINDS[name]):
+                remedy = f"Say it with --{name}, or write the scenario of these results as it was."
+                raise UserError("says no such thing", key=f"figures.{name}", value=said[name], remedy=remedy)
         unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
         return replace(self, **unsaid)
 
@@ -120,7 +129,7 @@ class Chosen:
         if (key := "workload.demand") in self.runs.columns:
             return [str(value) for value in self.runs[key].unique(maintain_order=True)]
         files = dict.fromkeys(self.part(run).scenario_file for run in self.runs["run"])
-        texts = [file.read_text("utf-8") for file in files if file.is_file()]
+        texts = [file.read_text("utf-8", "replace") for file in files if file.is_file()]
         # Its name may stand alone, or be a key, whose options follow.
         found = (name for text in texts for name in re.findall(r"^ *demand:\s+([\w.-]+)", text, re.MULTILINE))
         return list(dict.fromkeys(found))
@@ -190,8 +199,8 @@ class Chosen:
             yield point, agent, list(runs.values())
 
     def heading(self, name: str) -> str:
-        """Return what people read in place of the name of an agent or a key."""
-        return self.results.heading(name)
+        """Return what people read in place of the name of an agent or a key, as far as there is room."""
+        return cut(self.results.heading(name), LONGEST)
 
     def short(self, key: str) -> str:
         """Return what people read in place of a swept key where there is little room."""
@@ -242,21 +251,37 @@ def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
     import polars as pl
 
     runs, folder = results.runs, results.folder
+    wanted: dict[str, list[str]] = {}
     for key, value in options.where:
         if key not in (known := [*results.swept, "seed"]):
             remedy = suggest(key, known)
             raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=remedy)
-        values = runs[key].unique(maintain_order=True).cast(pl.String).to_list()
-        runs = runs.filter(pl.col(key).cast(pl.String) == value)
-        if not len(runs):
-            remedy = suggest(value, filter(None, values))
+        values = [text for text in results.runs[key].unique(maintain_order=True).cast(pl.String) if text is not None]
+        found = [text for text in values if text == value] or [text for text in values if _same_number(text, value)]
+        if not found:
+            remedy = suggest(value, values)
             raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
+        wanted.setdefault(key, []).extend(found)
+    for key, texts in wanted.items():  # of one key any, of all keys one
+        runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
+    if not len(runs):
+        said = " and ".join(f"{key}={' or '.join(texts)}" for key, texts in wanted.items())
+        remedy = "Leave one of them out."
+        raise ResultsError("no run has these values together", file=folder, key=f"--where {said}", remedy=remedy)
     known = results.runs["agent"].unique(maintain_order=True).to_list()
     for agent in options.agents:
         if agent not in known:
             remedy = suggest(agent, known)
             raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=remedy)
     return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Tell whether two texts say the same number: 2 and 2.0."""
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return False
 
 
 def number(value: object) -> tuple[float, str]:

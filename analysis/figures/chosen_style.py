@@ -56,7 +56,8 @@ def style_of(
     found = _venue(name) if name in VENUES else _of_matplotlib(name)
     rc = dict(found.rc)
     if font is not None:
-        rc["font.family"] = [_known_font(font), *rc.get("font.family", ())]
+        others = rc.get("font.family", [])
+        rc["font.family"] = [_known_font(font), *([others] if isinstance(others, str) else others)]
     if text is not None:
         if not 1 <= text <= 100:
             raise UserError("is no size of text", key="text", value=text, remedy="Give points from 1 to 100.")

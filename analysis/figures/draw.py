@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 from PIL import Image
 
 from analysis.figures.kind import kind_named
-from analysis.figures.style import save, write
+from analysis.figures.style import rendered, save
 from analysis.results.folder import ResultsFolder
 from analysis.results.together import Together
 from simcore.errors import ResultsError
@@ -33,9 +33,7 @@ def draw(results: ResultsFolder | Sequence[ResultsFolder], kind: str, **options:
 
 def svg(figure: Figure) -> str:
     """Write the figure as the text of an `<svg>` element, to be put into a page."""
-    file = BytesIO()
-    write(figure, file, "svg")
-    text = file.getvalue().decode()
+    text = rendered(figure, "svg").decode()
     return text[text.index("<svg") :]
 
 

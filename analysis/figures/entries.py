@@ -104,7 +104,7 @@ def compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compare
         )
         for metric in metrics
     ]
-    return Compared(panels, comparison.heading(comparison.baseline) if tested else "", comparison.family)
+    return Compared(panels, chosen.heading(comparison.baseline) if tested else "", comparison.family)
 
 
 def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel], compared: Compared) -> Figure:
@@ -124,7 +124,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
     figure = new(width, 0.5 + height * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
     beside = 0 if numeric else 0.6 * points() * max(len(chosen.heading(row.agent)) for row in rows)
-    below = int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text")))
+    below = max(1, int((figure.get_figwidth() * 72 - beside) / columns / (0.6 * points("text"))))
     for place, ax in enumerate(axes.flat):
         if place >= len(panels):
             ax.set_axis_off()

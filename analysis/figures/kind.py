@@ -49,7 +49,7 @@ class Kind:
         """
         asked = Options(**options)
         if isinstance(given, ResultsFolder):
-            asked = asked.over(given.said("figures") or {})
+            asked = asked.over(given.look)
         look = asked.asked_style
         if self.is_ours:  # names are what they are: a dollar begins no formula
             look = replace(look, rc={**look.rc, "text.parse_math": False})

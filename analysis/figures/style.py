@@ -9,8 +9,8 @@ from io import BytesIO
 from math import ceil
 from pathlib import Path
 from textwrap import wrap
-from typing import IO, Any, Literal
-from warnings import catch_warnings, filterwarnings
+from typing import Any, Literal
+from warnings import catch_warnings, filterwarnings, simplefilter, warn_explicit
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
@@ -198,6 +198,9 @@ def legend(
     )
 
 
+_LACKS = re.compile(r"Glyph (\d+) \(.*missing from")
+_TOLD: set[str] = set()
+"""Signs of which it was said already that the font does not have them."""
 _DRAWN_IN: WeakKeyDictionary[Figure, Style] = WeakKeyDictionary()
 
 
@@ -215,20 +218,25 @@ def finish(figure: Figure) -> None:
         figure.set_size_inches(*size)
 
 
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure as what its name ends in (png, svg, pdf): the same figure, the same bytes. Returns the path."""
+def save(figure: Figure, path: str | Path, content: bytes | None = None) -> Path:
+    """Write a figure as what its name ends in (png, svg, pdf): the same figure, the same bytes. Returns the path.
+
+    `content` is what `rendered` made of it, if it has been rendered.
+    """
     path = Path(path)
-    with replacing(path) as unfinished, unfinished.open("wb") as file:
-        write(figure, file, path.suffix.removeprefix(".").lower())
+    content = content or rendered(figure, path.suffix.removeprefix(".").lower())
+    with replacing(path) as unfinished:
+        unfinished.write_bytes(content)
     LOG.info("drew %s", path)
     return path
 
 
-def write(figure: Figure, file: IO[bytes], kind: str) -> None:
-    """Write a figure as `png`, `svg` or `pdf`, without the date, in the style that it was drawn in."""
+def rendered(figure: Figure, kind: str) -> bytes:
+    """Render a figure as `png`, `svg` or `pdf`, without the date, in the style that it was drawn in."""
     unsaid = {"svg": ("Date", "Creator", "Format", "Type"), "pdf": ("CreationDate",), "png": ("Software",)}
     drawn = BytesIO()
-    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings():
+    with style(_DRAWN_IN.get(figure, PLAIN)), catch_warnings(record=True) as warned:
+        simplefilter("always")
         filterwarnings("error", ".*_layout not applied")
         try:
             figure.savefig(drawn, format=kind, dpi=DPI, metadata=dict.fromkeys(unsaid[kind]))
@@ -238,8 +246,15 @@ def write(figure: Figure, file: IO[bytes], kind: str) -> None:
             raise ResultsError(
                 f"{wide:.2g} x {high:.2g} inches have no room for this figure", remedy=remedy
             ) from warning
+    lacks = {chr(int(found[1])) for one in warned if (found := _LACKS.match(str(one.message)))}
+    if kind != "svg" and (new := lacks - _TOLD):  # the text of an SVG has the reader's fonts
+        _TOLD.update(new)
+        LOG.warning("The font of the figures does not have %s. Name another one with --font.", " ".join(sorted(new)))
+    for one in warned:
+        if not _LACKS.match(str(one.message)):
+            warn_explicit(one.message, one.category, one.filename, one.lineno)
     content = drawn.getvalue()
-    file.write(_shorter(content.decode()).encode() if kind == "svg" else content)
+    return _shorter(content.decode()).encode() if kind == "svg" else content
 
 
 def _shorter(svg: str) -> str:

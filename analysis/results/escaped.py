@@ -31,6 +31,14 @@ def plain(text: str) -> str:
     return _APART.sub(" ", text).strip()
 
 
+def cut(text: str, most: int) -> str:
+    """Cut what is too long in its middle: names of agents begin alike, and differ in what their options end in."""
+    if len(text) <= most:
+        return text
+    end = max(0, most - 1) // 2
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"[:most]
+
+
 def markdown(text: str) -> str:
     """Write a text so that Markdown shows it as it is, also in a cell of a table."""
     return _MARKDOWN.sub(r"\\\g<0>", plain(text))

@@ -7,7 +7,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.results.folder import ResultsFolder
+from analysis.results.folder import ResultsFolder, check_target
 from simcore.errors import UserError
 from simcore.files import write_text
 
@@ -27,6 +27,7 @@ def measured(results: ResultsFolder) -> pl.DataFrame:
 
 def write_csv(results: ResultsFolder, file: str | Path) -> int:
     """Write a CSV with a row per run; returns how many."""
+    check_target(file)
     frame = measured(results)
     write_text(file, frame.write_csv())
     return len(frame)
@@ -34,6 +35,7 @@ def write_csv(results: ResultsFolder, file: str | Path) -> int:
 
 def write_json(results: ResultsFolder, file: str | Path) -> int:
     """Write JSON, `{"metrics": {name: {...}}, "runs": [...]}`: what each metric is, and the runs; returns how many."""
+    check_target(file)
     frame = measured(results)
     described = {
         metric.name: {"unit": metric.unit, "better": metric.better, "meaning": metric.meaning}

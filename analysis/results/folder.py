@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
 from analysis.results.escaped import plain
+from analysis.results.groups import LARGEST
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured."""
 OWN_FILES = ("scenario.yaml", "journal.jsonl", "runs.parquet", FILE)
 """What results consist of, besides their details."""
+RESULTS = ("journal.jsonl", FILE)
+"""A folder with one of these has results in it."""
 
 
 class ResultsFolder:
@@ -62,11 +65,19 @@ class ResultsFolder:
         return found[key] if isinstance(found, dict) else None
 
     @property
+    def look(self) -> dict[str, Any]:
+        """What the scenario says of figures."""
+        found = self.said("figures")
+        return found if isinstance(found, dict) else {}
+
+    @property
     def done(self) -> pl.DataFrame:
-        """The runs that finished."""
+        """The runs that finished; a value that is no number, or too large to be one of a metric, is none."""
         import polars as pl
 
-        return self.runs.filter(pl.col("status") == "done")
+        numbers = pl.col(pl.Float32, pl.Float64)
+        done = self.runs.filter(pl.col("status") == "done")
+        return done.with_columns(pl.when(numbers.abs() < LARGEST).then(numbers))
 
     @property
     def failed(self) -> pl.DataFrame:
@@ -140,8 +151,8 @@ class ResultsFolder:
 def check_target(file: str | Path) -> None:
     """Refuse to write to a file that results consist of."""
     path = Path(file).resolve()
-    own = path.name in OWN_FILES and path.with_name("journal.jsonl").is_file()
-    if own or (path.parent.name == "details" and path.parent.with_name("journal.jsonl").is_file()):
+    folder = path.parent.parent if path.parent.name == "details" else path.parent
+    if (path.name in OWN_FILES or folder != path.parent) and any((folder / name).is_file() for name in RESULTS):
         remedy = "Name another file with --out."
         raise ResultsError("is a part of results, and would be overwritten", file=file, remedy=remedy)
 

@@ -12,6 +12,7 @@ from binwright.commands.headed import head
 from simcore.errors import ResultsError, UserError, suggest
 
 if TYPE_CHECKING:
+    from analysis.figures.draw import Figure
     from analysis.front import Results
 
 ALL = "all"
@@ -42,10 +43,12 @@ def figures(asked: Namespace) -> int:
             )
     folder, file = _where(asked, kinds, FORMATS)
     trainings, results = _given(asked, kinds)
-    form = asked.format or next((said["format"] for one in results if (said := one.said("figures"))), FORMATS[0])
-    drawn = _draw(asked, trainings, results, list(FIGURES) if ALL in kinds else kinds, anything=ALL in kinds)
-    for name, figure in drawn.items():
-        path = save(figure, file or folder / f"{short_name(name)}.{form}")
+    asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
+    forms = (asked_for, *(one.look.get("format") for one in results))
+    form = next((form for form in forms if form in FORMATS), FORMATS[0])
+    drawn = _draw(asked, trainings, results, list(FIGURES) if ALL in kinds else kinds, form, anything=ALL in kinds)
+    for name, (figure, content) in drawn.items():
+        path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         where(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
             out.print(f"Caption: {caption}.", markup=False, highlight=False, soft_wrap=True)
@@ -68,11 +71,12 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
 
 
 def _draw(
-    asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], *, anything: bool
-) -> dict[str, Any]:
+    asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], form: str, *, anything: bool
+) -> dict[str, tuple[Figure, bytes]]:
     """Draw the figures by kind; with `anything`, say which cannot be drawn, and why, unless that is all of them."""
     from analysis.figures.draw import draw
     from analysis.figures.kind import kind_named
+    from analysis.figures.style import rendered
 
     options: dict[str, Any] = {
         "metrics": asked.metrics,
@@ -94,10 +98,8 @@ def _draw(
                 raise ResultsError(
                     "cannot be drawn from what was named", key=f"--kind {name}", remedy=f"It needs {kind.needs}."
                 )
-            if kind.source == "training":
-                drawn[name] = kind.draw(trainings, **options)
-            else:
-                drawn[name] = draw(results, name, **options)
+            figure = kind.draw(trainings, **options) if kind.source == "training" else draw(results, name, **options)
+            drawn[name] = figure, rendered(figure, form)
         except UserError as error:
             if not anything:
                 raise

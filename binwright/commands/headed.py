@@ -31,6 +31,8 @@ def _heading(text: str, known: Collection[str]) -> tuple[str, str]:
     for end in reversed(ends):
         for name in (text[:end], Path(text[:end]).name):  # an agent's file, by the path of its scenario
             if name in known:
+                if not text[end + 1 :].strip():
+                    raise UserError("has no text", key=f"--heading {text}", remedy=f"Write --heading {FORM}.")
                 return name, text[end + 1 :]
     name = text[: ends[0]]
     remedy = suggest(name, known)
