@@ -51,7 +51,7 @@ def at_size(servers: int) -> Condition:
     }
     if servers in (10, 50):
         agents["sched-rl"] = f"{{sched-rl: {{weights: huawei-{servers}}}}}"
-    return Condition(agents, ("sweep=null", f"cluster.servers={servers}"), 100, quick=3)
+    return Condition(agents, ("sweep=null", f"cluster.servers={servers}"), 30, quick=3)
 
 
 def over_time(scenario: str) -> Experiment:
@@ -61,7 +61,7 @@ def over_time(scenario: str) -> Experiment:
         name=scenario,
         tables={},
         scenario=f"cvd/{scenario}",
-        conditions={"": Condition(agents, (), 20, quick=2)},
+        conditions={"": Condition(agents, (), 10, quick=2)},
         metrics={},
         smallest=("workload.requests=400", "warm_start.until=0", "cluster.servers=3"),
     )
@@ -102,7 +102,7 @@ EXPERIMENTS = (
         tables={},
         scenario="cvd/ablation",
         conditions={
-            DRAWN: Condition(RULES | FILTERS | COUNTS | OPERATORS, (), 400, quick=6),
+            DRAWN: Condition(RULES | FILTERS | COUNTS | OPERATORS, (), 100, quick=6),
         },
         metrics={},
         smallest=("workload.requests=300", "warm_start.until=0", "cluster.servers=3"),
@@ -153,7 +153,7 @@ def gains(agents: dict[str, str], title: str, given: Material) -> Figure:
         ax.set_yticks(range(len(named)), list(named))
         ax.invert_yaxis()
         ax.set_xlabel("requests placed, % over best-fit")
-        heading(figure, title, "50 servers from a warm start of 50 %, 400 months; 95 % intervals")
+        heading(figure, title, "50 servers from a warm start of 50 %, 100 months; 95 % intervals")
     return figure
 
 

@@ -126,9 +126,9 @@ PUBLICATION = Publication(
     reference="Sheng and others 2025, arXiv:2503.00537",
     own=lambda agent: agent == "cvd-rl",
     experiments=(
-        table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 200),
-        table("3", "100", "100 servers, by agents that learned on fewer", RULES | LEARNED, 200),
-        table("4", "50..110 by 10", "50 servers that grow by tens up to 110", RULES | LEARNED, 100),
+        table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 60),
+        table("3", "100", "100 servers, by agents that learned on fewer", RULES | LEARNED, 60),
+        table("4", "50..110 by 10", "50 servers that grow by tens up to 110", RULES | LEARNED, 40),
         *EXPERIMENTS,
     ),
     unanswered=unanswered,
