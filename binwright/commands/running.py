@@ -117,7 +117,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
     from scenarios.batch.estimate import estimate
     from scenarios.build.engines import check_engine
-    from scenarios.run.check import check_scenario, overlap_of, running_at_start, without_effect
+    from scenarios.run.check import check_scenario, impossible_of, overlap_of, running_at_start, without_effect
     from simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
@@ -129,6 +129,7 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         _plan(batch, known)
         _warn_of(overlap_of(batch.scenario))
         _note(running_at_start(batch.scenario, batch.folder))
+        _warn_of(impossible_of(batch.scenario, batch.folder))
         _warn_of(without_effect(batch.scenario))
         if len(known) < len(batch.runs):
             found = estimate([batch], [known], jobs, engine)
@@ -232,7 +233,14 @@ def _say_where(results: Results) -> None:
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
-    from scenarios.run.check import check_scenario, missing_files, overlap_of, running_at_start, without_effect
+    from scenarios.run.check import (
+        check_scenario,
+        impossible_of,
+        missing_files,
+        overlap_of,
+        running_at_start,
+        without_effect,
+    )
     from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
@@ -266,6 +274,7 @@ def validate(asked: Namespace) -> int:
             out.print(f"[green]valid[/]  {escape(file)}: {_count(runs)}", highlight=False, soft_wrap=True)
             _warn_of(overlap_of(scenario))
             _note(running_at_start(scenario, default_folder(scenario)))
+            _warn_of(impossible_of(scenario, default_folder(scenario)))
             _warn_of(without_effect(scenario))
     return MISTAKE if wrong else 0
 

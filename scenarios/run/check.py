@@ -27,13 +27,14 @@ from simcore.compiling import awaited_by
 from simcore.engine import Simulation
 from simcore.errors import FileNeeded, UserError, as_one
 from simcore.jit import postponed
+from simcore.record import IMPOSSIBLE
 from simcore.rng import stream
-from simcore.vocabulary import View, Workload
+from simcore.vocabulary import QUANTUM, View, Workload
 from workloads.starts import listed_start
 from workloads.traces.library import find, find_servers
 
 SEEDS = 20
-"""So many seeds are looked at, at most, to say how much runs already at the start."""
+"""So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""
 BECOMES = {
     "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
     "drop": "`workload: {running: drop}` leaves them out.",
@@ -87,7 +88,7 @@ def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
     """Say how much runs already when windows of a trace begin, and what becomes of it; at the point with the most."""
     seeds = range(scenario.seed, scenario.seed + min(scenario.replications, SEEDS))
     most, said = 0, ""
-    for _, at_point in points(scenario):
+    for _, at_point in points(scenario)[:SEEDS]:
         spec = at_point.workload
         if not isinstance(spec, Trace):
             continue
@@ -107,6 +108,33 @@ def running_at_start(scenario: Scenario, folder: Path | None = None) -> str:
         said = f"{most / len(found):,.0f} requests ({amounts}) run already at the start"
         said += f", on average of {len(found)} seeds" if len(found) > 1 else ""
         said += f": {BECOMES[spec.running]}"
+    return said
+
+
+def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
+    """Say which requests no server could hold, even an empty one, at the point and of the first seed that have most."""
+    most, said = 0.0, ""
+    for _, at_point in points(scenario)[:SEEDS]:
+        try:
+            world = build_world(at_point, _cache(at_point, folder))
+            workload = world.draw(scenario.seed)
+            outcome = Simulation(workload, world.ledger(scenario.seed)).record.outcome
+        except UserError:
+            continue  # it is said elsewhere
+        large = outcome[: len(workload)] == IMPOSSIBLE
+        if large.mean() <= most:
+            continue
+        most = float(large.mean())
+        kinds = np.unique(workload.demand[large], axis=0) / QUANTUM
+        shown = [
+            ", ".join(f"{name} {units:g}" for name, units in zip(workload.resources, kind, strict=True) if units)
+            for kind in kinds[:3].tolist()
+        ]
+        more = f", and {len(kinds) - 3:,} other demands" if len(kinds) > 3 else ""
+        said = (
+            f"{most:.2%} of the requests fit on no server, even an empty one: {'; '.join(shown)}{more}. No agent is "
+            "asked about them (metric `impossible`)."
+        )
     return said
 
 

@@ -318,3 +318,21 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
     )
     assert found.frame["size"].to_list() == [2]
     assert said[:2] == [(1, 1.0, 3, False), (2, 1.0, 0, True)]
+
+
+# What else `validate` says of requests
+
+
+def test_validate_and_dry_run_say_what_fits_on_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "cluster: {servers: 4, node: {cpu: 8, mem: 16 GB}}\nagents: [first-fit]\n"
+        "workload:\n  requests: 100\n  arrivals: {fixed: {every: 5 s}}\n  lifetimes: {fixed: 60 s}\n"
+        "  flavours: [{cpu: 1, mem: 2 GB}, {cpu: 16, mem: 32 GB}]\n"
+    )
+    for command in (["validate", str(file)], ["run", str(file), "--dry-run", "--out", str(tmp_path / "r")]):
+        assert main(command) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "% of the requests fit on no server, even an empty one: cpu 16, mem 32. No agent is asked" in said
+    assert main(["validate", str(file), "--set", "cluster.node={cpu: 16, mem: 32 GB}"]) == 0
+    assert "even an empty one" not in capsys.readouterr().out
