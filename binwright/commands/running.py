@@ -183,6 +183,13 @@ def _warn(results: Results) -> None:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"
         _warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
+    if "too_late" in done.columns:
+        said = done["too_late"].drop_nulls()
+        late = list(dict.fromkeys(what for each in said.unique().sort() for what in each.split(", ")))
+        _warn_of(
+            f"in {len(said)} of {len(done)} runs nothing came of {', '.join(late)}: the last request had its answer "
+            "before. Times count from the first request on."
+        )
     impossible = int(done["impossible"].sum()) if len(done) else 0
     if impossible:
         share = impossible / int(done["offered"].sum())

@@ -15,6 +15,7 @@ from agents.learned.common.regime import Learned, outside, regime_of
 from agents.world import WarmStart, World
 from analysis.measure.finished import FinishedRun
 from analysis.measure.measuring import measure
+from analysis.measure.metric import Metric
 from analysis.measure.overlap import written
 from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
@@ -28,6 +29,7 @@ from scenarios.run.details import write_devices, write_moves, write_requests, wr
 from scenarios.run.going import PORTION, Going, Tell
 from scenarios.run.guard import STARTING, limited
 from scenarios.run.refusals import refusals
+from scenarios.schema.scenario import Scenario
 from simcore.cores import WORKER
 from simcore.engine import Simulation
 from simcore.errors import RunError
@@ -138,6 +140,7 @@ def _execute(
         **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
+        **_too_late(scenario, simulation),
         **refusals(simulation, first),
         "random": world.drawn or chance or luck.drawn or moving_luck.drawn,
         "engine": "compiled" if compiled else "simpy",
@@ -211,6 +214,17 @@ def _unasked(ledger: Ledger) -> dict[str, str]:
     """Say which groups rules name and no request has, and what may have been meant; a column if there are any."""
     said = "; ".join(f"{group}: {remedy}" for group, remedy in ledger.unasked.items())
     return {"missing_groups": said} if said else {}
+
+
+def _too_late(scenario: Scenario, simulation: Simulation) -> dict[str, str]:
+    """Say what was planned for a time when the run was over, unless a request ended it; a column if there is any."""
+    if simulation.stopped:
+        return {}
+    said: dict[str, None] = {}
+    for at, what in sorted((at, what) for what, at in scenario.planned if at > simulation.now):
+        scale, unit = Metric("", "", "s").scale(at)
+        said[f"{what} at {scale * at:.4g}{unit}"] = None
+    return {"too_late": ", ".join(said)} if said else {}
 
 
 def is_bounded(world: World) -> bool:

@@ -21,7 +21,7 @@ from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
-from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
+from scenarios.schema.placement import DrainRule, PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.shown import Figures, check_headings, headings_of
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.source import Keys, Source
@@ -432,6 +432,17 @@ class Scenario(Model):
     def resources(self) -> tuple[str, ...]:
         """The cluster's resources, in order."""
         return self.cluster.resources
+
+    @property
+    def planned(self) -> list[tuple[str, float]]:
+        """What is to happen at set times, and when, in seconds from the first request on."""
+        cluster, failures = self.cluster, self.cluster.failures
+        several: list[Any] = [failures, *filter(None, (failures.links, failures.switches)), *failures.domains.values()]
+        return [
+            *(("a failure", one.at) for each in several for one in each.scheduled),
+            *(("an expansion", one.at) for one in cluster.expansion),
+            *(("a drain", rule.at) for rule in self.placement if isinstance(rule, DrainRule)),
+        ]
 
     @property
     def currency(self) -> str:

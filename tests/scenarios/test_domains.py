@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 import binwright as bw
 from agents.heuristics.networks.tetris import Tetris
+from binwright.cli import main
 from scenarios.build.world import build_world
 from simcore.errors import UserError
 from simcore.record import INTERRUPTED
@@ -160,6 +162,21 @@ def test_the_compiled_engine_refuses_and_says_why(tmp_path: Path) -> None:
     scenario = bw.scenario(failing({"domains": {"rack": {"mtbf": 5, "mttr": 1}}}, record=[]))
     with pytest.raises(UserError, match="cannot be compiled"):
         bw.run(scenario, out=tmp_path, jobs=1, engine="compiled")
+
+
+def test_what_is_planned_for_after_the_end_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The last of nine requests comes after 8 s; a run that a request ends may have had no time for it."""
+    failures = {"scheduled": [{"at": 8, "server": 0}, {"at": "2 h", "server": 1}]}
+    changes = {"placement": [{"drain": [3], "at": "3 h"}]}
+    for overflow, said in (("drop", "a failure at 2 h, a drain at 3 h"), ("stop", None)):
+        data = failing(failures, **changes, overflow=overflow)
+        file = tmp_path / "late.yaml"
+        file.write_text(json.dumps(data))
+        assert main(["run", str(file), "--out", str(tmp_path / overflow)]) == 0
+        runs = bw.load(tmp_path / overflow).runs
+        assert (runs["too_late"][0] if "too_late" in runs.columns else None) == said
+        text = " ".join(capsys.readouterr().out.split())
+        assert (f"in 1 of 1 runs nothing came of {said}" in text) == (said is not None)
 
 
 @pytest.mark.parametrize("on_failure", ["requeue", "lose"])
