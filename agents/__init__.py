@@ -26,7 +26,7 @@ AGENTS = Registry(
         "padrl": "agents.learned.padrl.agent:PADRL",
         "hindsight": "agents.learned.hindsight.agent:Hindsight",
         "nara": "agents.learned.nara.agent:Nara",
-        "fabric-rl": "agents.learned.fabric_rl.agent:FabricRL",
+        "cheapest-candidate": "agents.heuristics.candidates.agent:CheapestCandidate",
         "oktopus": "agents.heuristics.virtual.oktopus:Oktopus",
         "secondnet": "agents.heuristics.virtual.secondnet:SecondNet",
         "vm-first-fit": "agents.heuristics.virtual.vm_first_fit:VMFirstFit",

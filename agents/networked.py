@@ -1,8 +1,9 @@
-"""Gives agents for networks the view that they need."""
+"""Gives agents for networks the view that they need, and makes their answers."""
 
 from __future__ import annotations
 
-from fabric.network import NetworkView
+from fabric.filling import Filling
+from fabric.network import NetworkView, Provisioned
 from simcore.errors import UserError
 from simcore.vocabulary import Agent, View
 
@@ -15,3 +16,13 @@ def network_of(agent: Agent, view: View) -> NetworkView:
             remedy="Give the cluster a network, or take another agent, such as best-fit.",
         )
     return view
+
+
+def provisioned(room: Filling) -> Provisioned:
+    """Return the placement that was filled into `room`."""
+    servers, shares, links, _ = room.counts.tolist()
+    chosen = room.servers[:servers].tolist()
+    places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
+    given = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
+    nothing = ((chosen[0], 0, (0,) * len(room.need)),)
+    return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))

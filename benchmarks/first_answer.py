@@ -20,7 +20,7 @@ COMMANDS = {
     "quickstart, one run of best-fit": ("run", "quickstart", "--agents", "best-fit", *ONE),
     "tetris on alpha": ("run", "nara/table1", "--agents", "tetris", *ONE),
     "best-home on alpha": ("run", "nara/table1", "--agents", "best-home", *ONE),
-    "fabric-rl on alpha": ("run", "nara/table1", "--agents", "fabric-rl", *ONE),
+    "cheapest-candidate on alpha": ("run", "nara/table1", "--agents", "cheapest-candidate", *ONE),
     "the agent solver on servers": ("run", "wrasse/solver-numa", "--agents", "solver", *ONE),
     "solve vm-placement": ("solve", "vm-placement"),
     "solve network": ("solve", "network"),

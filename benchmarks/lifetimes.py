@@ -43,15 +43,12 @@ class Case:
     says: str = ""
 
 
-NETWORK = """`nara`, `fabric-rl` and `best-home` with `reject` are told how long requests stay that want servers and
-bandwidth in the network alpha, of which 128 arrive, as published. They learned, or were tuned, where the truth was
-known. "Declining" may refuse what fits. Demands hardly ever repeat, so there is no survival table.
-
-Who may decline gains from knowing how long a request will stay. About half of the gain is gone at a noise of sigma 0.5,
-and at sigma 2 declining is worse than to take whatever fits. `nara` sees the holding time, and decides the same
-whatever it is told. `hindsight` and `value-es` [do not ask](../guides/lifetimes.md#which-agents-ask): they play the
-same run, too.
-
+NETWORK = """`nara`, `cheapest-candidate` and `best-home` with `reject` are told how long requests stay that want
+servers and bandwidth in the network alpha, of which 128 arrive. They learned, or were tuned, where the truth was
+known. "Declining" may refuse what fits. Demands hardly ever repeat, so there is no survival table. Who may decline
+gains from knowing how long a request will stay. About half of the gain is gone at a noise of sigma 0.5, and at sigma
+2 declining is worse than to take whatever fits. `nara` sees the holding time, and decides the same whatever it is
+told. `hindsight` and `value-es` [do not ask](../guides/lifetimes.md#which-agents-ask): they play the same run, too.
 """
 FRAGMENTING = """Requests for whole nodes and servers arrive among small ones, some of which stay for hours and lie in
 the way. This load was made to show what lifetimes can be worth; the two after it show where they are worth little.
@@ -72,7 +69,7 @@ CASES = {
     "network": Case(
         "Agents that learned, in a network",
         "best-home",
-        ("best-home declining", "nara", "fabric-rl", "fabric-rl declining"),
+        ("best-home declining", "nara", "cheapest-candidate"),
         ("acceptance", "allocation_cpu"),
         NETWORK,
     ),

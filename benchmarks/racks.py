@@ -29,8 +29,8 @@ from simcore.rng import stream
 from simcore.vocabulary import QUANTUM, Agent, Placement, Request
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/racks.md"
-NAMES = "tetris,feasible,nulb,nalb,best-home,nara,fabric-rl"
-LEARNED = ("nara", "fabric-rl")
+NAMES = "tetris,feasible,nulb,nalb,best-home,nara,cheapest-candidate"
+WHOLE = ("nara", "cheapest-candidate")
 SERVERS = [960, 10_240, 100_160, 1_000_000]
 RACK, POD, SIZE = 40, 8, 10
 MOST, LEAST, SECONDS = 400, 8, 4.0
@@ -59,13 +59,14 @@ link with as much free as any there can have is the next, and the others become 
 cheaper any more, and by what changed it looks far away only where a rack may have a better server. It begins with every
 rack, so its cost grows with the racks.
 
-`nara` and `fabric-rl`, with the weights shipped, have to look at all servers. All that they see of a server or a link
-is relative to the request: to its bandwidth, its duration and what it still needs. Hardly any two requests share that,
-so there is no score to keep; and how much learned weights can like any server of a block is not known before all were
-looked at. nara passes messages along all links for every server that it chooses. fabric-rl makes candidates for every
-rack as home. Where these find nobody in their own pod they look anywhere, and most need the same as another did: racks
-are looked at once for each need, and left out where nobody can be liked better. Requests with much bandwidth, to which
-few servers are open, still take it many times as long as others, and its mean here is over few of them.
+`nara`, with the weights shipped, and `cheapest-candidate` have to look at all servers. All that they see of a server or
+a link is relative to the request: to its bandwidth, its duration and what it still needs. Hardly any two requests share
+that, so there is no score to keep; and how much learned weights can like any server of a block is not known before all
+were looked at. nara passes messages along all links for every server that it chooses. cheapest-candidate makes
+candidates for every rack as home. Where these find nobody in their own pod they look anywhere, and most need the same
+as another did: racks are looked at once for each need, and left out where nobody can be liked better. Requests with
+much bandwidth, to which few servers are open, still take it many times as long as others, and its mean here is over few
+of them.
 """
 
 
@@ -113,7 +114,7 @@ def filled(ledger: NetworkLedger, offered: Iterator[Request]) -> list[int]:
 def timed(name: str, ledger: NetworkLedger, held: list[int], offered: Iterator[Request]) -> list[float]:
     """Return the microseconds of a decision by a look at all servers, and by what changed; the first is left out."""
     rng = np.random.default_rng(len(held))
-    views = (replace(ledger.view, changed=None), ledger.view)[: 1 if name in LEARNED else 2]
+    views = (replace(ledger.view, changed=None), ledger.view)[: 1 if name in WHOLE else 2]
     forms = [(started(name, view), view) for view in views]
     took: list[list[float]] = [[] for _ in forms]
     for decision in range(MOST + 1):

@@ -20,8 +20,10 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
     "agents": ("rules inner networked policy running world", "environments", "heuristics learned solver"),
-    "agents.heuristics": ("lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage"),
-    "agents.learned": ("common", "numa network", "cvd_rl fabric_rl hindsight nara padrl sched_rl value_es vmr"),
+    "agents.heuristics": (
+        "candidates lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage",
+    ),
+    "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl sched_rl value_es vmr"),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
         "online", "movers",

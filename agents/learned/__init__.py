@@ -7,7 +7,6 @@ TRAINERS = Registry(
     "binwright.trainers",
     {
         "nara": "agents.learned.nara.trainer:NaraTrainer",
-        "fabric-rl": "agents.learned.fabric_rl.trainer:FabricTrainer",
         "value-es": "agents.learned.value_es.trainer:ValueTrainer",
         "cvd-rl": "agents.learned.cvd_rl.trainer:CvdTrainer",
         "sched-rl": "agents.learned.sched_rl.trainer:SchedTrainer",

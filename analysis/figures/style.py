@@ -68,7 +68,7 @@ SHIPPED: dict[str, Look] = {
     "padrl": (ORANGE, "^"),
     "hindsight": (WINE, "o"),
     "random-top": (BLUE, "D"),
-    "fabric-rl": (BLACK, "p"),
+    "cheapest-candidate": (BLACK, "p"),
     "vm-random": (BLACK, "D"),
     "vm-first-fit": (BLUE, "s"),
     "secondnet": (VERMILLION, "D"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from agents import AGENTS
+from agents.heuristics.candidates.agent import CheapestCandidate
 from agents.heuristics.feasible import Feasible
 from agents.heuristics.networks.common import NetworkAgent
-from agents.learned.fabric_rl.agent import FabricRL
 from agents.learned.network.choosing import Choosing
 
 ANYWHERE = {"solver"}
-_NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), NetworkAgent | Feasible | Choosing | FabricRL)}
+_KINDS = NetworkAgent | Feasible | Choosing | CheapestCandidate
+_NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), _KINDS)}
 IN_NETWORKS = sorted(_NEEDING | ANYWHERE)
 ONE_SIZE = {name for name in AGENTS if not AGENTS.load(name).any_size}
 EMBEDDING = {name for name in AGENTS if AGENTS.load(name).embeds}

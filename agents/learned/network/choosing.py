@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.networked import network_of
+from agents.networked import network_of, provisioned
 from fabric.allowed import allow, homes, narrow
-from fabric.filling import Filling, begin, choose, filling
+from fabric.filling import begin, choose, filling
 from fabric.network import NetworkView, Provisioned
 from simcore.jit import prepared
 from simcore.vocabulary import Agent, Refusal, Request, View
@@ -79,13 +79,3 @@ class Choosing(Agent):
         return self._choose(
             routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
         )
-
-
-def provisioned(room: Filling) -> Provisioned:
-    """Return the placement that was filled into `room`."""
-    servers, shares, links, _ = room.counts.tolist()
-    chosen = room.servers[:servers].tolist()
-    places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
-    given = tuple((server, node, tuple(part)) for (server, node), part in zip(places, amounts, strict=True))
-    nothing = ((chosen[0], 0, (0,) * len(room.need)),)
-    return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))

@@ -336,8 +336,8 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
     write(other, tensors, {**notes, "features": ["free", *FEATURES]})
     with pytest.raises(UserError, match="trained with features "):
         started(nara(path=str(other)))
-    write(other, tensors, {**notes, "agent": "fabric-rl"})
-    with pytest.raises(UserError, match="these are weights of fabric-rl, not of nara"):
+    write(other, tensors, {**notes, "agent": "value-es"})
+    with pytest.raises(UserError, match="these are weights of value-es, not of nara"):
         started(nara(path=str(other)))
     write(other, {name: tensors[name] for name in sorted(tensors)[1:]}, notes)
     with pytest.raises(UserError, match="not the weights of this network"):

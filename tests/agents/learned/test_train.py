@@ -80,8 +80,8 @@ def test_it_is_judged_elsewhere_too_and_keeps_what_was_judged(tmp_path: Path) ->
 
 def test_a_trainer_that_cannot_is_not_judged_elsewhere() -> None:
     validation = {"also": {"longer": {"changes": {"workload.requests": 20}}}}
-    scenario = tiny(agent="fabric-rl", validation=validation)
-    with pytest.raises(UserError, match="fabric-rl is validated in its scenario only"):
+    scenario = tiny(agent="value-es", validation=validation)
+    with pytest.raises(UserError, match="value-es is validated in its scenario only"):
         course_of(scenario)
     with pytest.raises(UserError, match=r"train.validation.also.longer.changes.workload.request"):
         course_of(tiny(validation={"also": {"longer": {"changes": {"workload.request": 20}}}}))
@@ -190,8 +190,8 @@ def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
     other = {**TINY["train"], "agent": {"nara": {"episodes": 4}}}
     with pytest.raises(UserError, match=r"trained on other terms: train\.agent\.nara\.episodes was 3, is 4"):
         bw.train(bw.scenario({**TINY, "train": other}), out=tmp_path)
-    with pytest.raises(UserError, match=r"trained on other terms: the agent was nara, is fabric-rl\n"):
-        bw.train(bw.scenario({**TINY, "train": {**TINY["train"], "agent": "fabric-rl"}}), out=tmp_path)
+    with pytest.raises(UserError, match=r"trained on other terms: the agent was nara, is value-es\n"):
+        bw.train(bw.scenario({**TINY, "train": {**TINY["train"], "agent": "value-es"}}), out=tmp_path)
     with pytest.raises(UserError, match="trained on other terms: workload"):
         bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
     forget(tmp_path / "seed-0")
@@ -240,7 +240,7 @@ def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
         ("cvd-rl.against=random", "against: is not an agent for compiled episodes", "such as internal"),
         ("value-es.pairs=0", "pairs: is a wrong value (got 0)", "It should be greater"),
         ("padrl.lessons=-1", "lessons: is a wrong value (got -1)", "It should be greater than or equal to 0."),
-        ("fabric-rl.rejecting=2", "rejecting: is a wrong value (got 2)", "It should be less than or equal to 1."),
+        ("nara.discount=2", "discount: is a wrong value (got 2)", "It should be less than or equal to 1."),
         ("nara.minibatch=0", "minibatch: is a wrong value (got 0)", "It should be greater"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Finds whom every style of fabric-rl likes best next: at home, else in neighbouring racks, else anywhere.
+"""Finds whom every style likes best next: at home, else in neighbouring racks, else anywhere.
 
 How much a style likes a server in a pod where nobody is chosen depends on what is still needed, and not on who is
 chosen. Most homes that come to look anywhere need what another did. So it is kept how much each style likes anybody of
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.fabric_rl.network import STYLES, Weights, describe, score, squashed
-from agents.learned.fabric_rl.sight import Sight
+from agents.heuristics.candidates.scoring import STYLES, describe, score
+from agents.heuristics.candidates.sight import Sight
 from fabric.allowed import Flags
 from fabric.filling import Filling
 from fabric.routing import Routes, find_path
@@ -31,16 +31,6 @@ def joins(
         works = other == rack or find_path(routes, link_free, other, rack, bandwidth, weighted) >= 0
         joined[rack, 1] = joined[rack, 1] + 1 if works else -1
     return bool(joined[rack, 1] >= 0)
-
-
-@lean
-def enough(need: Ints, most: Ints, gives: Floats, row: int) -> float:
-    """Return how much of what is needed `gives[row]` is, of the scarcest resource, squashed."""
-    least = np.inf
-    for r in range(len(need)):
-        if need[r] > 0:
-            least = min(least, gives[row, r] * most[r] / need[r])
-    return squashed(least)
 
 
 @lean
@@ -68,8 +58,8 @@ def describe_all(
     first: bool,
     known: Floats,
 ) -> int:
-    """Write the `OWN` features of the servers from place `begin` to `end` that may be chosen; returns their number."""
-    count, duration, now, mean = 0, known[4], known[6], known[7]
+    """Write the features of the servers from place `begin` to `end` that may be chosen; returns their number."""
+    count, duration, now, mean = 0, known[2], known[3], known[4]
     for place in range(begin, end):
         server = able[place]
         if chosen[server] == stamp:
@@ -85,42 +75,8 @@ def describe_all(
 
 
 @lean
-def share(
-    shared: Floats,
-    rack: int,
-    routes: Routes,
-    room: Filling,
-    pod_of: Indices,
-    most: Ints,
-    gives: Floats,
-    pod_gives: Floats,
-    uplinks: Floats,
-    wide: float,
-    known: Floats,
-) -> None:
-    """Write the `SHARED` features of a rack's servers."""
-    first = room.counts[0] == 0
-    new_rack = new_pod = 0.0 if first else 1.0
-    for j in range(room.counts[0]):
-        other = routes.servers[room.servers[j], 0]
-        if other == rack:
-            new_rack = 0.0
-        if pod_of[other] == pod_of[rack]:
-            new_pod = 0.0
-    needed = 0.0
-    for r in range(len(room.need)):
-        if most[r] > 0:
-            needed = max(needed, room.need[r] / most[r])
-    shared[0], shared[1] = wide, squashed(needed / 2)
-    shared[2], shared[3] = enough(room.need, most, gives, rack), enough(room.need, most, pod_gives, pod_of[rack])
-    shared[4], shared[5], shared[6], shared[7] = uplinks[rack], new_rack, new_pod, 1.0 if first else 0.0
-    shared[8], shared[9] = squashed(known[4]), known[5]
-
-
-@lean
 def like(
     sight: Sight,
-    weights: Weights,
     link_free: Ints,
     bandwidth: int,
     weighted: bool,
@@ -135,21 +91,20 @@ def like(
     mates, pods, pod = sight.mates, sight.pods, sight.pod_of[home]
     for style in range(STYLES):
         sight.best[style], sight.turns[style], liked[style] = -np.inf, -1, -1
-    rate(sight, weights, link_free, bandwidth, weighted, home, 0, liked, costs)
+    rate(sight, link_free, bandwidth, weighted, home, 0, liked, costs)
     # From a rack without an uplink that is wide enough there is no path to any other.
     if sight.room.counts[0] == 0 or liked[0] >= 0 or sight.widest[home] < bandwidth:
         return
     for turn in range(pods[pod], pods[pod + 1]):
         if mates[turn] != home:
-            rate(sight, weights, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
+            rate(sight, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
     if liked[0] < 0:
-        like_far(sight, weights, link_free, bandwidth, weighted, pod, liked, costs)
+        like_far(sight, link_free, bandwidth, weighted, pod, liked, costs)
 
 
 @lean
 def like_far(
     sight: Sight,
-    weights: Weights,
     link_free: Ints,
     bandwidth: int,
     weighted: bool,
@@ -165,7 +120,7 @@ def like_far(
     for style in range(STYLES):
         turn = sight.leaders[slot, style]
         if turn >= 0:
-            rate(sight, weights, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
+            rate(sight, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
     for turn in range(len(mates)):
         other = pod_of[mates[turn]]
         hopeful = close[other] == stamp
@@ -174,7 +129,7 @@ def like_far(
             hopeful |= most > best or (most == best and turn < turns[style])
         if other == pod or not hopeful:
             continue
-        seen = rate(sight, weights, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
+        seen = rate(sight, link_free, bandwidth, weighted, mates[turn], turn, liked, costs)
         if seen and close[other] != stamp:
             for style in range(STYLES):
                 sight.far[slot, turn, style] = sight.top[style]
@@ -201,7 +156,6 @@ def slot_of(sight: Sight) -> int:
 @lean
 def rate(
     sight: Sight,
-    weights: Weights,
     link_free: Ints,
     bandwidth: int,
     weighted: bool,
@@ -244,11 +198,7 @@ def rate(
     )
     if count == 0:
         return True
-    gives, pod_gives, uplinks = sight.gives, sight.pod_gives, sight.uplinks
-    share(
-        sight.shared, rack, sight.routes, room, sight.pod_of, sight.most, gives, pod_gives, uplinks, wide, sight.known
-    )
-    score(weights.server, weights.bias, weights.out, sight.shared, sight.features, count, sight.hidden, scores)
+    score(sight.likes, sight.features, count, scores)
     for n in range(count):
         for style in range(STYLES):
             value = scores[n, style]

@@ -1,6 +1,6 @@
-"""What a decision of the learned agents for networks takes, beside the heuristics.
+"""What a decision of agents for networks takes that look at all servers, beside others.
 
-    python -m benchmarks.fabric_rl [--requests N]
+    python -m benchmarks.network_agents [--requests N]
 
 Milliseconds of CPU per request, so that other work on the machine counts less, over requests from an empty cluster on.
 """
@@ -32,7 +32,7 @@ LARGE = {
 }
 SIZES = {"alpha": (40, 30, 128), "gamma": (640, 480, 896), "delta": (2560, 1920, 1000), "large": (100_160, 75_000, 50)}
 """Servers, bound of the holding times, and requests."""
-AGENTS = ("tetris", "best-home", "nara", "fabric-rl")
+AGENTS = ("tetris", "best-home", "nara", "cheapest-candidate")
 
 
 class Timed(Agent):

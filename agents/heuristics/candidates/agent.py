@@ -1,0 +1,68 @@
+"""Takes the cheapest of several candidates, in one compiled call."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from agents.heuristics.candidates.search import place
+from agents.heuristics.candidates.sight import forget, sight
+from agents.networked import network_of, provisioned
+from fabric.filling import COMPLETE, choose
+from fabric.network import NetworkView, Provisioned
+from simcore.jit import prepared
+from simcore.vocabulary import Agent, Refusal, Request, View
+
+
+class CheapestCandidate(Agent):
+    """Makes a placement for every rack as home in each of four styles, and takes the cheapest.
+
+    It costs what the tuned best-home's placements cost, and more where the request will outlast what a server holds.
+    With `choice: random` it takes any of the candidates: a control.
+    """
+
+    reference = "ours: docs/guides/agents.md has the rule, docs/experiments/nara.md what it accepts"
+    remembers = "_sight.known", "_sight.ends"
+    needs_lifetimes = True
+
+    def __init__(self, choice: Literal["cheapest", "random"] = "cheapest") -> None:
+        self._random = choice == "random"
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Make room to work in."""
+        view = network_of(self, view)
+        self._rng, self._sight = rng, sight(view)
+        self._refusals = [Refusal(f"no path: {tier}") for tier in view.topology.tiers]
+        self._demand: Any = np.zeros(len(view.resources), np.int64)
+        seen = view.free, view.link_free, self._demand
+        self._place = prepared(place, self._sight, *seen, 1, 0.0, 1.0, False)
+        self._forget = prepared(forget, self._sight, view.free, view.capacity)
+
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """Take the cheapest candidate."""
+        assert isinstance(view, NetworkView)
+        if self._random:
+            self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)
+        self._forget(self._sight, view.free, view.capacity)  # what a failure interrupted has not left at its end
+        self._demand[:] = request.demand
+        status = self._place(
+            self._sight,
+            view.free,
+            view.link_free,
+            self._demand,
+            request.bandwidth,
+            view.now,
+            request.duration,
+            view.weighted,
+        )
+        return provisioned(self._sight.room) if status == COMPLETE else self._blamed(view, request)
+
+    def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
+        """Say for want of what the last candidate could not go on."""
+        room, routes, tiers = self._sight.room, view.routing.routes, view.topology.link_tier
+        left = np.flatnonzero(view.free.any(axis=(1, 2)) & (room.chosen != room.counts[3]))
+        if len(left) == 0:
+            return None
+        status = choose(routes, view.link_free, tiers, view.free, room, int(left[0]), request.bandwidth, view.weighted)
+        return self._refusals[-1 - status] if status < 0 else None

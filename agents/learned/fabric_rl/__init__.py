@@ -1,1 +1,0 @@
-"""Learns by evolution a small network that scores servers and whole placements in a network."""
