@@ -302,3 +302,36 @@ def test_blanks_and_line_ends_of_others_are_no_mistake(capsys: pytest.CaptureFix
         asked = ["run", "s.yaml", "--engine", "simpy", "--out", f"out-{len(end)}{ord(end[0])}"]
         assert main(asked) == 0
         assert "100" in capsys.readouterr().out
+
+
+HEAD = "id,arrival,lifetime,cpu\n"
+
+
+def table(rows: str) -> str:
+    """Write a table, and a scenario that reads it; returns that."""
+    Path("t.csv").write_text(HEAD + rows)
+    workload = "workload: {trace: table, path: t.csv}"
+    text = f"name: t\ncluster: {{servers: 2, node: {{cpu: 4}}}}\n{workload}\nagents: [first-fit]\n"
+    Path("t.yaml").write_text(text)
+    return text
+
+
+def test_all_bad_rows_of_a_table_are_listed_with_what_leaves_them_out(capsys: pytest.CaptureFixture[str]) -> None:
+    bad = {3: "-1", 5: "-2", 6: "-3"} | dict.fromkeys(range(20, 40), "-4")
+    text = table("".join(f"{n},{n},{-5 if n in (8, 9) else 5},{bad.get(n, '1')}\n" for n in range(2, 60)))
+    assert main(["validate", "t.yaml"]) == MISTAKE
+    said = "".join(capsys.readouterr())
+    some = "lines 5, 6, 20, 21, 22, 23, 24, 25, 26, 27, ..."
+    assert f"cpu: negative demand, and so in 22 rows more ({some}) (got -1)" in said
+    assert "`keep: {cpu: '>= 0'}` in the scenario leaves it out." in said
+    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got -5)" in said
+    assert main(["traces", "describe", "t.csv"]) == MISTAKE
+    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got -5)" in capsys.readouterr().err
+    Path("t.yaml").write_text(text.replace("t.csv}", "t.csv, keep: {cpu: '>= 0', lifetime: '>= 0'}}"))
+    assert main(["validate", "t.yaml"]) == 0
+
+
+def test_all_cells_that_are_no_numbers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    table("1,0,5,2 cores\n2,1,5,1\n3,2,5,many\n4,3,5,few\n")
+    assert main(["validate", "t.yaml"]) == MISTAKE
+    assert "t.csv:2: cpu: not a number, and so in 2 rows more (lines 4, 5) (got '2 cores')" in capsys.readouterr().out

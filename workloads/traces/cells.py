@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from simcore.errors import UserError, WorkloadError
 from simcore.units import TIME
+from workloads.traces.check import also
 
 if TYPE_CHECKING:
     import polars as pl
@@ -143,8 +144,10 @@ def _each(
             pass
         values = cells.replace_strict(known, default=None, return_dtype=pl.Float64)
     if values.null_count() > cells.null_count():
-        row = int((values.is_null() & cells.is_not_null()).arg_max() or 0)
+        broken = values.is_null() & cells.is_not_null()
+        row = int(broken.arg_max() or 0)
         line = frame["line"][row] if "line" in frame.columns else None
+        problem += also(frame, broken)
         raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
     return values.alias(cells.name)
 

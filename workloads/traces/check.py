@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import UserError, WorkloadError
+from simcore.errors import UserError, WorkloadError, as_one
 from simcore.roles import read_where
 
 if TYPE_CHECKING:
     import polars as pl
 
+NAMED = 10
+"""So many further rows are named in which the same is wrong."""
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
 COMMON = ("id", "arrival", "lifetime")
@@ -54,7 +56,7 @@ def require(found: list[str], wanted: frozenset[str], path: Path, line: int | No
 def check(
     frame: pl.DataFrame, path: Path, keys: Mapping[str, str], factors: Mapping[str, float] | None = None
 ) -> pl.DataFrame:
-    """Check the common columns of `frame`, and raise a `WorkloadError` at the first row that breaks a rule.
+    """Check the common columns of `frame`; the `WorkloadError` names the first row that breaks each rule, and others.
 
     `frame` holds the common columns in file order and, where the file has lines, `line`; `keys` says what the
     file calls a column, where its name differs. A table of one's own gives the `factors`, how many units a 1 in a
@@ -65,23 +67,41 @@ def check(
         raise WorkloadError("no requests: this trace is empty", file=path, remedy="Was the download cut short?")
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
+    mistakes = []
     for name, broken, problem, remedy in _rules(columns, keys, factors):
-        mask = frame.select(broken.alias("broken"))["broken"]
+        mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         row = mask.arg_max() if mask.any() else None
         if row is not None:
             if "line" not in frame.columns:
                 problem += f" in request {frame['id'][row]!r}"
-            raise WorkloadError(
-                problem,
-                file=path,
-                line=frame["line"][row] if "line" in frame.columns else None,
-                key=keys.get(name, name),
-                value=cell(frame, name, row),
-                remedy=remedy,
+            mistakes.append(
+                WorkloadError(
+                    f"{problem}{also(frame, mask)}",
+                    file=path,
+                    line=frame["line"][row] if "line" in frame.columns else None,
+                    key=keys.get(name, name),
+                    value=cell(frame, name, row),
+                    remedy=remedy,
+                )
             )
+    if mistakes:
+        raise as_one(mistakes)
     if "where" in columns:
         _check_where(frame, path, keys)
     return frame.select(columns)
+
+
+def also(frame: pl.DataFrame, broken: pl.Series) -> str:
+    """Say in which other rows than the first of those that are broken the same is wrong; empty if in none."""
+    rows = broken.arg_true().to_list()[1:]
+    if not rows:
+        return ""
+    of = "line" if "line" in frame.columns else "id" if "id" in frame.columns else None
+    some = [str(frame[of][row] if of else row) for row in rows[:NAMED]]
+    what = {"line": "line", "id": "request", None: "row"}[of]
+    more = ", ..." if len(rows) > NAMED else ""
+    many = f"{len(rows):,} rows more" if len(rows) > 1 else "1 row more"
+    return f", and so in {many} ({what}{'s' * (len(rows) > 1)} {', '.join(some)}{more})"
 
 
 def _check_where(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> None:
@@ -112,7 +132,8 @@ def _rules(
         remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
         if factors is not None and name not in ("id", "arrival"):
             stands = "never" if name == "lifetime" else "0"
-            remedy += f" `empty: {{{name}: {stands}}}` in the scenario says what it stands for."
+            remedy += f" `empty: {{{name}: {stands}}}` in the scenario says what it stands for"
+            remedy += "." if name == "lifetime" else f", and `keep: {{{keys.get(name, name)}: '!='}}` leaves it out."
         elif factors is not None:
             remedy += f" `keep: {{{keys.get(name, name)}: '!='}}` in the scenario leaves it out."
         yield name, pl.col(name).is_null(), "no value", remedy
@@ -120,7 +141,10 @@ def _rules(
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
-        yield name, demand < 0, "negative demand", "Demands are amounts of zero or more; correct or remove the row."
+        remedy = "Demands are amounts of zero or more; correct or remove the row."
+        if factors is not None:
+            remedy += f" `keep: {{{keys.get(name, name)}: '>= 0'}}` in the scenario leaves it out."
+        yield name, demand < 0, "negative demand", remedy
         yield (
             name,
             demand * (factors or {}).get(name, 1.0) > LARGEST,
