@@ -43,7 +43,7 @@ class Published:
 def in_words(condition: str, stand_in: str = "") -> str:
     """Write a condition for readers, and mark the key, if any, whose data is a stand-in."""
     pairs = (pair.partition("=") for pair in condition.split(";"))
-    marked = (f"{key} {value}{' (stand-in)' if key == stand_in else ''}" for key, _, value in pairs)
+    marked = (f"{key} {value}{' (stand-in)' if key and key == stand_in else ''}" for key, _, value in pairs)
     return ", ".join(marked).replace("_", " ").strip()
 
 

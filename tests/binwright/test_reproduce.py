@@ -36,7 +36,7 @@ from binwright.reproduction.figures import Drawing, Material, intervals, of_kind
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.outcome import Made
 from binwright.reproduction.publications import cvd_figures, nara, nara_figures, wrasse_counts, wrasse_times
-from binwright.reproduction.published import everything, published
+from binwright.reproduction.published import everything, in_words, published
 from binwright.reproduction.report import figure
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Reproduction
@@ -311,6 +311,12 @@ def test_pages_link_to_the_guide_where_it_is(counted: Reproduction, tmp_path: Pa
     assert "[How to read it](../guides/reproduce.md)." in beside
     assert "](../" not in alone
     assert "docs/guides/reproduce.md" in alone
+
+
+def test_only_a_key_that_has_a_stand_in_is_marked() -> None:
+    assert in_words("demand=azure;topology=beta", "demand") == "demand azure (stand-in), topology beta"
+    assert in_words("demand=azure") == "demand azure"
+    assert in_words("") == ""
 
 
 def test_what_is_worse_says_its_table_in_the_report(counted: Reproduction, tmp_path: Path) -> None:
