@@ -45,7 +45,7 @@ def describe_file(asked: Namespace) -> int:
     from simcore.units import measure_of
     from workloads.describe import describe_frame
 
-    requests = asked_of(asked.file)
+    requests = asked_of(asked.file, asked.drop_faulty)
     if asked.out:
         write_new(asked.out, requests.text(Path(asked.out).parent))
     if requests.proposal:

@@ -349,6 +349,7 @@ def _traces(commands: Commands) -> None:
         "is probably what, in which unit, and why.",
     )
     describe.set_defaults(answer="traces.describe_file")
+    describe.add_argument("--drop-faulty", action="store_true", help="leave out rows of a table that cannot be read")
     describe.add_argument("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace")
     describe.add_argument("--out", metavar="FILE", help="write a scenario that reads it so")
     convert = actions.add_parser("convert", help="write a trace as Parquet")

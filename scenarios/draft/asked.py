@@ -31,6 +31,7 @@ from workloads.fit import fit
 from workloads.propose import Proposal, propose
 from workloads.traces.cells import is_date, moment
 from workloads.traces.check import MODELS, resources_in
+from workloads.traces.faults import collecting, lines_of
 from workloads.traces.kubernetes import read_nodes
 from workloads.traces.library import find, read, recognised
 
@@ -167,8 +168,8 @@ class Asked:
         return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
 
 
-def asked_of(file: str) -> Asked:
-    """Find the requests behind the name of a trace or of a shipped scenario, or a file."""
+def asked_of(file: str, drop: bool = False) -> Asked:
+    """Find the requests behind the name of a trace or of a shipped scenario, or a file; `drop` as `of_table` has it."""
     path = Path(file)
     if path.suffix in (".yaml", ".yml") or (file in shipped() and not path.exists()):
         return _of_scenario(file)
@@ -176,21 +177,48 @@ def asked_of(file: str) -> Asked:
         return _of_trace(file, find(file), {"trace": file})
     name = recognised(path) or "table"
     if name == "table":
-        return of_table(path, propose(path))
+        return of_table(path, propose(path), drop)
     return _of_trace(name, path, {"trace": name, "path": file})
 
 
-def of_table(path: Path, proposal: Proposal) -> Asked:
-    """Read a table as it is proposed."""
+def _others(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) -> str:
+    """Count the rows that cannot be read, and offer to leave them out; empty where it is not rows that are wrong."""
+    try:
+        with collecting() as faults:
+            read("table", path, options=options, resources=resources)
+    except UserError:
+        return ""
+    rows = len(lines_of(faults))
+    many, them = (f"{rows:,} rows cannot", "them") if rows > 1 else ("1 row cannot", "it")
+    return (
+        f"\n  In all, {many} be read: `binwright traces describe {path} --drop-faulty` leaves {them} out, and so does "
+        "`workload: {faulty: drop}` in a scenario."
+    )
+
+
+def of_table(path: Path, proposal: Proposal, drop: bool = False) -> Asked:
+    """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
     workload = {"trace": "table", "path": str(path), **proposal.workload}
     columns = {name: column for name, column in workload["columns"].items() if name != column}
     workload = {key: value for key, value in {**workload, "columns": columns}.items() if value}
     resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
+    options = _spec(workload).options
     try:
-        frame = read("table", path, options=_spec(workload).options, resources=resources)
+        if drop:
+            workload["faulty"] = "drop"
+            with collecting() as faults:
+                frame = read("table", path, options=options, resources=resources)
+            if faults:
+                listed = "; ".join(map(str, faults))
+                doubt = f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}."
+                proposal = replace(proposal, doubts=(*proposal.doubts, doubt))
+        else:
+            frame = read("table", path, options=options, resources=resources)
     except UserError as error:
-        error.remedy += "\n  The columns were read as\n" + "\n".join(
-            f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses
+        error.remedy += (
+            _others(path, options, resources)
+            + "\n  The columns were read as\n"
+            + "\n".join(f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
         )
         raise
     return Asked("table", path, frame, workload, proposal)

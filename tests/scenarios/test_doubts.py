@@ -115,3 +115,46 @@ def test_what_runs_at_the_start_tells_how_long_requests_stay(tmp_path: Path) -> 
     middles = [made.flavours[0].lifetimes.quantiles[5:18] for made in fits]  # type: ignore[union-attr]
     assert middles[1] == pytest.approx(middles[0], rel=0.25)
     assert fits[1].requests == len(late.frame) - late.running
+
+
+# Rows that cannot be read
+
+FAULTY = """vm,Created At,Deleted At,vCPU
+a,2026-01-01,2026-01-02,1
+b,2026-01-03,2026-01-02,1
+c,yesterday,2026-01-04,2
+d,2026-01-04,2026-01-06,2
+e,2026-01-05,2026-01-07,2
+f,2026-01-06,soon,2
+g,tomorrow,2026-01-09,2
+"""
+
+
+def test_describe_lists_all_rows_that_cannot_be_read_and_leaves_them_out_if_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "vms.csv"
+    keeps = "".join(f"h{n},2026-01-07,2026-01-09,1\n" for n in range(40))
+    file.write_text(FAULTY + keeps)
+    assert main(["traces", "describe", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "Created At: not a date, and so in 1 row more (line 8) (got 'yesterday')" in said
+    assert f"In all, 4 rows cannot be read: `binwright traces describe {file} --drop-faulty` leaves them out" in said
+    out = tmp_path / "vms.yaml"
+    assert main(["traces", "describe", str(file), "--drop-faulty", "--out", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "43 requests over" in told
+    assert (
+        "? 4 of the rows cannot be read and are left out: Created At: not a date (got 'yesterday'), lines 4, 8 (2 rows);"
+        in told
+    )
+    assert "faulty: drop" in out.read_text()
+    assert len(asked_of(str(out)).frame) == 43
+    assert main(["validate", str(out)]) == 0
+
+
+def test_a_table_of_nothing_but_faults_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "vms.csv"
+    file.write_text("vm,Created At,Deleted At,vCPU\na,2026-01-03,2026-01-02,1\nb,2026-01-03,2026-01-01,1\n")
+    assert main(["traces", "describe", str(file), "--drop-faulty"]) == 2
+    assert "no row can be read" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from simcore.errors import UserError, WorkloadError
 from simcore.units import TIME
 from workloads.traces.check import also
+from workloads.traces.faults import Fault, collected
 
 if TYPE_CHECKING:
     import polars as pl
@@ -133,22 +134,28 @@ def _each(
     import polars as pl
 
     values = cells.cast(pl.Float64, strict=False)
+    faults = collected()
     if read is not None:
         known: dict[str, float] = {}
-        try:
-            for text in cells.drop_nulls().unique(maintain_order=True).to_list():
+        for text in cells.drop_nulls().unique(maintain_order=True).to_list():
+            try:
                 known[text] = read(text)
-        except UserError as error:
-            problem, remedy = error.problem, error.remedy
-        except (ValueError, OverflowError):
-            pass
+                continue
+            except UserError as error:
+                problem, remedy = error.problem, error.remedy
+            except (ValueError, OverflowError):
+                pass
+            if faults is None:
+                break
         values = cells.replace_strict(known, default=None, return_dtype=pl.Float64)
     if values.null_count() > cells.null_count():
-        broken = values.is_null() & cells.is_not_null()
-        row = int(broken.arg_max() or 0)
+        bad = values.is_null() & cells.is_not_null()
+        row = int(bad.arg_max() or 0)
         line = frame["line"][row] if "line" in frame.columns else None
-        problem += also(frame, broken)
-        raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
+        if faults is None:
+            problem += also(frame, bad)
+            raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
+        faults.append(Fault(problem, cells.name, cells[row], frame["line"].filter(bad).to_list()))
     return values.alias(cells.name)
 
 

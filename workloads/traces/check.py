@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from simcore.errors import UserError, WorkloadError, as_one
 from simcore.roles import read_where
+from workloads.traces.faults import Fault, collected, lines_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,10 +69,17 @@ def check(
     if not resources_in(columns):
         raise WorkloadError("no column with a demand", file=path, remedy="Add a column per resource: cpu, mem.")
     mistakes = []
+    faults = collected()
+    if faults:
+        frame = frame.filter(~frame["line"].is_in(list(lines_of(faults))))
     for name, broken, problem, remedy in _rules(columns, keys, factors):
         mask = frame.select(broken.alias("broken"))["broken"].fill_null(value=False)
         row = mask.arg_max() if mask.any() else None
-        if row is not None:
+        if row is not None and faults is not None:
+            lines = frame["line"].filter(mask).to_list()
+            faults.append(Fault(problem, keys.get(name, name), cell(frame, name, row), lines))
+            frame = frame.filter(~mask)
+        elif row is not None:
             if "line" not in frame.columns:
                 problem += f" in request {frame['id'][row]!r}"
             mistakes.append(
@@ -86,6 +94,8 @@ def check(
             )
     if mistakes:
         raise as_one(mistakes)
+    if frame.is_empty():
+        raise WorkloadError("no row can be read", file=path, remedy="Check what the columns are taken for.")
     if "where" in columns:
         _check_where(frame, path, keys)
     return frame.select(columns)

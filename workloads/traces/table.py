@@ -12,6 +12,7 @@ from simcore.errors import WorkloadError, suggest
 from workloads.traces.base import Trace
 from workloads.traces.cells import filled, marked, moments, numbers, spans
 from workloads.traces.check import COMMON, LABELS, check, is_text
+from workloads.traces.faults import collected, collecting
 from workloads.traces.filters import kept
 from workloads.traces.mapped import begins_with
 from workloads.traces.text import identity, read_text
@@ -32,7 +33,8 @@ class Table(Trace):
     `columns` says what the file calls one of these, or `end` in place of `lifetime`; of `where`, the columns of its
     labels; and `censored`, which requests were only seen so long, and run on. `factors` has the seconds or units of a 1
     in a column, `labels` the columns of the requests' own labels, `empty` what an empty cell is (of `end`: how long the
-    request stays), `keep` the conditions that a row must meet.
+    request stays), `keep` the conditions that a row must meet. `faulty` says whether rows that cannot be read are
+    refused or dropped.
     """
 
     columns: Mapping[str, str | Mapping[str, str]] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Table(Trace):
     labels: Mapping[str, str] = field(default_factory=dict)
     empty: Mapping[str, float] = field(default_factory=dict)
     keep: Mapping[str, list[str]] = field(default_factory=dict)
+    faulty: str = "refuse"
 
     summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
     reference: ClassVar[str] = "docs/guides/traces.md"
@@ -47,7 +50,7 @@ class Table(Trace):
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
     parquet: ClassVar[bool] = True
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
 
     def only(self, resources: tuple[str, ...]) -> Trace:
         return _Columns(**{each.name: getattr(self, each.name) for each in fields(self)}, resources=resources)
@@ -57,9 +60,17 @@ class Table(Trace):
 
         Without a column of ids, requests are named by their row in the file, from 0.
         """
+        if self.faulty == "refuse" or collected() is not None:
+            return self._read(path)
+        with collecting():
+            return self._read(path)
+
+    def _read(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
         frame = read_parquet(path) if is_parquet(path) else read_text(path)
+        if collected() is not None and "line" not in frame.columns:
+            frame = frame.with_row_index("line", offset=1)
         resources = self.resources_of(frame, path)
         of = self._sources(frame, resources, path)
         if "id" not in of:
