@@ -137,16 +137,15 @@ def _each(
     faults = collected()
     if read is not None:
         known: dict[str, float] = {}
+        wrong: list[tuple[str, str]] = []  # what is so, and what to do, of each text that cannot be read
         for text in cells.drop_nulls().unique(maintain_order=True).to_list():
             try:
                 known[text] = read(text)
-                continue
             except UserError as error:
-                problem, remedy = error.problem, error.remedy
+                wrong.append((error.problem, error.remedy))
             except (ValueError, OverflowError):
-                pass
-            if faults is None:
-                break
+                wrong.append((problem, remedy))
+        problem, remedy = wrong[0] if wrong else (problem, remedy)
         values = cells.replace_strict(known, default=None, return_dtype=pl.Float64)
     if values.null_count() > cells.null_count():
         bad = values.is_null() & cells.is_not_null()
