@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +179,9 @@ def train(
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
     """Write the command line's shorthands as overrides."""
+    if agents is not None and re.search(r"^\s*,|,\s*,|,\s*$", agents):
+        remedy = "Write a name between two commas: --agents first-fit,best-fit."
+        raise UserError("an agent is missing beside a comma", key="--agents", value=agents, remedy=remedy)
     return [
         *sets,
         *([Shorthand(f"agents=[{agents}]", f"--agents {agents}")] if agents is not None else []),

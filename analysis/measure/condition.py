@@ -62,6 +62,9 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     """Read `acceptance >= 99 %`, of one of these metrics."""
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
     problem = "does not say when a cluster is large enough"
+    if loose := re.fullmatch(r"\s*(\w+)\s*(=|>|<|=>|=<)\s*([^<>=]+)", until):
+        better = "<=" if "<" in loose[2] else ">="
+        remedy = f'Did you mean "{loose[1]} {better} {loose[3].strip()}"? {remedy}'
     metric, sign, text = _parts(until, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
     return Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
 

@@ -40,6 +40,10 @@ def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Me
             return metric
     numbers = [column for column, kind in done.schema.items() if kind.is_numeric() and column != "seed"]
     if name not in numbers:
+        for metric in metrics:
+            if name.lower().rstrip(" %") == metric.heading.lower().rstrip(" %") and metric.name in done.columns:
+                remedy = f"That is its heading: did you mean {metric.name!r}?"
+                raise UnknownName("there is no such metric", key="metric", value=name, remedy=remedy)
         raise UnknownName("there is no such metric", key="metric", value=name, remedy=suggest(name, numbers))
     return Metric(name, name, meaning="a column of runs.parquet", timed=name == "seconds")
 

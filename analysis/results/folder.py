@@ -166,9 +166,9 @@ def _read_runs(folder: Path) -> tuple[pl.DataFrame, str]:
             remedy = f"Move it away. {_again(folder)}"
             raise ResultsError("is a folder, and a file belongs here", file=path, remedy=remedy)
         if folder.is_file():
-            raise ResultsError("this is a file, and results are a folder", file=folder, remedy="Name the folder.")
+            raise ResultsError("this is a file, and results are a folder", file=folder, remedy=_instead(folder))
         if finished is None:
-            raise ResultsError("there are no results here", file=folder, remedy="Run a scenario with --out first.")
+            raise ResultsError("there are no results here", file=folder, remedy=_instead(folder))
         raise ResultsError(
             f"this batch is unfinished: {_runs(finished)} in journal.jsonl, and no runs.parquet yet",
             file=folder,
@@ -248,3 +248,12 @@ def _finished(folder: Path) -> int | None:
 
 def _runs(count: int) -> str:
     return "1 finished run" if count == 1 else f"{count} finished runs"
+
+
+def _instead(named: Path) -> str:
+    """Say which folder of results was meant: the one that a file is in, or that of the scenario of this name."""
+    there = [named.parent] if (named.parent / "runs.parquet").is_file() else []
+    there += [folder for folder in (Path("results") / named.stem,) if (folder / "runs.parquet").is_file()]
+    if there:
+        return f"Did you mean {str(there[0])!r}?"
+    return "Name the folder that `binwright run` wrote: results/NAME, or what --out said."

@@ -53,7 +53,10 @@ class AgentSpec(Model):
         if not isinstance(name, str):
             raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
-            raise wrong("unknown agent", class_in(name) or suggest(name, AGENTS, AGENTS.listed), at_name, name)
+            several = name.split()
+            remedy = f"Write commas between agents: {','.join(several)}." if len(several) > 1 else ""
+            remedy = remedy or class_in(name) or suggest(name, AGENTS, AGENTS.listed)
+            raise wrong("unknown agent", remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             check_options(_load(name, at_name), options, at_options)

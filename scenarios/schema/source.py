@@ -128,7 +128,9 @@ class Source:
         name, equals, value = text.partition("=")
         origin = given_as(text)
         if not equals or not name.strip():
-            raise ScenarioError("is not an override", file=origin, remedy="Write --set key.of.the.scenario=value.")
+            near = re.fullmatch(r"([\w.-]+)\s*[: ]\s*(\S.*)", text.strip())
+            remedy = f"Did you mean --set '{near[1]}={near[2]}'?" if near else "Write --set key.of.the.scenario=value."
+            raise ScenarioError("is not an override", file=origin, remedy=remedy)
         keys = undotted(name.strip())
         places = {keys: Place(origin)}
         data = _Reader(Place(origin), Path.cwd(), places).read(value, keys)

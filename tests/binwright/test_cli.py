@@ -432,6 +432,17 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
         ("binwright traces: there is no such option or argument: --owt=x", "Did you mean '--out'?"),
     ),
     (("--versoin",), ("binwright: there is no such option or argument: --versoin", "Did you mean '--version'?")),
+    # Tried as a stranger would.
+    (("run", "s.yaml,bad.yaml"), ("there is no such file", "Write blanks between files: s.yaml bad.yaml")),
+    (("run", "scenarios/nara/table1.yaml"), ("The shipped scenario is called 'nara/table1'.",)),
+    (("run", "s.yaml", "--agents", "first-fit, ,best-fit"), ("an agent is missing beside a comma",)),
+    (("run", "s.yaml", "--agents", "first-fit,"), ("an agent is missing beside a comma",)),
+    (("run", "s.yaml", "--agents", "first-fit best-fit"), ("Write commas between agents: first-fit,best-fit.",)),
+    (("run", "s.yaml", "--set", "replications: 3"), ("Did you mean --set 'replications=3'?",)),
+    (("run", "s.yaml", "--set", "cluster.servers 3"), ("Did you mean --set 'cluster.servers=3'?",)),
+    (("size", "s.yaml", "--until", "acceptance > 99 %"), ('Did you mean "acceptance >= 99 %"?',)),
+    (("size", "s.yaml", "--until", "wait_p95 < 10 min"), ('Did you mean "wait_p95 <= 10 min"?',)),
+    (("size", "s.yaml", "--until", "acceptance=99"), ('Did you mean "acceptance >= 99"?',)),
     (("traces",), ("binwright traces: ACTION is missing", "binwright help traces")),
     (("run",), ("binwright run: FILE is missing",)),
     (("run", "s.yaml", "--seeds", "abc"), ("run: --seeds: is not a whole number (got 'abc')", "binwright help run")),
@@ -497,6 +508,33 @@ def test_what_lists_all_names_is_said_once(binwright: Asker) -> None:
         for meant in ("'best-fit'?", "'worst-fit'?", "'balance-fit' or 'best-fit' or 'first-fit'?"):
             assert said.count(f"Did you mean {meant}") == 1
         assert len(said) < 900
+
+
+def test_what_stands_for_results_and_metrics_is_suggested(binwright: Asker) -> None:
+    assert binwright("run", "s.yaml").code == 0
+    for named, meant in (("s", "results/s"), ("s.yaml", "results/s"), ("results/s/runs.parquet", "results/s")):
+        said = binwright("compare", named)
+        assert said.code == MISTAKE
+        assert f"Did you mean {meant!r}?" in said.err
+    assert "results/NAME, or what --out said" in binwright("report", "elsewhere").err
+    said = binwright("compare", "results/s", "--metric", "accepted %")
+    assert "That is its heading: did you mean 'acceptance'?" in said.err
+
+
+@pytest.mark.parametrize(
+    "variables", [{"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}, {"FORCE_COLOR": "1"}]
+)
+def test_a_log_in_a_file_has_no_line_that_lives_whatever_the_environment_says(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    asked = process("run", "s.yaml")
+    out, err = asked.communicate(timeout=60)
+    assert asked.returncode == 0, err
+    assert "accepted %" in out
+    assert "\x1b[2K" not in err
+    assert len(err.splitlines()) < 3
 
 
 def test_shipped_scenarios_are_listed(binwright: Asker) -> None:
