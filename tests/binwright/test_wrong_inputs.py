@@ -143,7 +143,7 @@ ARGUMENTS = [
     (["run", "s.yaml", "s.yaml"], ["two scenarios have the same name"]),
     (["run", "s.yaml", "--out", "s.yaml"], ["cannot be written", "--out"]),
     (["run", "s.yaml", "--agents", ""], ["agents: is a wrong value (got [])", "at least 1"]),
-    (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["this is not valid YAML"]),
+    (["run", "s.yaml", "--agents", "first-fit,,best-fit"], ["an agent is missing beside a comma"]),
     (["run", "s.yaml", "--agents", "mine.py"], ["unknown agent (got 'mine.py')", "mine.py:Class"]),
     (["run", "s.yaml", "--agents", "no.py:Mine"], ["cannot import this agent: there is no file", "working folder"]),
     (["run", "s.yaml", "--set", "agents.5=best-fit"], ["the list agents has no item 5", "0 to 1"]),
