@@ -555,7 +555,7 @@ JOURNAL = '{"run": "a0", "status": "done"}\n{"run": "a1", "status": "failed"}\n{
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({}, "there are no results here\n  Run a scenario"),
+        ({}, "there are no results here\n  Name the folder that `binwright run` wrote"),
         ({"journal.jsonl": JOURNAL}, "unfinished: 1 finished run in journal.jsonl.*\n  .*again, it goes on"),
         ({"runs.parquet": ""}, "not a readable Parquet.*with this version"),
         (
@@ -579,7 +579,7 @@ def test_spoilt_folders_say_what_to_do(
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     results(tmp_path, runs({"a": [0.5]}))
-    with pytest.raises(UserError, match="Name the folder"):
+    with pytest.raises(UserError, match=f"Did you mean {str(tmp_path)!r}"):
         Results(tmp_path / "runs.parquet")
 
 
