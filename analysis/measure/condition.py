@@ -66,7 +66,12 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
         better = "<=" if "<" in loose[2] else ">="
         remedy = f'Did you mean "{loose[1]} {better} {loose[3].strip()}"? {remedy}'
     metric, sign, text = _parts(until, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
-    return Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
+    found = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
+    if metric.unit == "%" and not metric.beyond and not any(map(found.met, (0.0, 1.0))):
+        raise UserError(
+            f"no share is so: {metric.name} lies between 0 and 100 %", key="until", value=until, remedy=remedy
+        )
+    return found
 
 
 def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,7 @@ class Asked:
 
     def _from(self, seconds: float) -> str:
         """Say how to begin at a moment."""
-        if self.scenario:
+        if self.watched is not None:  # a window, whose clock begins at 0
             return "A later `start` leaves that out, and takes over what runs by then."
         text = moment(seconds)
         start = text[:16].replace(" ", "T") if is_date(text) else text
@@ -95,8 +96,15 @@ class Asked:
 
     def since(self, start: str) -> Asked:
         """Return the requests of the window that begins there, with what runs by then."""
+        try:
+            begin = yaml.safe_load(start)
+        except yaml.YAMLError:
+            begin = None
+        if not isinstance(begin, int | float | str | date):
+            remedy = "Give a row, counted from 0, a time, as in 3 d, or a date."
+            raise UserError("is no start", key="--start", value=start, remedy=remedy)
         spec = self.scenario.workload if self.scenario else None
-        given = {**self.workload, "start": yaml.safe_load(start)}
+        given = {**self.workload, "start": begin}
         spec = spec.model_copy(update={"start": _spec(given).start}) if isinstance(spec, Trace) else _spec(given)
         return replace(self, **_window(spec, tuple(self.resources), (), self.scenario.seed if self.scenario else 0))
 
