@@ -156,10 +156,10 @@ def heading(figure: Figure, title: str, caption: str = "") -> None:
     Where the style has no titles, they are the figure's label only, for a caption.
     """
     room = int(figure.get_figwidth() * 72 / (0.6 * points("text")))
-    lines = [line for text in (title, caption) for line in wrap(text, room)]
+    lines = [line for text in (title, caption) for line in wrap(_P.sub(f"p{HARD}\\1{HARD}", text), room)]
     figure.set_label(". ".join(filter(None, (title, caption))))
     if current().titles:
-        figure.suptitle("\n".join(lines))
+        figure.suptitle("\n".join(lines).replace(HARD, " "))
 
 
 def legend(
@@ -198,6 +198,8 @@ def legend(
     )
 
 
+_P, HARD = re.compile(r"p (=|[<>]=?) (?=\.?\d)"), "\u00a0"
+"""A p-value, and a space at which no line ends."""
 _LACKS = re.compile(r"Glyph (\d+) \(.*missing from")
 _TOLD: set[str] = set()
 """Signs of which it was said already that the font does not have them."""

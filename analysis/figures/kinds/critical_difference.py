@@ -119,7 +119,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     better = "" if metric.better == "higher" else ", lower is better"
     counts = sorted({panel.over for panel in panels})
     count = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-    test = f"the dots of a bar are not told apart: p > .05, {family}"
+    test = f"the dots of a bar are not told apart: p > .05, {family}" if bars else f"all told apart: p <= .05, {family}"
     heading(
         figure,
         f"{chosen.title}: average rank by {metric.heading}{better}, {count} {_plural(over)}",
