@@ -6,7 +6,7 @@ compiled UTILFNs; what a card makes of them is a model, in `predicted`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from unittest.mock import patch
 
@@ -92,7 +92,7 @@ class _Counting:
         self.alloc: Sequence[int] = ()
 
     def call(
-        self, program: Program, ball: int, place: int, alloc: Sequence[int], until: float
+        self, program: Program, ball: int, place: int, alloc: Sequence[int], over: Callable[[], bool]
     ) -> list[tuple[int, int]] | None:
         """Return what the interpreter returns, or None where an addition alone is beyond a ceiling."""
         self.counts.calls += 1
