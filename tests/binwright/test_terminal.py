@@ -69,7 +69,7 @@ from scenarios.batch.batch import Batch, run_batches
 from scenarios.schema.load import load_scenario
 
 
-def prepare(names, size, folder):
+def prepare(names, size, folder, weights=None):
     batch = Batch(load_scenario("s.yaml"), folder)
     return [SimpleNamespace(batches={"": batch}, problems={}, experiment=None, failed=0)]
 
@@ -247,7 +247,7 @@ def test_watch(folder: Path, opened: Terminal, columns: int) -> None:
 
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_solve(opened: Terminal, columns: int) -> None:
-    shown = opened.start("solve", "time-varying", "--time", "100s", "--csv", columns=columns)
+    shown = opened.start("solve", "power", "--time", "100s", "--csv", columns=columns)
     is_one_line(shown.until(lambda text: "solutions checked" in text), columns)
     shown.press(b"\x03")
     shown.end()

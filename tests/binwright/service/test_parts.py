@@ -148,7 +148,7 @@ def test_mistakes_in_starting_it(
 
 def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "uvicorn", None)
-    with pytest.raises(UserError, match=r"(?s)needs uvicorn.*binwright\[serve,solver\]") as found:
+    with pytest.raises(UserError, match=r"(?s)needs uvicorn.*\[serve,solver\]") as found:
         serve()
     assert "pip install" in found.value.remedy
 
