@@ -12,7 +12,7 @@ from typing import Any
 from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
-from binwright.commands.console import out, where
+from binwright.commands.console import out
 from binwright.commands.given import drain, places_of
 from simcore.errors import UserError, suggest
 
@@ -25,18 +25,8 @@ def serve(asked: Namespace) -> int:
         out.print(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.", highlight=False, soft_wrap=True)
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
-        serve(asked.host, asked.port, asked.data, asked.workers, asked.token_file, asked.limits, asked.device, ready)
-    return 0
-
-
-def work(asked: Namespace) -> int:
-    """`binwright work`."""
-    from binwright.service.crew import work
-
-    if asked.token_file is None:
-        remedy = "Give one that has worker behind it in the service's own token file."
-        raise UserError("workers need a token", key="--token-file", remedy=remedy)
-    work(asked.server, token_in(Path(asked.token_file)), asked.workers, where)
+        where = asked.host, asked.port, asked.data
+        serve(*where, asked.workers, asked.token_file, asked.limits, asked.device, asked.on, ready)
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
 from binwright.parser.drawing import add_figures, add_heading
-from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve, add_work
+from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
 from simcore.errors import nearest, suggest
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
@@ -410,7 +410,6 @@ COMMANDS = (
     add_solve,
     add_explain,
     add_serve,
-    add_work,
     add_jobs,
     add_pack,
     _validate,

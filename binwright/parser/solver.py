@@ -63,14 +63,6 @@ def _service(command: argparse.ArgumentParser) -> None:
     command.add_argument("--token-file", metavar="F", help="the service's token")
 
 
-def add_work(commands: Commands) -> None:
-    """Add `work`."""
-    work = commands.add_parser("work", help="do jobs of a service that runs on another machine")
-    work.set_defaults(answer="serving.work")
-    _service(work)
-    work.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
-
-
 def add_jobs(commands: Commands) -> None:
     """Add `jobs`."""
     jobs = commands.add_parser("jobs", help="list your jobs at a service, show the answer of one, or cancel it")
@@ -93,6 +85,9 @@ def add_serve(commands: Commands) -> None:
     serve.add_argument("--port", type=int, default=8000, help="default: 8000; 0 is any free one")
     serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
     serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
+    serve.add_argument(
+        "--on", default="local", metavar="WHERE", help="where jobs run: local (default), ray, or ray://HOST:PORT"
+    )
     serve.add_argument(
         "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
     )

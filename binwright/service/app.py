@@ -27,7 +27,6 @@ from binwright.service.bodies import Bodies
 from binwright.service.described import LISTING, LONGEST, PAGE, body_of
 from binwright.service.gate import Gate, Pace, Right, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
-from binwright.service.leases import Leases
 from binwright.service.limits import Limits
 from binwright.service.offered import CPU, named
 from binwright.service.watch import Watch
@@ -66,10 +65,11 @@ def application(
     workers: int,
     tokens: Tokens,
     hosts: frozenset[str],
+    hire: pool.Hire,
     devices: Sequence[Device] = (),
 ) -> Gate:
-    """Put the service together; jobs may ask for `devices`."""
-    service = Service(folder, limits, workers, devices)
+    """Put the service together: `hire` finds who does jobs, `workers` at a time, which may ask for `devices`."""
+    service = Service(folder, limits, workers, hire, devices)
     app = FastAPI(
         title="Binwright",
         version=version("binwright"),
@@ -109,12 +109,6 @@ def application(
         ("/metrics", service.watch.metrics),
     ):
         app.get(path, include_in_schema=False)(watch)
-    for path, work in (
-        ("/v1/work", service.leases.take),
-        ("/v1/work/{lease}/beat", service.leases.beat),
-        ("/v1/work/{lease}/end", service.leases.end),
-    ):
-        app.post(path, include_in_schema=False)(work)
     app.get("/v1/devices", response_model=None, responses={200: {"model": list[models.Device]}})(service.devices)
     app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
     for path, file, kind in (
@@ -161,7 +155,7 @@ async def _broken(request: Request, error: Exception) -> Response:
 class Service:
     """The jobs, the processes that do them, and what clients may ask of them."""
 
-    def __init__(self, folder: Path, limits: Limits, workers: int, devices: Sequence[Device]) -> None:
+    def __init__(self, folder: Path, limits: Limits, workers: int, hire: pool.Hire, devices: Sequence[Device]) -> None:
         self._limits = limits
         self._devices = devices
         self._workers = workers
@@ -171,9 +165,8 @@ class Service:
         self._refused = Counter[str]()
         """Submissions that were refused, by reason."""
         self._bodies = Bodies()
-        self._pool = pool.Pool(self._jobs, limits, workers, devices)
-        self.leases = Leases(self._jobs, limits, self._pool, self._bodies, self._on_disk)
-        self.watch = Watch(self._jobs, self._pool, self.leases, self._refused, self._on_disk)
+        self._pool = pool.Pool(self._jobs, limits, workers, hire)
+        self.watch = Watch(self._jobs, self._pool, self._refused, self._on_disk)
 
     @asynccontextmanager
     async def life(self, app: FastAPI) -> AsyncIterator[None]:
@@ -182,9 +175,8 @@ class Service:
         checkers = max(1, min(4, self._workers))
         self._disk = ThreadPoolExecutor(1, "disk")
         self._threads = ThreadPoolExecutor(checkers, "check")
-        self._checkers = pool.Checkers(self._limits, checkers)
+        self._checkers = pool.Checkers(self._limits, checkers, self._limits.check)
         self._pool.start()
-        await self._on_disk(self.leases.begin)
         mending = asyncio.create_task(self._mend())
         try:
             yield
@@ -223,11 +215,10 @@ class Service:
             raise
         if new:
             self._pool.wake()
-            self.leases.wake()
         where = {"location": f"/v1/problems/{row.id}"}
         return JSONResponse(await self._job(row), 202 if new else 200, where)
 
-    def _limited(self, right: Right, asked: models.Submission) -> tuple[str, str, str, int, bool] | Response:
+    def _limited(self, right: Right, asked: models.Submission) -> tuple[str, str, str, int] | Response:
         """Return what `Jobs.add` wants to know of a submission, within what there is of time, priority and devices."""
         most = self._limits.priority if right.priority is None else right.priority
         priority = min(0, most) if asked.priority is None else asked.priority
@@ -241,7 +232,7 @@ class Service:
             asked.device = named(asked.device, self._devices)
         except UserError as error:
             return refusal(422, error.problem, error.remedy)
-        return asked.key, asked.canonical, asked.title, priority, asked.device != CPU
+        return asked.key, asked.canonical, asked.title, priority
 
     async def jobs(self, request: Request) -> Response:
         """List your jobs, newest first: of the states that you name, or all; in pages."""
@@ -315,21 +306,25 @@ class Service:
         self._checking += 1
         try:
             loop = asyncio.get_running_loop()
-            said = await loop.run_in_executor(self._threads, self._checkers.check, asked)
+            said = await loop.run_in_executor(self._threads, self._checked, asked)
         finally:
             self._checking -= 1
         errors = [said["error"]] if "error" in said else []
         return JSONResponse({"ok": not errors, "errors": errors, "properties": said.get("properties")})
 
+    def _checked(self, asked: str) -> dict[str, Any]:
+        try:
+            return self._checkers.ask("check", asked) or {}
+        except (OSError, EOFError):
+            return pool.failed("the service has no process for this now", "Try again.")
+
     async def _mend(self) -> None:
-        """Look for room on the disk while there is none, and for machines that are silent."""
+        """Look for room on the disk while there is none."""
         while True:
             await asyncio.sleep(pool.AGAIN)
             with suppress(Trouble):
                 if self._jobs.trouble:
                     await self._on_disk(self._jobs.try_again)
-                if await self._on_disk(self.leases.lapse):
-                    self.leases.wake()
 
     async def devices(self) -> list[dict[str, str]]:
         """Return what a submission may ask for."""

@@ -53,7 +53,7 @@ def too_many(message: str, seconds: float) -> Response:
     return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
 
 
-Kind = Literal["client", "worker", "metrics"]
+Kind = Literal["client", "metrics"]
 PROBES = ("/livez", "/readyz")
 """Paths that anybody may ask for."""
 
@@ -71,7 +71,7 @@ Tokens = Mapping[bytes, Right]
 
 
 def read_tokens(file: str | Path) -> dict[bytes, Right]:
-    """Read a file's tokens, one in a line; `worker`, `metrics` or `priority=NUMBER` behind it say what it is for."""
+    """Read a file's tokens, one in a line; `metrics` or `priority=NUMBER` behind it say what it is for."""
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -96,7 +96,7 @@ def _right(words: list[str], file: str | Path, line: int) -> Right:
         elif name == "priority" and equals and value.lstrip("-").isdecimal() and abs(int(value)) <= PRIORITIES:
             right = right._replace(priority=int(value))
         else:
-            remedy = f"Behind a token stands worker, metrics, or priority=N from -{PRIORITIES} to {PRIORITIES}."
+            remedy = f"Behind a token stands metrics, or priority=N from -{PRIORITIES} to {PRIORITIES}."
             raise UserError("is not what a token can be for", file=file, line=line, value=word, remedy=remedy)
     return right
 
@@ -169,8 +169,7 @@ class Gate:
         refused = await self._stranger(scope, headers) if self._tokens and not open_ else None
         refused = refused or self._refused(scope, headers, open_)
         if refused is None and scope["method"] == "POST":
-            working = scope["state"]["right"].kind == "worker"
-            body = await self._body(receive, headers, self._limits.answer if working else self._limits.body)
+            body = await self._body(receive, headers, self._limits.body)
             if isinstance(body, bytes):
                 receive = _again(body, receive)
             else:
@@ -234,8 +233,6 @@ class Gate:
         right, wanted = scope["state"].setdefault("right", Right()), _kind(scope["path"])
         if self._tokens and not open_ and right.kind != wanted:
             return refusal(403, f"this token is for {right.kind}", f"Ask with one that is for {wanted}.")
-        if not self._tokens and wanted == "worker":
-            return refusal(403, "workers need a token", "Serve with --token-file, and worker behind a token in it.")
         return None
 
     async def _body(self, receive: Receive, headers: dict[str, str], most: int) -> bytes | Response:
@@ -270,9 +267,7 @@ class Gate:
 
 def _kind(path: str) -> Kind:
     """Say whose path it is."""
-    if path == "/metrics":
-        return "metrics"
-    return "worker" if path == "/v1/work" or path.startswith("/v1/work/") else "client"
+    return "metrics" if path == "/metrics" else "client"
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import secrets
 import sqlite3
 import time
@@ -13,19 +14,18 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
 from binwright.service.metrics import Histogram
 from binwright.service.tables import FORM, SCHEMA
-from binwright.service.turns import Waiting, in_turn
 from simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""
 PROBE = 2**20
 """Bytes for which there is to be room before there are new jobs again."""
-LOST = '{"message": "the server stopped every time it ran", "remedy": "", "line": null, "column": null}'
-SILENT = '{"message": "every machine that had it fell silent", "remedy": "", "line": null, "column": null}'
-BRIEF = "number, id, owner, state, priority, here, submitted, started, finished, title, status, error"
+LOST = "the server stopped while it ran"
+BRIEF = "number, id, owner, state, priority, submitted, started, finished, title, status, error"
 COLUMNS = f"{BRIEF}, request, result"
 
 
@@ -37,8 +37,6 @@ class Row(NamedTuple):
     owner: str
     state: str
     priority: int
-    here: bool
-    """It may run on this machine only."""
     submitted: float
     started: float | None
     finished: float | None
@@ -119,13 +117,8 @@ class Jobs:
         if tables and form != FORM:
             raise Foreign
         self._base.executescript(SCHEMA)
-        with self._writing() as base:
-            here = "where state = 'running' and lease is null"
-            base.execute(
-                f"update jobs set state = 'failed', finished = ?, error = ? {here} and tries >= ?",
-                (time.time(), LOST, TRIES),
-            )
-            base.execute(f"update jobs set state = 'queued', started = null {here}")
+        for (name,) in self._base.execute("select id from jobs where state = 'running'").fetchall():
+            self.lose(name, LOST)
         (self._stored,) = self._base.execute("select coalesce(sum(size), 0) from jobs").fetchone()
         (self.unfinished,) = self._base.execute("select count(*) from jobs where finished is null").fetchone()
         found = "select owner, max(started) from jobs where started is not null group by owner"
@@ -164,13 +157,10 @@ class Jobs:
             with self._writing() as base:
                 base.execute(change)
 
-    def add(
-        self, owner: str, key: str, request: str, title: str = "", priority: int = 0, here: bool = False
-    ) -> tuple[Row, bool]:
+    def add(self, owner: str, key: str, request: str, title: str = "", priority: int = 0) -> tuple[Row, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
-        One that failed or was cancelled is not an answer. One that waits gets the priority. One for `here` is not given
-        to other machines.
+        One that failed or was cancelled is not an answer. One that waits gets the priority.
         """
         with self._writing() as base:
             found = "from jobs where owner = ? and key = ? and state not in ('failed', 'cancelled')"
@@ -187,9 +177,9 @@ class Jobs:
                 raise Full
             name = secrets.token_hex(18)  # no "-" in front, which commands take for an option
             base.execute(
-                "insert into jobs (id, owner, key, state, priority, here, submitted, title, request, size) "
-                "values (?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)",
-                (name, owner, key, priority, here, time.time(), title, request, len(request)),
+                "insert into jobs (id, owner, key, state, priority, submitted, title, request, size) "
+                "values (?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
+                (name, owner, key, priority, time.time(), title, request, len(request)),
             )
             row = Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", (name,)).fetchone())
             self.unfinished += 1
@@ -260,22 +250,15 @@ class Jobs:
             self._order = in_turn(queued, busy, self._last)
         return self._order
 
-    def _first(self, base: sqlite3.Connection, elsewhere: bool = False) -> Row | None:
-        order = self._in_turn(base)
-        if elsewhere:
-            bound = {name for (name,) in base.execute("select id from jobs where state = 'queued' and here")}
-            order = [name for name in order if name not in bound]
-        if not order:
-            return None
-        return Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", order[:1]).fetchone())
-
     def next(self) -> Row | None:
         """Give the job whose turn it is; it is given to nobody else until `leave`."""
         with self._reading() as base:
-            row = self._first(base)
-            if row is not None:
-                self._given.add(row.id)
-                self._order = None
+            order = self._in_turn(base)
+            if not order:
+                return None
+            row = Row(*base.execute(f"select {COLUMNS} from jobs where id = ?", order[:1]).fetchone())
+            self._given.add(row.id)
+            self._order = None
         return row
 
     def leave(self, name: str) -> None:
@@ -287,65 +270,29 @@ class Jobs:
     def begin(self, name: str) -> bool:
         """Make a queued job one that runs; is it one? From now on a crash counts as a try."""
         with self._writing() as base:
-            row = self._begun(base, name, None)
-        return self._takes_turn(row)
-
-    def _begun(self, base: sqlite3.Connection, name: str, lease: str | None) -> Row | None:
-        found = base.execute(
-            "update jobs set state = 'running', tries = tries + 1, started = ?, lease = ? "
-            f"where id = ? and state = 'queued' returning {COLUMNS}",
-            (time.time(), lease, name),
-        ).fetchone()
-        return Row(*found) if found else None
-
-    def _takes_turn(self, row: Row | None) -> bool:
-        if row is None or row.started is None:
+            found = base.execute(
+                "update jobs set state = 'running', tries = tries + 1, started = ? "
+                f"where id = ? and state = 'queued' returning {COLUMNS}",
+                (time.time(), name),
+            ).fetchone()
+        if found is None:
             return False
+        row = Row(*found)
+        assert row.started
         self._last[row.owner] = row.started
         self.waiting.observe(row.started - row.submitted)
         return True
 
-    def take(self, lease: str) -> Row | None:
-        """Make the job whose turn it is one that runs elsewhere; who asks again by the same lease gets the same job."""
-        with self._writing() as base:
-            found = f"select {COLUMNS} from jobs where lease = ? and state = 'running'"
-            earlier = base.execute(found, (lease,)).fetchone()
-            if earlier:
-                return Row(*earlier)
-            row = self._first(base, elsewhere=True)
-            if row is not None:
-                row = self._begun(base, row.id, lease)
-        self._takes_turn(row)
-        return row
-
-    def leased(self) -> dict[str, str]:
-        """Give the jobs that run elsewhere: leases, and the ids of their jobs."""
-        with self._reading() as base:
-            return dict(base.execute("select lease, id from jobs where state = 'running' and lease is not null"))
-
-    def ended(self, lease: str) -> bool:
-        """Tell whether a job is over, and was when it had this lease."""
-        with self._reading() as base:
-            found = base.execute("select 1 from jobs where lease = ? and finished is not null", (lease,))
-            return found.fetchone() is not None
-
     def finish(
-        self,
-        name: str,
-        state: str,
-        result: str | None = None,
-        error: str | None = None,
-        *,
-        status: str | None = None,
-        lease: str | None = None,
+        self, name: str, state: str, result: str | None = None, error: str | None = None, *, status: str | None = None
     ) -> bool:
-        """Note that a job is over; returns whether it ran until now, by this lease or, without one, here."""
+        """Note that a job is over; returns whether it was not before."""
         more, now = len(result or "") + len(error or ""), time.time()
         with self._writing() as base:
             done = base.execute(
                 "update jobs set state = ?, finished = ?, result = ?, error = ?, status = ?, size = size + ? "
-                "where id = ? and lease is ? and finished is null returning started",
-                (state, now, result, error, status, more, name, lease),
+                "where id = ? and finished is null returning started",
+                (state, now, result, error, status, more, name),
             ).fetchall()
             if done:
                 self.unfinished -= 1
@@ -370,30 +317,18 @@ class Jobs:
         self.over["cancelled"] += done.rowcount
         return done.rowcount > 0
 
-    def put_back(self, name: str, lease: str | None = None) -> bool:
-        """Let a job wait again, since who has it stops; this try does not count. Returns whether it ran there."""
+    def put_back(self, name: str) -> None:
+        """Let a job that runs wait again, since the server stops; this try does not count."""
         with self._writing() as base:
-            done = base.execute(
-                "update jobs set state = 'queued', tries = tries - 1, started = null, lease = null "
-                "where id = ? and lease is ? and state = 'running'",
-                (name, lease),
-            )
-        return done.rowcount > 0
+            again = "update jobs set state = 'queued', tries = tries - 1, started = null"
+            base.execute(f"{again} where id = ? and state = 'running'", (name,))
 
-    def lapse(self, lease: str) -> None:
-        """Let a job wait again whose machine is silent; one that was tried too often has failed."""
-        now, more = time.time(), len(SILENT)
+    def lose(self, name: str, why: str) -> None:
+        """Let a job that runs wait again whose machine is gone; one that was tried `TRIES` times has failed."""
         with self._writing() as base:
-            failed = base.execute(
-                "update jobs set state = 'failed', finished = ?, error = ?, size = size + ? "
-                "where lease = ? and state = 'running' and tries >= ? returning started",
-                (now, SILENT, more, lease, TRIES),
-            ).fetchall()
-            base.execute(
-                "update jobs set state = 'queued', started = null, lease = null where lease = ? and state = 'running'",
-                (lease,),
-            )
-            self.unfinished -= len(failed)
-            self._stored += more * len(failed)
-        for (started,) in failed:
-            self._ends("failed", now, started)
+            (tries,) = base.execute("select tries from jobs where id = ?", (name,)).fetchone()
+            if tries < TRIES:
+                base.execute("update jobs set state = 'queued', started = null where id = ?", (name,))
+        if tries >= TRIES:
+            error = {"message": f"{why} ({TRIES} times)", "remedy": "", "line": None, "column": None}
+            self.finish(name, "failed", error=json.dumps(error))

@@ -55,10 +55,6 @@ class Limits:
     """Open streams of progress."""
     priority: int = 0
     """The highest priority that a submission may ask for, where its token says nothing else."""
-    lease: float = 15.0
-    """Seconds after which a job is taken from a machine that is silent."""
-    answer: int = 64 * 2**20
-    """Bytes of an answer that a worker on another machine sends."""
     store: int = 2 * 2**30
     """Bytes of problems and answers that are kept; the oldest answers go first."""
 

@@ -294,6 +294,21 @@ class Result(BaseModel):
     resources: list[Family] | None = Field(description="Null if there are very many dimensions.")
 
 
+class Found(BaseModel):
+    """What a search says that it has found; -1 in `alloc` is a ball that is left out."""
+
+    alloc: list[Annotated[int, Field(ge=-1, lt=MOST)]]
+    bins: int
+    bound: int = Field(ge=0)
+    checked: int = Field(ge=0)
+    seconds: float = Field(ge=0, allow_inf_nan=False)
+    search: str
+    interrupted: bool
+    impossible: str
+    notes: list[str]
+    at_fault: list[tuple[str, int | None]]
+
+
 class Progress(BaseModel):
     """The best so far."""
 
@@ -352,8 +367,7 @@ class Health(BaseModel):
 
     accepting: bool = Field(description="It takes new jobs. If not, those it took are kept, and done when it can.")
     error: str | None = Field(description="What the disk has against it.")
-    workers: int = Field(description="Jobs that can run at a time on the service's machine.")
-    elsewhere: int = Field(description="Jobs that can run at a time on other machines.")
+    workers: int = Field(description="Jobs that can run at a time.")
     queued: int | None = Field(description="Jobs that wait; null if the disk does not even say that.")
     running: int | None
 

@@ -1,4 +1,4 @@
-"""Worker processes: one per job, and a few that check; forked by a process that has imported everything."""
+"""Worker processes: for each job one that searches and one that verifies, and a few that check specifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import signal
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,7 +16,8 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
-from typing import Any, Literal, TypeVar
+from time import monotonic
+from typing import Any, Literal, Protocol, TypeVar
 
 from agents.solver.backends.devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
@@ -32,7 +32,7 @@ CHECKS = 200
 AGAIN = 1.0
 """Seconds until what the machine refused is tried again."""
 T = TypeVar("T")
-Do = Literal["solve", "check"]
+Do = Literal["solve", "check", "verify"]
 _context = multiprocessing.get_context("forkserver")
 _starting = Lock()
 
@@ -56,10 +56,41 @@ class Died(Exception):
     """The worker ended without an answer, or was ended; says why."""
 
 
-class Worker:
-    """A worker process, from here."""
+class Lost(Exception):
+    """The machine that had a job is gone; says why. The job is tried again."""
 
-    def __init__(self, limits: Limits, cpu_seconds: float, core: int, devices: Sequence[Device] = ()) -> None:
+
+class Hand(Protocol):
+    """Does one job, wherever that is."""
+
+    def solve(
+        self,
+        request: str,
+        seconds: float,
+        tell: Callable[[dict[str, Any]], None],
+        cancelled: Callable[[], bool],
+        stopping: Event,
+    ) -> dict[str, Any] | None:
+        """Have a job done, and watch; returns what is said last, or None if all is stopping.
+
+        `tell` is called with the best so far.
+        """
+
+    def memory(self) -> int:
+        """Give the bytes that it has."""
+
+    def end(self) -> None:
+        """Whatever it does, it does no more."""
+
+
+Hire = Callable[[int, float, Event], Hand | None]
+"""Finds who does the next job of a thread, by its number, within so many seconds of CPU; None if all is stopping."""
+
+
+class Worker:
+    """A worker process, from here. Without a number of a `core`, it runs on any."""
+
+    def __init__(self, limits: Limits, cpu_seconds: float, core: int | None, devices: Sequence[Device] = ()) -> None:
         from binwright.service.worker import run
 
         self._pipe, theirs = _context.Pipe()
@@ -75,11 +106,11 @@ class Worker:
             self.end()
             raise
 
-    def ask(self, do: Do, request: str) -> None:
+    def ask(self, do: Do, request: str, found: str = "null") -> None:
         """Send it something to do: JSON as it came, since to write it again would hold up everyone else here."""
         try:
-            self._pipe.send_bytes(do.encode())
-            self._pipe.send_bytes(request.encode())
+            for part in (do, request, found):
+                self._pipe.send_bytes(part.encode())
         except OSError:
             raise Died(self._cause()) from None
 
@@ -109,13 +140,10 @@ class Worker:
         cancelled: Callable[[], bool],
         stopping: Event,
     ) -> dict[str, Any] | None:
-        """Have a job done, and watch; returns what the worker says last, or None if all is stopping.
-
-        `tell` is called with the best so far.
-        """
+        """Have a job done, as a `Hand`."""
         try:
             self.ask("solve", request)
-            end, interrupted = time.monotonic() + seconds, False
+            end, interrupted = monotonic() + seconds, False
             while not stopping.is_set():
                 said = self.hear(LOOK)
                 if said is not None and "progress" not in said:
@@ -124,8 +152,8 @@ class Worker:
                     tell(said["progress"])
                 if not interrupted and cancelled():
                     self.interrupt()
-                    interrupted, end = True, min(end, time.monotonic() + GRACE)
-                if time.monotonic() > end:
+                    interrupted, end = True, min(end, monotonic() + GRACE)
+                if monotonic() > end:
                     return failed("takes longer than a job may take", "Make the problem smaller, or the time shorter.")
         except Died as died:
             return failed(str(died), "Make the problem smaller.")
@@ -156,18 +184,19 @@ class Worker:
 class Pool:
     """Threads that take jobs and watch over their processes, one each."""
 
-    def __init__(self, jobs: Jobs, limits: Limits, workers: int, devices: Sequence[Device] = ()) -> None:
+    def __init__(self, jobs: Jobs, limits: Limits, workers: int, hire: Hire) -> None:
         self._jobs = jobs
-        self._devices = devices
+        self._hire = hire
         self._limits = limits
+        self._judges = Checkers(limits, workers, limits.spare)
         self._work = SimpleQueue[None]()
         self._stopping = Event()
         self.progress: dict[str, dict[str, Any]] = {}
         """Of running jobs, by id."""
         self.cancelled: set[str] = set()
         """Running jobs that are to end, by id."""
-        self.workers: dict[str, Worker] = {}
-        """The processes of running jobs, by id."""
+        self.workers: dict[str, Hand] = {}
+        """Who does the running jobs, by id."""
         self.size = workers
         self._threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
 
@@ -187,6 +216,7 @@ class Pool:
             self.wake()
         for thread in self._threads:
             thread.join()
+        self._judges.stop()
 
     def alive(self) -> int:
         """How many threads there are to take jobs."""
@@ -221,9 +251,11 @@ class Pool:
         """One job, whatever happens to its process; it runs from when that has begun."""
         seconds = seconds_of(row.request, self._limits)
         try:
-            worker = Worker(self._limits, seconds, core, self._devices if row.here else ())
+            worker = self._hire(core, seconds, self._stopping)
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
+            return
+        if worker is None:
             return
         try:
             if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
@@ -231,15 +263,35 @@ class Pool:
             self.workers[row.id] = worker
             tell = partial(self.progress.__setitem__, row.id)
             said = worker.solve(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping)
+        except Lost as why:
+            said = {"lost": str(why)}
         finally:
             self.workers.pop(row.id, None)
             worker.end()
             self.progress.pop(row.id, None)
+        if said is not None and "found" in said:
+            said = self._verified(row.request, said["found"])
         if said is None:
             self._insist(self._jobs.put_back, row.id)
+        elif "lost" in said and row.id not in self.cancelled:
+            self._insist(self._jobs.lose, row.id, said["lost"])
         else:
             self._insist(partial(self._jobs.finish, row.id, **ending(said, row.id in self.cancelled)))
         self.cancelled.discard(row.id)
+
+    def _verified(self, request: str, found: Any) -> dict[str, Any] | None:
+        """Make a result of what was found, wherever that was, in a process that did not search for it."""
+        while not self._stopping.is_set():
+            try:
+                return self._judges.ask("verify", request, json.dumps(found), self._stopping)
+            except (OSError, EOFError):
+                self._stopping.wait(AGAIN)
+        return None
+
+
+def here(limits: Limits, devices: Sequence[Device] = ()) -> Hire:
+    """Have jobs done by processes of this machine, which may use these devices."""
+    return lambda core, seconds, stopping: Worker(limits, seconds, core, devices)
 
 
 def seconds_of(request: str, limits: Limits) -> float:
@@ -258,41 +310,46 @@ def ending(said: dict[str, Any], cancelled: bool) -> dict[str, Any]:
 
 
 class Checkers:
-    """Processes that compile and do no more, kept for the next check."""
+    """Processes that compile specifications, and verify answers, kept for the next one: `seconds` each may take."""
 
-    def __init__(self, limits: Limits, count: int) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, count: int, seconds: float) -> None:
+        self._limits, self._seconds = limits, seconds
         self._idle = SimpleQueue[tuple[Worker, int] | None]()
         for _ in range(count):
             self._idle.put(None)
         self._cores = iter(range(10**9))
 
-    def check(self, request: str) -> dict[str, Any]:
-        """Have a worker check a request, in JSON. Blocks; as many threads may call as there are processes."""
+    def ask(self, do: Do, request: str, found: str = "null", stopping: Event | None = None) -> dict[str, Any] | None:
+        """Have a worker do something for a request, in JSON; None if all is stopping.
+
+        Blocks; as many threads may call as there are processes. An `OSError` or `EOFError` where the machine has no
+        process for us now.
+        """
         kept = self._idle.get()
         try:
             worker, left = kept or (self._fresh(), CHECKS)
         except (OSError, EOFError):
             self._idle.put(None)
-            return {"error": _mistake("the service has no process for this now", "Try again.")}
-        said = None
+            raise
+        said, end = None, monotonic() + self._seconds
         try:
-            worker.ask("check", request)
-            said = worker.hear(self._limits.check)
-            if said is None:
-                return {"error": _mistake("takes too long to compile", "Make tables and constants smaller.")}
-            return said
+            worker.ask(do, request, found)
+            while said is None and monotonic() < end and not (stopping and stopping.is_set()):
+                said = worker.hear(LOOK if stopping else self._seconds)
         except Died as died:
-            return {"error": _mistake(str(died), "Make the problem smaller.")}
+            return failed(str(died), "Make the problem smaller.")
         finally:
             if said is None or left == 1:
                 worker.end()
                 self._idle.put(None)
             else:
                 self._idle.put((worker, left - 1))
+        if said is None and stopping and stopping.is_set():
+            return None
+        return said or failed("takes too long to compile", "Make tables and constants smaller.")
 
     def _fresh(self) -> Worker:
-        return Worker(self._limits, CHECKS * self._limits.check, next(self._cores))
+        return Worker(self._limits, CHECKS * self._seconds, next(self._cores))
 
     def stop(self) -> None:
         """End them."""

@@ -5,17 +5,21 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binwright.service.limits import Limits, changed
 from simcore.cores import usable_cpus
 from simcore.errors import ExtraNeeded, UserError
 from simcore.extras import install
+
+if TYPE_CHECKING:
+    from agents.solver.backends.devices import Device
+    from binwright.service.pool import Hire
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -29,11 +33,13 @@ def serve(
     token_file: str | Path | None = None,
     limits: Limits | Iterable[str] = (),
     device: str | None = None,
+    on: str = "local",
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address.
 
-    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`.
+    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`. `on` is where jobs run:
+    on this machine (`local`), or on a Ray cluster (`ray`, `ray://host:port`).
     """
     try:
         import uvicorn
@@ -54,14 +60,14 @@ def serve(
         raise UserError("other machines may not use this without a token", key="--host", value=host, remedy=remedy)
     if not isinstance(limits, Limits):
         limits = changed(limits)
-    workers = usable_cpus() if workers is None else workers
-    if workers < (0 if any(right.kind == "worker" for right in tokens.values()) else 1):
-        remedy = "Give how many jobs run at a time: 0 only where a token is for workers on other machines."
-        raise UserError("is too few", key="--workers", value=workers, remedy=remedy)
+    if workers is not None and workers < 1:
+        raise UserError("is too few", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
+    if device is not None and on != "local":
+        remedy = "Leave out one of --device and --on."
+        raise UserError(
+            "a Ray cluster does not use this machine's devices", key="--device", value=device, remedy=remedy
+        )
     devices = offered(device)
-    if devices and not workers:
-        remedy = "Let jobs run here, too: --workers N."
-        raise UserError("other machines do not use this one's devices", key="--device", value=device, remedy=remedy)
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
             raise OSError("ports go from 0 to 65535")
@@ -73,8 +79,8 @@ def serve(
         remedy = "Choose another: --host HOST --port PORT."
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
-    with listening:
-        app = application(Path(data), limits, workers, tokens, hosts, devices)
+    with listening, _hired(on, workers, limits, devices) as (count, hire):
+        app = application(Path(data), limits, count, tokens, hosts, hire, devices)
         config = uvicorn.Config(
             app,
             http=guarded(limits),
@@ -99,6 +105,25 @@ def serve(
         with heard:
             ready(f"http://{shown}:{listening.getsockname()[1]}")
             Server(config).run(sockets=[listening])
+
+
+@contextmanager
+def _hired(on: str, workers: int | None, limits: Limits, devices: Sequence[Device]) -> Iterator[tuple[int, Hire]]:
+    """Find who does jobs, and how many at a time."""
+    from binwright.service.pool import here
+
+    if on == "local":
+        yield workers or usable_cpus(), here(limits, devices)
+        return
+    if not (on == "ray" or on.startswith("ray://")):
+        raise UserError("unknown place to run", key="--on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
+    from scenarios.batch.on_ray import RayCluster, check_installed
+
+    check_installed()
+    with RayCluster(on.removeprefix("ray").removeprefix("://"), workers) as cluster:
+        from binwright.service.on_ray import on_ray
+
+        yield cluster.hands(), on_ray(cluster, limits)
 
 
 class _Kept:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORM = 2
+FORM = 3
 """Of the tables, as the file says it in `user_version`."""
 SCHEMA = f"""
 create table if not exists jobs (
@@ -13,11 +13,9 @@ create table if not exists jobs (
     state text not null,
     tries integer not null default 0,
     priority integer not null,
-    here integer not null,
     submitted real not null,
     started real,
     finished real,
-    lease text,
     title text not null,
     status text,
     size integer not null,
@@ -28,7 +26,6 @@ create table if not exists jobs (
 create table if not exists room (bytes blob);
 create index if not exists jobs_key on jobs (owner, key);
 create index if not exists jobs_owner on jobs (owner, number);
-create index if not exists jobs_state on jobs (state, priority desc, number, owner, id, here);
-create unique index if not exists jobs_lease on jobs (lease) where lease is not null;
+create index if not exists jobs_state on jobs (state, priority desc, number, owner, id);
 pragma user_version = {FORM};
 """

@@ -11,7 +11,6 @@ from typing import Any
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from binwright.service.jobs import Jobs, Trouble
-from binwright.service.leases import Leases
 from binwright.service.metrics import CONTENT_TYPE, Labels, Metric, page
 from binwright.service.pool import Pool
 
@@ -21,12 +20,9 @@ Samples = list[tuple[Labels, float]]
 class Watch:
     """Answers about the service as a whole, not about anybody's jobs."""
 
-    def __init__(
-        self, jobs: Jobs, pool: Pool, leases: Leases, refused: Counter[str], on_disk: Callable[..., Awaitable[Any]]
-    ) -> None:
+    def __init__(self, jobs: Jobs, pool: Pool, refused: Counter[str], on_disk: Callable[..., Awaitable[Any]]) -> None:
         self._jobs = jobs
         self._pool = pool
-        self._leases = leases
         self._refused = refused
         self._on_disk = on_disk
         self._started = time.time()
@@ -53,9 +49,8 @@ class Watch:
             counts: dict[str, int | None] = {**await self._on_disk(self._jobs.counts)}
         except Trouble:
             counts = {"queued": None, "running": None}
-        workers = {"workers": self._pool.alive(), "elsewhere": len(self._leases.workers())}
         accepting = self._accepting()
-        said = {"accepting": accepting, "error": self._jobs.trouble or None, **workers, **counts}
+        said = {"accepting": accepting, "error": self._jobs.trouble or None, "workers": self._pool.alive(), **counts}
         return JSONResponse(said, 200 if accepting else 503)
 
     async def metrics(self) -> Response:
@@ -64,10 +59,8 @@ class Watch:
             counts = await self._on_disk(self._jobs.counts)
         except Trouble:
             counts = {}
-        here, there = list(self._pool.workers.values()), self._leases.workers()
-        memory = sum(worker.memory() for worker in here), sum(seen.memory for seen in there)
-        busy = len(here), sum(seen.busy for seen in there)
-        jobs = self._jobs
+        busy, jobs = list(self._pool.workers.values()), self._jobs
+        memory = sum(worker.memory() for worker in busy)
         metrics = [
             Metric("info", "gauge", "The version, as a label.", [({"version": version("binwright")}, 1)]),
             Metric("start_time_seconds", "gauge", "When the service started, since 1970.", [({}, self._started)]),
@@ -83,10 +76,9 @@ class Watch:
                 _by("reason", {"malformed": 0, "pace": 0, "queue": 0, "disk": 0} | self._refused),
             ),
             Metric("http_answers_total", "counter", "Answers to requests, by status.", _by("status", self.answered)),
-            Metric("workers", "gauge", "Jobs that can run at a time.", _where(self._pool.alive(), len(there))),
-            Metric("workers_busy", "gauge", "Workers that have a job.", _where(*busy)),
-            Metric("workers_memory_bytes", "gauge", "What processes of running jobs have.", _where(*memory)),
-            Metric("leases_lapsed_total", "counter", "Jobs taken from silent machines.", [({}, self._leases.lapsed)]),
+            Metric("workers", "gauge", "Jobs that can run at a time.", [({}, self._pool.alive())]),
+            Metric("workers_busy", "gauge", "Jobs whose process has begun.", [({}, len(busy))]),
+            Metric("workers_memory_bytes", "gauge", "What processes of running jobs have.", [({}, memory)]),
             Metric("store_bytes", "gauge", "Problems and answers that are kept.", [({}, jobs.stored())]),
         ]
         return Response(page(metrics), media_type=CONTENT_TYPE)
@@ -98,7 +90,3 @@ def _probe(well: bool) -> Response:
 
 def _by(label: str, counts: Mapping[Any, float]) -> Samples:
     return [({label: str(name)}, count) for name, count in counts.items()]
-
-
-def _where(here: float, elsewhere: float) -> Samples:
-    return [({"machine": "here"}, here), ({"machine": "elsewhere"}, elsewhere)]

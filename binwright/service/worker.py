@@ -10,20 +10,25 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from agents.solver import problem
 from agents.solver.backends.devices import Device, trust
 from agents.solver.language.errors import SpecError
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.model.verify import utilisation
+from agents.solver.model.problem import Fault, Problem
+from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.verify import faults, utilisation
 from agents.solver.solving.answer import Answer, Progress
+from agents.solver.solving.conclude import Allocated, described
 from agents.solver.solving.solve import solve
 from binwright.placed import bins, placed
 from binwright.service.limits import Limits
+from binwright.service.models import Found
 from binwright.solved import as_json, properties
 from simcore.errors import UserError
 
@@ -38,20 +43,20 @@ ADDRESSES, DATA = 0, 5
 """Columns of /proc/self/statm."""
 
 
-def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int, devices: Sequence[Device]) -> None:
+def run(pipe: Connection, limits: Limits, cpu_seconds: float, core: int | None, devices: Sequence[Device]) -> None:
     """Live as a worker: say that it has begun, and do one request after another, which may use these devices."""
     trust(devices)
     _confine(limits, cpu_seconds, core, bool(devices))
     try:
         _send(pipe)
         while True:
-            do, asked = pipe.recv_bytes().decode(), json.loads(pipe.recv_bytes())
-            _send(pipe, **_answered(pipe, do, asked, limits))
+            do, asked, found = pipe.recv_bytes().decode(), json.loads(pipe.recv_bytes()), pipe.recv_bytes()
+            _send(pipe, **_answered(pipe, do, asked, found, limits))
     except (EOFError, BrokenPipeError, KeyboardInterrupt):
         pass
 
 
-def _confine(limits: Limits, cpu_seconds: float, core: int, on_device: bool) -> None:
+def _confine(limits: Limits, cpu_seconds: float, core: int | None, on_device: bool) -> None:
     """Limit that the kernel keeps; and no outliving the process that forks workers, which ends with the server.
 
     Drivers of graphics cards reserve addresses for all memory that there is, so there only what is written is limited.
@@ -62,7 +67,8 @@ def _confine(limits: Limits, cpu_seconds: float, core: int, on_device: bool) -> 
     if os.getppid() != parent:
         os._exit(1)
     cores = sorted(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cores[core % len(cores)]})
+    if core is not None:
+        os.sched_setaffinity(0, {cores[core % len(cores)]})
     seconds = int(cpu_seconds) + 1
     memory = resource.RLIMIT_DATA if on_device else resource.RLIMIT_AS
     taken = _pages(DATA if on_device else ADDRESSES) * resource.getpagesize()
@@ -79,12 +85,14 @@ def _pages(of: int) -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[of])
 
 
-def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """Answer a request by {"result": ...} or {"properties": ...}, or {"error": ..., "state": ...}."""
+def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], found: bytes, limits: Limits) -> dict[str, Any]:
+    """Answer by {"properties": ...}, {"found": ...} or {"result": ...}, or by {"error": ..., "state": ...}."""
     try:
         compiled = _compile(asked, limits)
         if do == "check":
             return {"properties": properties(compiled)}
+        if do == "verify":
+            return _verified(compiled, found, limits)
         units = len(compiled.units)
 
         def tell(now: Progress) -> None:
@@ -93,7 +101,7 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], limits: Limit
 
         options = ("search", "device", "seed", "time", "attempts")
         how = {name: asked[name] for name in options}
-        return {"result": _as_json(solve(compiled, progress=tell, **how))}
+        return {"found": _found(solve(compiled, progress=tell, **how))}
     except SpecError as error:
         at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}
         return _wrong("refused", error.problem, error.remedy, **at)
@@ -130,6 +138,40 @@ def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
         if count > most:
             raise UserError(f"{count:,} {what} are too many for this service", remedy=f"There can be {most:,}.")
     return compiled
+
+
+def _found(answer: Answer) -> dict[str, Any]:
+    """Say what a search has found, from which `_verified` makes an answer once more."""
+    said = ("alloc", "bins", "bound", "checked", "seconds", "search", "interrupted", "impossible", "notes")
+    return {name: getattr(answer, name) for name in said} | {"at_fault": [[*one] for one in answer.at_fault]}
+
+
+def _verified(compiled: Problem, said: bytes, limits: Limits) -> dict[str, Any]:
+    """Make an answer of what a search says that it has found, if it is one: nobody believes whoever searched.
+
+    The bound, and why a problem is impossible, are the search's word.
+    """
+    try:
+        found = Found.model_validate_json(said, strict=True)
+    except ValidationError as error:
+        return _untrue(f"what the search said is no answer: {error.errors()[0]['msg']}")
+    low, high = compiled.limits if compiled.searched else (compiled.bins, compiled.bins)
+    if not low <= found.bins <= min(high, limits.balls) or found.bound > found.bins:
+        return _untrue(f"the search gave a wrong answer: {found.bins} bins, and at least {found.bound}")
+    problem = compiled.with_bins(found.bins) if compiled.searched else compiled
+    if wrong := faults(problem, found.alloc):
+        return _untrue(f"the search gave a wrong answer: {wrong[0]}")
+    left = len({unit for unit, place in zip(problem.unit_of.tolist(), found.alloc, strict=True) if place == NULL})
+    answer = described(
+        Allocated(left, problem, found.alloc, found.search), found.bound, checked=found.checked, seconds=found.seconds,
+        interrupted=found.interrupted, impossible=found.impossible, at_fault=tuple(starmap(Fault, found.at_fault)),
+        notes=found.notes,
+    )  # fmt: skip
+    return {"result": _as_json(answer)}
+
+
+def _untrue(problem: str) -> dict[str, Any]:
+    return _wrong("failed", problem, "This is our mistake, or that of a machine that works for the service.")
 
 
 def _as_json(answer: Answer) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -13,7 +12,6 @@ from typing import Any
 from unittest.mock import patch
 
 from agents.solver import examples
-from agents.solver.backends.devices import Device
 from binwright.service import worker
 from binwright.service.app import application
 from binwright.service.gate import Gate
@@ -56,15 +54,15 @@ class Still:
     def prepare(self) -> None:
         """Start nothing."""
 
-    def Checkers(self, limits: Limits, count: int) -> Any:
+    def Checkers(self, limits: Limits, count: int, seconds: float) -> Any:
         """Make what checks."""
 
-        def check(request: str) -> dict[str, Any]:
-            return worker._answered(None, "check", json.loads(request), limits)  # type: ignore[arg-type]
+        def check(do: str, request: str) -> dict[str, Any]:
+            return worker._answered(None, "check", json.loads(request), b"", limits)  # type: ignore[arg-type]
 
-        return SimpleNamespace(check=check, stop=lambda: None)
+        return SimpleNamespace(ask=check, stop=lambda: None)
 
-    def Pool(self, jobs: Jobs, limits: Limits, workers: int, devices: Sequence[Device]) -> Any:
+    def Pool(self, jobs: Jobs, limits: Limits, workers: int, hire: Any) -> Any:
         """Make what does jobs."""
 
         def wake() -> None:
@@ -82,7 +80,7 @@ class Still:
 def service(folder: Path) -> tuple[asyncio.AbstractEventLoop, Gate]:
     """Start a service in a folder, once."""
     loop = asyncio.new_event_loop()
-    gate = application(folder, LIMITS, 1, {}, frozenset({"localhost"}))
+    gate = application(folder, LIMITS, 1, {}, frozenset({"localhost"}), lambda *_: None)
     heard: asyncio.Queue[Any] = asyncio.Queue()
     said: asyncio.Queue[Any] = asyncio.Queue()
 

@@ -44,8 +44,27 @@ def conclude(
 
     No allocation of all balls has fewer bins than `bound`. `notes` are those on the search.
     """
+    _verify(found.problem, found.alloc)
+    seconds = monotonic() - since
+    return described(
+        found, bound, checked=checked, seconds=seconds, interrupted=interrupted, impossible=impossible,
+        at_fault=at_fault, notes=notes,
+    )  # fmt: skip
+
+
+def described(
+    found: Allocated,
+    bound: int,
+    *,
+    checked: int,
+    seconds: float,
+    interrupted: bool,
+    impossible: str,
+    at_fault: tuple[Fault, ...],
+    notes: Sequence[str],
+) -> Answer:
+    """Make an answer of an allocation that is verified, as `conclude` does; no note is there twice."""
     left, problem, alloc, search = found
-    _verify(problem, alloc)
     costs = any(family.name == COST and not family.sizes for family in problem.families)
     wishes = tuple(Kept.of(one, alloc) for one in problem.wishes)
     status: Status = "unsolved" if max(alloc) == NULL else "partial"
@@ -56,8 +75,7 @@ def conclude(
         proven = problem.bins == bound and not costs and all(one.enough for one in wishes)
         proven = proven and all(one.value == one.bound for one in goals)
         status = "optimal" if proven else "solved"
-    seconds = monotonic() - since
-    notes = (*notes, *_notes(problem, costs, wishes))
+    notes = tuple(dict.fromkeys((*notes, *_notes(problem, costs, wishes))))
     return Answer(
         problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible,
         at_fault, wishes, goals, notes,

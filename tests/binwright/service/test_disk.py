@@ -19,7 +19,7 @@ import pytest
 from binwright.cli import MISTAKE, main
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
-from binwright.service.pool import Do, Pool, Worker
+from binwright.service.pool import Do, Pool, Worker, here
 from simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
@@ -84,11 +84,11 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         def __init__(self, *_: object) -> None:
             self.asked = ""
 
-        def ask(self, do: Do, request: str) -> None:
-            self.asked = request
+        def ask(self, do: Do, request: str, found: str = "") -> None:
+            self.does, self.asked = do, request
 
         def hear(self, seconds: float) -> dict[str, Any]:
-            return {"result": {"status": "solved", "asked": json.loads(self.asked)["time"]}}
+            return {"found": {}} if self.does == "solve" else {"result": {"status": json.loads(self.asked)["time"]}}
 
         def end(self) -> None:
             pass
@@ -98,7 +98,7 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     jobs = Jobs(tmp_path, Limits())
     damaged, row = (jobs.add("me", key, text)[0] for key, text in (("a", "no JSON"), ("b", '{"time": 1}')))
     with failing_sqlite(0, count=30):
-        pool = Pool(jobs, Limits(), 2)
+        pool = Pool(jobs, Limits(), 2, here(Limits()))
         pool.start()
         until = monotonic() + 20
         while {found.state for one in (damaged, row) if (found := jobs.get("me", one.id))} != {"failed", "done"}:
@@ -121,7 +121,7 @@ def test_threads_live_on_where_the_log_has_no_room(tmp_path: Path, monkeypatch: 
     jobs = Jobs(tmp_path, Limits())
     row, _ = jobs.add("me", "a", "no JSON")
     monkeypatch.setattr("sys.stderr", NoRoom())
-    pool = Pool(jobs, Limits(), 1)
+    pool = Pool(jobs, Limits(), 1, here(Limits()))
     pool.start()
     try:
         until = monotonic() + 20
@@ -168,7 +168,7 @@ def room(server: Server, size: int) -> None:
 def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "2") as server:
         server.warm()
-        well = {"accepting": True, "error": None, "workers": 2, "elsewhere": 0, "queued": 0, "running": 0}
+        well = {"accepting": True, "error": None, "workers": 2, "queued": 0, "running": 0}
         assert (server.ask("GET", "/v1/health").status, server.ask("GET", "/v1/health").json) == (200, well)
         accepted = [server.submit(SMALL, seed=seed) for seed in range(20)]
         room(server, 1)

@@ -104,6 +104,8 @@ def test_solve_by_a_server_prints_what_solve_prints(
     assert "4 balls, 2 bins" in capsys.readouterr().out
     assert main(["solve", "vm-placement", *there]) == 0
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
+    assert main(["jobs", *there]) == 0
+    assert "done: optimal" in capsys.readouterr().out
     file.write_text(examples()["oktopus"].replace("SIZE[c]", "SIZES[c]"))
     assert main(["solve", str(file)]) == 2
     here = capsys.readouterr().err
@@ -133,6 +135,8 @@ def test_solve_by_a_server_prints_what_solve_prints(
         (["--limit", "queue=0.5"], "is not a number above zero"),
         (["--limit", "time=inf"], "is not a number above zero"),
         (["--workers", "0"], "workers"),
+        (["--on", "slurm"], "Give local, ray, or ray://HOST:PORT"),
+        (["--on", "ray", "--device", "opencl"], "a Ray cluster does not use this machine's devices"),
         (["--data", "SHORT"], "cannot keep jobs here"),
     ],
 )
@@ -219,7 +223,7 @@ def test_who_was_running_whenever_the_server_died_is_given_up(tmp_path: Path) ->
         assert found is not None or last == TRIES
     jobs = jobs_in(tmp_path)
     (earlier,) = jobs._base.execute("select error from jobs where state = 'failed'").fetchone()
-    assert "the server stopped every time" in earlier
+    assert "the server stopped while it ran (3 times)" in earlier
     jobs.close()
 
 

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.client import Client
+from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.gate import Right, _digest, read_tokens
 from binwright.service.jobs import Jobs
 from binwright.service.limits import Limits, changed
 from binwright.service.metrics import BOUNDS, Histogram, Metric, page
 from binwright.service.models import Submission
-from binwright.service.turns import Waiting, in_turn
 from simcore.errors import UserError
 from tests.support.service import ENDLESS, SMALL, serving
 
@@ -89,23 +89,21 @@ def test_to_submit_again_changes_the_priority(tmp_path: Path) -> None:
     jobs.close()
 
 
-def test_jobs_for_this_machine_only_are_not_taken_elsewhere(tmp_path: Path) -> None:
+def test_a_job_whose_machine_is_lost_waits_again_and_fails_the_third_time(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
-    here = jobs.add("", "a", "{}", here=True)[0].id
-    other = jobs.add("", "b", "{}")[0].id
-    taken = jobs.take("a lease")
-    assert taken
-    assert taken.id == other
-    assert jobs.take("another lease") is None
-    row = jobs.next()
-    assert row
-    assert (row.id, row.here) == (here, True)
-    assert not jobs.put_back(other, "another lease")
-    assert not jobs.finish(other, "done", "{}", lease="another lease")
-    assert not jobs.finish(other, "done", "{}")
-    assert jobs.finish(other, "done", "{}", status="solved", lease="a lease")
-    assert not jobs.finish(other, "done", "{}", status="solved", lease="a lease")
-    assert jobs.ended("a lease")
+    name = jobs.add("", "a", "{}")[0].id
+    for time in range(3):
+        assert jobs.unfinished == 1
+        row = jobs.next()
+        assert row
+        assert jobs.begin(row.id)
+        jobs.leave(row.id)
+        jobs.lose(row.id, f"node {time} was lost")
+    failed = jobs.get("", name)
+    assert failed
+    assert (failed.state, jobs.unfinished) == ("failed", 0)
+    assert "node 2 was lost (3 times)" in str(failed.error)
+    assert not jobs.finish(name, "done", "{}")
     jobs.close()
 
 
@@ -126,20 +124,20 @@ def test_the_list_has_pages(tmp_path: Path) -> None:
 def test_what_tokens_are_for(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     one, two, three, four = (f"token-{number}-0123456789" for number in range(4))
-    file.write_text(f"{one}\n\n{two} priority=-3\n  {three} worker\n{four}\tmetrics\n")
+    file.write_text(f"{one}\n\n{two} priority=-3\n  {three} metrics\n{four}\tmetrics priority=2\n")
     assert read_tokens(file) == {
         _digest(one): Right(),
         _digest(two): Right("client", -3),
-        _digest(three): Right("worker"),
-        _digest(four): Right("metrics"),
+        _digest(three): Right("metrics"),
+        _digest(four): Right("metrics", 2),
     }
-    for wrong in ("worker=1", "priority=1.5", "priority=101", "priority=", two):
+    for wrong in ("worker", "metrics=1", "priority=1.5", "priority=101", "priority=", two):
         file.write_text(f"{one}\n{three} {wrong}")
         with pytest.raises(UserError, match="is not what a token can be for") as found:
             read_tokens(file)
         assert three not in str(found.value)
         assert found.value.line == 2
-    file.write_text(f"{three} worker")
+    file.write_text(f"{three} metrics")
     with pytest.raises(UserError, match="has no token of a client"):
         read_tokens(file)
     assert changed(["priority=-5"]).priority == -5

@@ -1,0 +1,143 @@
+"""Every answer is verified before it is stored, wherever it was searched for: here, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Event
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+
+from agents.solver import problem
+from agents.solver.solving.solve import solve
+from binwright.client import Client
+from binwright.service import pool
+from binwright.service.jobs import Jobs, Row
+from binwright.service.limits import Limits
+from binwright.service.models import Submission
+from tests.support.service import ENDLESS, SMALL, Server, gone, serving
+
+FOUND = {
+    "alloc": [1, 1, 1, 0],
+    "bins": 2,
+    "bound": 2,
+    "checked": 7,
+    "seconds": 0.5,
+    "search": "local search",
+    "interrupted": False,
+    "impossible": "",
+    "notes": [],
+    "at_fault": [],
+}
+"""What a search may say of `SMALL`, four balls for as few bins as possible."""
+
+
+class Says:
+    """A machine that says that it has found something; it is asked for nothing else."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def solve(self, request: str, seconds: float, tell: object, cancelled: object, stopping: Event) -> dict[str, Any]:
+        return {"found": self._found}
+
+    def memory(self) -> int:
+        return 0
+
+    def end(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Any], Row]]:
+    """Make what says what becomes of a job whose machine says that it has found something."""
+    said: list[Any] = []
+    jobs = Jobs(tmp_path_factory.mktemp("jobs"), Limits())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "settle", lambda: None)  # this process goes on with other tests
+        pool.prepare()
+    found = pool.Pool(jobs, Limits(), 1, lambda core, seconds, stopping: Says(said[-1]))
+    found.start()
+
+    def became(what: Any) -> Row:
+        said.append(what)
+        row, _ = jobs.add("me", str(len(said)), Submission(text=SMALL).canonical)
+        found.wake()
+        until = monotonic() + 60
+        while (now := jobs.get("me", row.id)) is None or now.finished is None:
+            assert monotonic() < until
+            sleep(0.01)
+        return now
+
+    yield became
+    found.stop()
+    jobs.close()
+
+
+def test_what_is_right_is_stored_as_the_server_says_it(outcome: Callable[[Any], Row]) -> None:
+    row = outcome(FOUND)
+    assert (row.state, row.status) == ("done", "optimal")
+    result = json.loads(str(row.result))
+    assert result["alloc"] == FOUND["alloc"]
+    assert (result["placed"], result["used"], result["checked"], result["seconds"]) == (4, 2, 7, 0.5)
+    left = json.loads(str(outcome(FOUND | {"alloc": [1, 1, -1, -1]}).result))
+    assert (left["status"], left["placed"], left["alloc"]) == ("partial", 2, [1, 1, None, None])
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (FOUND | {"alloc": [9999, -5, None, 0], "status": "optimal"}, "is no answer"),
+        (FOUND | {"alloc": [10**30, 0, 0, 0]}, "is no answer"),
+        (FOUND | {"alloc": [1, 1, 1, 9999]}, "bin 9999, which does not exist"),
+        (FOUND | {"alloc": [0, 0, 0, 0]}, "is used"),
+        (FOUND | {"alloc": [0, 1]}, "2 places for 4 balls"),
+        (FOUND | {"bins": 10**9}, "a wrong answer: 1000000000 bins"),
+        (FOUND | {"bins": 0}, "a wrong answer: 0 bins"),
+        (FOUND | {"bound": 3}, "a wrong answer: 2 bins, and at least 3"),
+        (FOUND | {"seconds": float("nan")}, "is no answer"),
+        ({"alloc": [1, 1, 1, 0]}, "is no answer"),
+        ([], "is no answer"),
+        (None, "is no answer"),
+    ],
+)
+def test_what_is_wrong_is_not_stored(outcome: Callable[[Any], Row], found: Any, says: str) -> None:
+    row = outcome(found)
+    assert (row.state, row.result, row.status) == ("failed", None, None)
+    assert says in str(row.error)
+
+
+def actors(server: Server) -> list[int]:
+    """Find the processes of the cluster that do jobs."""
+    return [pid for pid in server.family() if b"ray::_Actor" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.long
+def test_jobs_run_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_worker_niceness", "0")  # other tests run beside this one
+    with serving(tmp_path / "data", "--on", "ray", "--workers", "2") as server:
+        client = Client(server.url, patience=120)
+        answer = client.solve(SMALL, seed=3, attempts=50)
+        assert answer["alloc"] == list(solve(problem(SMALL), seed=3, attempts=50).alloc)
+        job = client.submit(ENDLESS, time=20)
+        until = monotonic() + 20
+        while not client.look(job["id"])["progress"]:
+            assert monotonic() < until
+            sleep(0.05)
+        client.cancel(job["id"])
+        done = client.wait(job["id"])
+        assert (done["state"], done["result"]["interrupted"]) == ("cancelled", True)
+        last = client.submit(ENDLESS, time=5, seed=1)
+        server.wait(last["id"], "running")
+        for pid in (killed := actors(server)):
+            os.kill(pid, signal.SIGKILL)
+        gone(killed)
+        done = client.wait(last["id"])
+        assert (done["state"], done["result"]["status"]) == ("done", "partial")
+        family = server.family()
+    gone(family)
