@@ -224,7 +224,7 @@ class Gate:
         host = headers.get("host", "")
         if self._hosts and not open_ and _name(host) not in self._hosts:  # a name that others point to this machine
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
-        if headers.get("origin", f"//{host}").partition("//")[2] != host:
+        if _foreign(scope, headers, host):
             return refusal(403, "another site's page may not ask")
         owner = scope["state"].setdefault("owner", "")
         scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
@@ -263,6 +263,21 @@ class Gate:
             return refusal(503, "the service stops", "Try again.", {"connection": "close", "retry-after": "1"})
         finally:
             self._held -= len(body)
+
+
+def _foreign(scope: Message, headers: dict[str, str], host: str) -> bool:
+    """Tell whether another site's page asks. Its links may lead to ours, which shows nothing of it to that site.
+
+    No page can send `X-Forwarded-Proto` without asking us first, so it is of the proxy that speaks TLS for us.
+    """
+    scheme = "https" if headers.get("x-forwarded-proto") == "https" else "http"
+    own = f"{scheme}://{host}"
+    if headers.get("origin", own) != own:
+        return True
+    if headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
+        return False
+    how = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
+    return not (scope["method"] == "GET" and scope["path"] == "/" and how == ("navigate", "document"))
 
 
 def _kind(path: str) -> Kind:

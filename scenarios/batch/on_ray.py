@@ -14,6 +14,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -75,6 +76,7 @@ class RayCluster:
         self._address = address
         self._jobs = jobs
         self._ours = self._alone = False
+        self._heir: subprocess.Popen[bytes] | None = None
         self._with_copies: dict[int, Scenario] = {}
         self._there = monotonic()
 
@@ -83,6 +85,7 @@ class RayCluster:
             os.environ.setdefault(name, value)
         import ray
 
+        others = _family(os.getpid())
         if not ray.is_initialized():
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
             at_sigterm = signal.getsignal(signal.SIGTERM)
@@ -100,6 +103,8 @@ class RayCluster:
         except BaseException:
             self._leave()
             raise
+        if self._alone:
+            self._heir = _heir([pid for pid in _family(os.getpid()) if pid not in others])
         return self
 
     def __exit__(
@@ -108,6 +113,9 @@ class RayCluster:
         self._leave()
 
     def _leave(self) -> None:
+        if self._heir:
+            self._heir.kill()
+            self._heir.communicate()
         if self._ours:
             import ray
 
@@ -204,6 +212,24 @@ class RayCluster:
         if id(scenario) not in self._with_copies:
             self._with_copies[id(scenario)] = with_copy(scenario, cache_of(task.folder))
         return task._replace(run=replace(task.run, scenario=self._with_copies[id(scenario)]))
+
+
+def _family(pid: int) -> list[int]:
+    """List the processes that a process has started, and theirs; none where the system does not say."""
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread that has ended meanwhile
+            for child in map(int, task.read_text(encoding="ascii").split()):
+                found += [child, *_family(child)]
+    return found
+
+
+def _heir(family: Sequence[int]) -> subprocess.Popen[bytes] | None:
+    """Have a shell kill processes when this one is gone: after `kill -9`, Ray's agents would stay for a minute."""
+    if not family:
+        return None
+    command = f"read forever; kill -9 {' '.join(map(str, family))} 2> /dev/null"
+    return subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, start_new_session=True)
 
 
 def no_worker() -> UserError:

@@ -292,9 +292,9 @@ def gated(**limits: Any) -> Callable[..., Awaitable[int]]:
         await Response()(scope, receive, send)
 
     known = {gate._digest(token): gate.Right() for token in ("right", "other")}
-    whole = gate.Gate(app, Limits(**limits), known, frozenset())
+    whole = gate.Gate(app, Limits(**limits), known | {gate._digest("metrics"): gate.Right("metrics")}, frozenset())
 
-    async def ask(token: str = "", address: str = "192.0.2.1") -> int:
+    async def ask(token: str = "", address: str = "192.0.2.1", path: str = "/", **more: str) -> int:
         statuses: list[int] = []
 
         async def send(message: gate.Message) -> None:
@@ -305,7 +305,8 @@ def gated(**limits: Any) -> Callable[..., Awaitable[int]]:
             raise AssertionError
 
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": headers, "client": (address, 1)}
+        headers += [(name.replace("_", "-").encode(), value.encode()) for name, value in more.items()]
+        scope = {"type": "http", "method": "GET", "path": path, "headers": headers, "client": (address, 1)}
         await whole(scope, receive, send)
         return statuses[0]
 
@@ -326,6 +327,50 @@ def test_wrong_tokens_slow_down_nobody_else() -> None:
         assert await ask("wrong", "2001:db8:1::") == 401
 
     asyncio.run(tried())
+
+
+def test_what_tokens_are_good_for() -> None:
+    async def tried() -> None:
+        ask = gated()
+        for token, path, status in (
+            ("right", "/v1/jobs", 200),
+            ("right", "/metrics", 403),
+            ("metrics", "/metrics", 200),
+            ("metrics", "/v1/jobs", 403),
+            ("", "/metrics", 401),
+            ("", "/livez", 200),
+        ):
+            assert await ask(token, path=path) == status, (token, path)
+
+    asyncio.run(tried())
+
+
+LINK = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "path", "status"),
+    [
+        ({}, "/v1/jobs", 200),
+        ({"sec_fetch_site": "none"}, "/v1/jobs", 200),
+        ({"sec_fetch_site": "same-origin", "sec_fetch_mode": "cors"}, "/v1/jobs", 200),
+        ({"sec_fetch_site": "cross-site"}, "/v1/jobs", 403),
+        ({"sec_fetch_site": "cross-site", "sec_fetch_mode": "no-cors", "sec_fetch_dest": "image"}, "/", 403),
+        ({"sec_fetch_site": "same-site", "sec_fetch_mode": "cors"}, "/v1/examples", 403),
+        (LINK, "/", 200),
+        (LINK, "/v1/jobs", 403),
+        (LINK | {"sec_fetch_dest": "iframe"}, "/", 403),
+        ({"origin": "http://localhost:8000"}, "/v1/jobs", 200),
+        ({"origin": "https://localhost:8000"}, "/v1/jobs", 403),
+        ({"origin": "https://localhost:8000", "x_forwarded_proto": "https"}, "/v1/jobs", 200),
+        ({"origin": "http://localhost:8000", "x_forwarded_proto": "https"}, "/v1/jobs", 403),
+        ({"origin": "ftp://localhost:8000"}, "/v1/jobs", 403),
+        ({"origin": "null"}, "/v1/jobs", 403),
+    ],
+)
+def test_other_sites_pages_may_not_ask(headers: dict[str, str], path: str, status: int) -> None:
+    """A page of another scheme at the same address is another site's, too; a link to our page may be followed."""
+    assert asyncio.run(gated()("right", path=path, host="localhost:8000", **headers)) == status
 
 
 def test_wrong_tokens_wait_for_their_turn() -> None:
