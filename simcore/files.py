@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING
 
 from simcore.errors import ResultsError
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+STALE = 60.0
+"""Seconds after which what is unfinished, and of no process here, is nobody's."""
 IN_THE_WAY = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR)
 
 
@@ -57,6 +60,8 @@ def replacing(file: str | Path, *, lasting: bool = True) -> Iterator[Path]:
         target = target.resolve()
         make_folder(target.parent)
         unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        if lasting:  # of the others there are many in a folder, which `clear` clears
+            _clear_after_the_dead(target)
         try:
             yield unfinished
             if lasting:
@@ -67,6 +72,20 @@ def replacing(file: str | Path, *, lasting: bool = True) -> Iterator[Path]:
         finally:
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)
+
+
+def _clear_after_the_dead(target: Path) -> None:
+    """Remove what processes that were killed have left unfinished of a file; one of another machine may be at it."""
+    with suppress(OSError):  # a folder that may be written to, but not read
+        for left in [*target.parent.iterdir()]:
+            stem, _, number = left.name.rpartition(".")
+            if stem == f".{target.name}" and number.isdecimal() and left.stat().st_mtime < time() - STALE:
+                try:
+                    os.kill(int(number), 0)
+                except ProcessLookupError:
+                    left.unlink()
+                except (PermissionError, OverflowError):  # there is one, or none that could have written it
+                    continue
 
 
 def make_folder(folder: Path) -> None:

@@ -237,14 +237,13 @@ def test_what_is_done_needs_no_cluster(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_nothing_of_ray_outlives_a_command_that_was_killed() -> None:
     """Its agents would stay for a minute, in the way of the next command."""
-    code = (
-        "import time; from scenarios.batch.on_ray import RayCluster\nwith RayCluster('', 1): print('up', flush=True); "
-    )
-    with subprocess.Popen([sys.executable, "-c", f"{code}time.sleep(100)"], stdout=subprocess.PIPE) as command:
-        assert command.stdout
-        assert command.stdout.read(2) == b"up"
-        family = _family(command.pid)
-        command.kill()
+    code = "from time import sleep; from scenarios.batch.on_ray import RayCluster\nwith RayCluster('', 1):\n"
+    command = [sys.executable, "-c", f"{code}    print('up', flush=True); sleep(100)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as killed:
+        assert killed.stdout
+        assert killed.stdout.read(2) == b"up"
+        family = _family(killed.pid)
+        killed.kill()
     assert len(family) > 3
     gone(family)
 

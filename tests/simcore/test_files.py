@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import time
 from typing import Any
 
 import polars as pl
@@ -78,3 +80,21 @@ def test_what_killed_commands_left_goes(tmp_path: Path) -> None:
     clear(tmp_path)
     clear(tmp_path / "none")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", ".notes.txt", "runs.parquet"]
+
+
+def test_what_a_killed_command_left_of_a_file_goes_when_it_is_written_again(tmp_path: Path) -> None:
+    """But not what somebody may be at: here, or a moment ago on another machine."""
+    with subprocess.Popen(["true"]) as over:
+        over.wait()
+    names = {".size.png.": 99, ".size.png.now": 99, ".other.png.": 99, ".size.png.0": 0}
+    for name, age in names.items():
+        file = tmp_path / f"{name}{over.pid}"
+        file.touch()
+        os.utime(file, (time() - age,) * 2)
+    mine = tmp_path / f".size.png.{os.getppid()}"
+    mine.touch()
+    os.utime(mine, (1, 1))
+    write_text(tmp_path / "size.png", "drawn")
+    left = {file.name for file in tmp_path.iterdir()}
+    assert f".size.png.{over.pid}" not in left
+    assert len(left) == len(names) + 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -285,7 +285,7 @@ def test_tokens_are_compared_whole(tmp_path: Path) -> None:
     assert gate._token("Basic \xff") == gate._token("") == gate._token("Digest x") == ""
 
 
-def gated(**limits: Any) -> Callable[..., Awaitable[int]]:
+def gated(**limits: Any) -> Callable[..., Coroutine[Any, Any, int]]:
     """Gives what answers a request: with which token, from which address."""
 
     async def app(scope: gate.Message, receive: gate.Receive, send: gate.Send) -> None:
