@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from shutil import disk_usage
 from threading import Lock
 from typing import NamedTuple
 
@@ -22,8 +23,12 @@ from simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""
-PROBE = 2**20
-"""Bytes for which there is to be room before there are new jobs again."""
+RESERVE = 2**19
+"""Bytes of the disk that new jobs leave free, so that those there are can begin and end."""
+LOGGED = 64
+"""Pages of 4 KiB after which the write-ahead log is moved into the tables: well below `RESERVE`."""
+PROBE = 2**17
+"""Bytes that are written to find out whether the disk takes changes again."""
 LOST = "the server stopped while it ran"
 BRIEF = "number, id, owner, state, priority, submitted, started, finished, title, status, error"
 COLUMNS = f"{BRIEF}, request, result"
@@ -64,7 +69,7 @@ class Jobs:
     """The jobs of one data folder, for one server at a time; any thread may call."""
 
     def __init__(self, folder: Path, limits: Limits) -> None:
-        self._limits = limits
+        self._limits, self._folder = limits, folder
         self._lock = Lock()
         self._given = set[str]()
         """Queued jobs that a thread has, by id."""
@@ -109,6 +114,8 @@ class Jobs:
         """Read what there is; what was running when the last server ended waits again."""
         self._base.execute("pragma journal_mode = wal")
         self._base.execute("pragma synchronous = full")
+        self._base.execute(f"pragma wal_autocheckpoint = {LOGGED}")
+        self._base.execute("pragma journal_size_limit = 0")
         (found,) = self._base.execute("pragma quick_check(1)").fetchone()
         if found != "ok":
             raise sqlite3.DatabaseError(" ".join(found.split()))
@@ -152,16 +159,36 @@ class Jobs:
                 self.trouble = ""
 
     def try_again(self) -> None:
-        """Find out whether the disk takes changes again, `PROBE` bytes at least."""
+        """Find out whether the disk takes changes again, and has room for new jobs."""
+        self._shorten_log()
+        self._check_room(0)
         for change in (f"insert into room values (zeroblob({PROBE}))", "delete from room"):
             with self._writing() as base:
                 base.execute(change)
+
+    def _shorten_log(self) -> None:
+        """Move what is in the write-ahead log into the tables, and leave the log empty: it may have all of the room."""
+        with self._reading() as base:
+            base.execute("pragma wal_checkpoint(truncate)")
+
+    def _check_room(self, size: int) -> None:
+        """Leave `RESERVE` bytes of the disk free beside a new job's, which are written to the log and to the tables."""
+        if disk_usage(self._folder).free < RESERVE + 2 * size:
+            self._shorten_log()
+        if (free := disk_usage(self._folder).free) < RESERVE + 2 * size:
+            self.trouble = f"only {free / 2**20:.1f} MB are free on it"
+            raise Trouble(self.trouble)
 
     def add(self, owner: str, key: str, request: str, title: str = "", priority: int = 0) -> tuple[Row, bool]:
         """Add a job, or find the owner's earlier one with the same key; returns whether it is new, too.
 
         One that failed or was cancelled is not an answer. One that waits gets the priority.
         """
+        room = ""
+        try:
+            self._check_room(len(request))
+        except Trouble as trouble:
+            room = str(trouble)  # an earlier one needs none
         with self._writing() as base:
             found = "from jobs where owner = ? and key = ? and state not in ('failed', 'cancelled')"
             earlier = base.execute(f"select {COLUMNS} {found}", (owner, key)).fetchone()
@@ -171,8 +198,8 @@ class Jobs:
                     base.execute("update jobs set priority = ? where id = ?", (priority, row.id))
                     row = row._replace(priority=priority)
                 return row, False
-            if self.trouble:
-                raise Trouble(self.trouble)
+            if self.trouble or room:
+                raise Trouble(self.trouble or room)
             if self.unfinished >= self._limits.queue or not self._room(base, len(request)):
                 raise Full
             name = secrets.token_hex(18)  # no "-" in front, which commands take for an option

@@ -8,9 +8,12 @@ import json
 import resource
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from shutil import which
 from time import monotonic, sleep
 from typing import Any
 
@@ -191,6 +194,49 @@ def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
             assert monotonic() < until
             sleep(0.1)
         assert server.wait(server.submit(SMALL, seed=30))["state"] == "done"
+
+
+@pytest.mark.parametrize("size", [3_000, 100_000])
+def test_a_small_disk_that_was_full_is_used_again(tmp_path: Path, size: int) -> None:
+    """The mount is seen by the process that tries it alone, and ends with it."""
+    disk = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=2m tmpfs "$0" && exec "$@"', str(tmp_path)]
+    if not which("unshare") or subprocess.run([*disk, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("only root mounts a disk")
+    code = f"from {__name__} import full; from pathlib import Path; full(Path({str(tmp_path)!r}), {size})"
+    subprocess.run([*disk, sys.executable, "-c", code], check=True)
+
+
+def full(disk: Path, size: int) -> None:
+    """Fill a disk of 2 MB with jobs: the log does not keep the room, and what was accepted begins and ends."""
+    others = disk / "others"
+    others.write_bytes(bytes(1_000_000))
+    jobs, names = Jobs(disk / "data", Limits()), list[str]()
+
+    def submit() -> None:
+        while True:
+            names.append(jobs.add("me", str(len(names)), "x" * size)[0].id)
+
+    with pytest.raises(Trouble, match=r"only 0\.\d MB are free on it"):
+        submit()
+    assert jobs.trouble
+    assert jobs.add("me", "0", "x" * size)[0].id == names[0]  # one that is there needs no room
+    assert started(jobs) == names[0]
+    others.unlink()
+    jobs.try_again()
+    assert not jobs.trouble
+    names.append(jobs.add("me", "more", "x" * size)[0].id)
+    assert [started(jobs) for _ in names[1:]] == names[1:]
+    jobs.close()
+
+
+def started(jobs: Jobs) -> str | None:
+    """Begin and end the job whose turn it is; gives its id."""
+    row = jobs.next()
+    if row is None or not jobs.begin(row.id):
+        return None
+    jobs.leave(row.id)
+    assert jobs.finish(row.id, "done", "x" * 300)
+    return row.id
 
 
 def damaged(file: Path, how: str) -> None:
