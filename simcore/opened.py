@@ -10,12 +10,14 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from importlib.util import source_from_cache
 from pathlib import Path
 from types import FrameType
+from typing import TypeAlias
 
 from simcore.folders import user_cache
 
@@ -26,6 +28,9 @@ OURS = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "wo
 CHANGED = "changed while it was used"
 """Instead of the digest of a file that this process read with different contents: it is like no file."""
 
+Stamp: TypeAlias = tuple[int, int, int, int] | None
+"""What tells a file from what it was before it was written to, renamed or exchanged; None where there is none."""
+
 _OURS = tuple(f"{ROOT / package}{os.sep}" for package in OURS)
 _began = time.time_ns()
 _imported: dict[str, int] = {}  # of modules, when their import began, in nanoseconds
@@ -33,6 +38,7 @@ _read: dict[str, dict[str, str]] = {}  # of modules, the files that their code o
 _written: dict[str, set[str]] = {}  # of modules, the files that their code opened to write, or put in place
 _followed: set[str] = set()  # installed packages of agents
 _busy = threading.local()  # what is opened to make a digest is not noted
+_stamped: ContextVar[dict[str, Stamp] | None] = ContextVar("files that were asked for", default=None)
 
 
 def follow(module: str) -> None:
@@ -49,7 +55,7 @@ def files_of(modules: Iterable[str]) -> dict[str, str]:
     of its own, and so is what has gone since.
     """
     modules = ["", *modules]
-    written = {file for module in modules for file in _written.get(module, ())}
+    written = written_by(modules)
     found = {file: digest for module in modules for file, digest in _read.get(module, {}).items()}
     left = {file for file, digest in found.items() if file in written or (digest and not Path(file).exists())}
     return {file: found[file] for file in sorted(found.keys() - left)}
@@ -60,8 +66,43 @@ def unchanged(files: dict[str, str]) -> bool:
     return all(digest_of(Path(file)) == digest for file, digest in files.items())
 
 
+@contextmanager
+def stamping() -> Iterator[dict[str, Stamp]]:
+    """Give the files that are digested or read within, each with its stamp of just before that."""
+    found: dict[str, Stamp] = {}
+    token = _stamped.set(found)
+    try:
+        yield found
+    finally:
+        _stamped.reset(token)
+
+
+def stamp(file: Path) -> None:
+    """Note a file that is going to be read, for `stamping`."""
+    found = _stamped.get()
+    if found is not None:
+        found.setdefault(str(file.absolute()), stamp_of(file))
+
+
+def stamp_of(file: Path) -> Stamp:
+    """Return the stamp that a file has now."""
+    try:
+        found = file.stat()
+    except (OSError, ValueError):  # the latter of what cannot be a path
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def written_by(modules: Iterable[str]) -> set[str]:
+    """List the files that code of these modules has opened to write, or put in place."""
+    return {file for module in ["", *modules] for file in _written.get(module, ())}
+
+
 def digest_of(file: Path) -> str:
     """Digest what is in a file; empty when it cannot be read."""
+    stamp(file)
     try:
         found = file.stat()
         # A pipe or a device might never end.

@@ -132,6 +132,11 @@ class Live(Line):
             self._warm = monotonic()
         self._now_and_then()
 
+    def anew(self) -> None:
+        """Begin to count anew: all that is done will be told again."""
+        self._rows = self._before = self._failed = 0
+        self._going = {}
+
     def told(self, told: Told) -> None:
         """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
         self.heard()

@@ -47,9 +47,8 @@ def run(asked: Namespace) -> int:
     for batch in batches:
         _say_damaged(batch)
     with Live(total, done, asked.jobs or usable_cpus()) as live:
-        found = run_batches(
-            batches, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, engine=asked.engine, finished=live, told=live.told
-        )
+        how = {"fresh": asked.fresh, "jobs": asked.jobs, "on": asked.on, "engine": asked.engine}
+        found = run_batches(batches, **how, finished=live, told=live.told, anew=live.anew)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:
             out.rule(escape(batch.scenario.name))

@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
-from scenarios.build.plan import Run
+from scenarios.build.plan import Run, modules_of
 from scenarios.run.execute import Hire, execute
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, aloud, printing, recursion
 from simcore.compiling import awaited_by
 from simcore.errors import RunError, UserError
 from simcore.large import in_files
-from simcore.opened import digest_of
+from simcore.opened import digest_of, written_by
 from simcore.raised import place_of
 from simcore.units import TIME
 
@@ -42,7 +42,7 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
     Writes the details that its scenario wants recorded. `hire` finds who plays its cells, if not threads.
 
     The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
-    was in it.
+    was in it, and `written` are files that its agents wrote, for whoever looks whether other files have changed.
     """
     began = perf_counter()
 
@@ -70,7 +70,15 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
         raise
     except BaseException:  # CancelledError and panics of Rust are not Exception
         metrics, status, error = {}, "failed", traceback.format_exc()
-    return _row(task, status, error, perf_counter() - began) | metrics
+    return _row(task, status, error, perf_counter() - began) | metrics | {"written": _written(task.run)}
+
+
+def _written(run: Run) -> list[str]:
+    """List the files that the code of a run's agents has written."""
+    try:
+        return sorted(written_by(modules_of(run)))
+    except UserError:  # it cannot be imported, now at least
+        return []
 
 
 def _place(error: BaseException) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import version
 from io import FileIO
@@ -39,13 +39,23 @@ from simcore.errors import ResultsError, UserError
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
 from simcore.large import in_files
-from simcore.opened import digest_of, unchanged
+from simcore.opened import digest_of, stamp_of, stamping, unchanged
 
 LOG = logging.getLogger("binwright")
 EVERY = 30.0
 """Seconds after which `runs.parquet` is written again while a batch goes on, for whoever looks at it."""
+CHANGES = 5
+"""Changes of files that runs are named by which a batch goes on after."""
 SYNCED = 1.0
 """Seconds between two waits for the journal to be on disk: a power cut costs what finished since the last one."""
+
+
+class InputChanged(Exception):
+    """A file that runs are named by has changed since: what was done with it is not known."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(file)
+        self.file = file
 
 
 class Batch:
@@ -62,9 +72,20 @@ class Batch:
         self.folder = Path(folder)
         self.alone = alone
         self.version = version("binwright")
-        self.runs = plan(scenario, {"binwright": self.version, "code": ours()}, content_of)
+        self.plan()
         self._journal = self.folder / "journal.jsonl"
         self._seen: tuple[object, tuple[list[Row], int]] | None = None
+
+    def plan(self) -> None:
+        """Plan the runs, each named by what its files hold now."""
+        with stamping() as self._inputs:
+            self.runs = plan(self.scenario, {"binwright": self.version, "code": ours()}, content_of)
+
+    def check_inputs(self, written: Container[str]) -> None:
+        """Raise `InputChanged` if a file that runs are named by is not what it was, and was not `written` by agents."""
+        for file, before in self._inputs.items():
+            if stamp_of(Path(file)) != before and file not in written:
+                raise InputChanged(file)
 
     def known(self) -> dict[str, Row]:
         """Read the journal's rows of finished runs, by name."""
@@ -272,8 +293,36 @@ def run_batches(
     engine: Engine = "auto",
     finished: Callable[[Row], None] = lambda row: None,
     told: Tell = lambda told: None,
+    anew: Callable[[], None] = lambda: None,
 ) -> list[Results]:
-    """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked."""
+    """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
+
+    When a file changes that runs are named by, a trace or an agent's code, what was done since is not believed: the
+    batches are planned with what it holds now, `anew` is called, and they go on.
+    """
+    for left in reversed(range(CHANGES)):
+        try:
+            return _run_batches(batches, fresh, jobs, on, engine, finished, told)
+        except InputChanged as changed:
+            if not left:
+                remedy = "Give the same command again when nobody writes to it: what is finished is kept."
+                raise UserError("changes again and again while it is used", file=changed.file, remedy=remedy) from None
+            LOG.warning(f"binwright: {changed.file} changed while it was used: its runs are done again")
+            anew()
+            for batch in batches:
+                batch.plan()
+    raise AssertionError
+
+
+def _run_batches(
+    batches: Sequence[Batch],
+    fresh: bool,
+    jobs: int | None,
+    on: str,
+    engine: Engine,
+    finished: Callable[[Row], None],
+    told: Tell,
+) -> list[Results]:
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
         Task(number, run, batch.folder.absolute(), batch.version, ours(), engine)
@@ -312,7 +361,10 @@ def run_batches(
                 finished(row)
         for task in tasks if fresh else ():
             checkpoints.forget(task.folder, task.run.name)
+        written: set[str] = set()
         for task, row in stack.enter_context(closing(backend(tasks))):
+            written |= {*row.pop("written", ())}
+            batches[task.batch].check_inputs(written)
             record[task.batch](row)
             point = "".join(f", {key} {value}" for key, value in shown(task.run).items())
             LOG.info("%s, seed %d%s: %s after %.3g s", row["agent"], row["seed"], point, row["status"], row["seconds"])

@@ -73,6 +73,7 @@ def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
         name, file = waiting.pop()
         # A file that a scenario names is another module when it was edited; any other is read once by a process.
         if name.startswith("binwright_user_"):
+            opened.stamp(file)
             yield "", _digest(file.read_bytes())
         else:
             digest = opened.as_imported(name, file)

@@ -1,0 +1,155 @@
+"""A trace, or an agent's file, that changes while a batch is under way: nothing that met it is believed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis.front import Results
+from scenarios.batch import backends
+from scenarios.batch.batch import CHANGES, Batch
+from scenarios.batch.journal import Row
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+from tests.support.batches import agent, data, same
+
+TRACE = "id,cpu,mem,at,lives\n"
+
+
+def trace(file: Path, cpu: int) -> None:
+    """Write a trace whose requests ask for so much."""
+    file.write_text(TRACE + "".join(f"{n},{cpu},1,{n},{5 + n % 7}\n" for n in range(200)))
+
+
+def traced(folder: Path, agents: list[str]) -> Scenario:
+    """Make a scenario of six runs: three sizes of a cluster, two agents."""
+    columns = {"id": "id", "cpu": "cpu", "mem": "mem", "arrival": "at", "lifetime": "lives"}
+    workload = {"trace": "table", "path": str(folder / "t.csv"), "columns": columns, "units": {"mem": "GB"}}
+    cluster = {"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}}
+    sweep = {"product": {"cluster.servers": [1, 2, 3]}}
+    return scenario_from(data(cluster=cluster, workload=workload, agents=agents, replications=1, sweep=sweep))
+
+
+@pytest.fixture(params=[1, 2])
+def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many runs go on at a time: in this process, or in two others."""
+    monkeypatch.setattr(backends, "WORTH", 0)
+    found: int = request.param
+    return found
+
+
+def edited(after: int, edit: Callable[[], object]) -> Callable[[Row], None]:
+    """Make what edits a file when so many runs have finished."""
+    rows: list[Row] = []
+
+    def finished(row: Row) -> None:
+        rows.append(row)
+        if len(rows) == after:
+            edit()
+
+    return finished
+
+
+def wanted(given: Scenario, folder: Path) -> Results:
+    return Batch(given, folder).run()
+
+
+def test_a_trace_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
+    """The batch goes on with what it holds now; what it held before is as if it had stayed."""
+    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
+    expected = {}
+    for cpu in (2, 5):
+        trace(file, cpu)
+        expected[cpu] = wanted(given, tmp_path / f"whole-{cpu}")
+    trace(file, 2)
+    found = Batch(given, tmp_path / "out").run(jobs=jobs, finished=edited(2, lambda: trace(file, 5)))
+    assert same(found, expected[5])
+    assert not same(expected[2], expected[5])
+    assert f"{file} changed while it was used: its runs are done again" in caplog.text
+    trace(file, 2)
+    assert same(Batch(given, tmp_path / "out").run(jobs=jobs), expected[2])
+
+
+def test_an_agents_file_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
+    trace(tmp_path / "t.csv", 2)
+    mine = agent(tmp_path, "pass")
+    given, before = traced(tmp_path, [mine, "best-fit"]), (tmp_path / "mine.py").read_text()
+    none = "return None"
+    expected = [wanted(given, tmp_path / "whole-0")]
+    agent(tmp_path, none)
+    expected.append(wanted(given, tmp_path / "whole-1"))
+    (tmp_path / "mine.py").write_text(before)
+    found = Batch(given, tmp_path / "out").run(jobs=jobs, finished=edited(2, lambda: agent(tmp_path, none)))
+    assert same(found, expected[1])
+    assert "mine.py changed while it was used" in caplog.text
+    (tmp_path / "mine.py").write_text(before)
+    assert same(Batch(given, tmp_path / "out").run(jobs=jobs), expected[0])
+
+
+def test_a_file_that_was_exchanged_and_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What it holds and when it was written are what they were; nobody knows what a run met between."""
+    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
+    trace(file, 2)
+    expected = wanted(given, tmp_path / "whole")
+
+    def exchanged() -> None:
+        stat = file.stat()
+        file.rename(tmp_path / "aside")
+        trace(file, 5)
+        (tmp_path / "aside").replace(file)
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+    assert same(Batch(given, tmp_path / "out").run(finished=edited(2, exchanged)), expected)
+    assert "changed while it was used" in caplog.text
+
+
+def test_a_file_that_never_rests_ends_the_batch(tmp_path: Path) -> None:
+    file, given, sizes = tmp_path / "t.csv", traced(tmp_path, ["first-fit"]), iter(range(1, 100))
+    trace(file, 2)
+    with pytest.raises(UserError, match=r"t\.csv: changes again and again while it is used") as error:
+        Batch(given, tmp_path / "out").run(finished=lambda row: trace(file, 1 + next(sizes) % 7))
+    assert "Give the same command again" in str(error.value)
+    assert next(sizes) == CHANGES + 1
+
+
+def test_a_file_that_goes_ends_the_batch(tmp_path: Path) -> None:
+    file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit"])
+    trace(file, 2)
+    with pytest.raises(UserError, match=r"t\.csv"):
+        Batch(given, tmp_path / "out").run(finished=lambda row: file.unlink())
+    trace(file, 2)
+    assert len(Batch(given, tmp_path / "out").done()) == 1  # what finished before is kept
+
+
+NOTES = """
+from pathlib import Path
+from agents.heuristics.servers.first_fit import FirstFit
+
+class Mine(FirstFit):
+    def __init__(self, notes):
+        self.notes = Path(notes)
+
+    def start(self, view, rng):
+        super().start(view, rng)
+        with self.notes.open("a") as file:
+            file.write("again\\n")
+"""
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_what_an_agent_writes_itself_is_no_change(tmp_path: Path, there: bool, caplog: Any) -> None:
+    """An option names a file that the agent keeps notes in."""
+    trace(tmp_path / "t.csv", 2)
+    (tmp_path / "mine.py").write_text(NOTES)
+    notes = tmp_path / "notes.txt"
+    if there:
+        notes.write_text("")
+    given = traced(tmp_path, [{f"{tmp_path / 'mine.py'}:Mine": {"notes": str(notes)}}])  # type: ignore[list-item]
+    found = Batch(given, tmp_path / "out").run()
+    assert found.runs["status"].to_list() == ["done"] * 3
+    assert "changed" not in caplog.text
