@@ -331,21 +331,25 @@ class Checkers:
         except (OSError, EOFError):
             self._idle.put(None)
             raise
-        said, end = None, monotonic() + self._seconds
+        said, end, well = None, monotonic() + self._seconds, False
         try:
             worker.ask(do, request, found)
             while said is None and monotonic() < end and not (stopping and stopping.is_set()):
                 said = worker.hear(LOOK if stopping else self._seconds)
+            well = said is not None and said.get("state") != "failed"
         except Died as died:
-            return failed(str(died), "Make the problem smaller.")
+            if not kept:
+                return failed(str(died), "Make the problem smaller.")
         finally:
-            if said is None or left == 1:
+            if not well or left == 1:
                 worker.end()
                 self._idle.put(None)
             else:
                 self._idle.put((worker, left - 1))
         if said is None and stopping and stopping.is_set():
             return None
+        if kept and not well and monotonic() < end:  # of what it did before, it may have died, or have no memory left
+            return self.ask(do, request, found, stopping)
         return said or failed("takes too long to compile", "Make tables and constants smaller.")
 
     def _fresh(self) -> Worker:
