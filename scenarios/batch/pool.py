@@ -26,6 +26,7 @@ from scenarios.run.guard import alone
 from simcore.compiling import Compiling, elsewhere, tell
 from simcore.cores import ONE_THREAD, WORKER
 from simcore.errors import UserError
+from simcore.jit.kept import folder
 
 TRIES = 2
 """A run whose worker dies is tried once more."""
@@ -48,6 +49,7 @@ class Pool:
         self._stillborn = 0
 
     def __enter__(self) -> Self:
+        folder()  # what is to be said of it, workers need not say
         for number in range(self._jobs):
             self._workers.append(_Worker(number))
         return self

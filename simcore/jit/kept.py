@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import logging
 import os
 import pickle
 import sys
@@ -31,12 +32,17 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
 from simcore.compiling import compiling
-from simcore.folders import user_cache
+from simcore.folders import others_write, user_cache
 
 MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""
 UNREAD = 30 * 24 * 3600
 """Seconds for which a form of a kernel is kept that no process reads."""
+GENERATED = "generated"
+"""The folder in that of kept kernels for those that were made at run time."""
+SAID = "BINWRIGHT_KERNELS_REFUSED"
+"""The variable of the environment that tells our processes that it was said."""
+LOG = logging.getLogger("binwright")
 FOREIGN = ("numba", "numpy")
 """Packages whose functions are known by their names and the package's version."""
 SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, enum.Enum)
@@ -45,14 +51,30 @@ SIMPLE = (type(None), type(...), int, float, complex, str, bytes, np.generic, en
 
 @cache
 def folder() -> Path | None:
-    """Return the folder of kept kernels: NUMBA_CACHE_DIR, or one in the user's cache; `None` if it is not writable."""
+    """Return the folder of kept kernels: NUMBA_CACHE_DIR, or one in the user's cache.
+
+    `None` if this user cannot write there, or if others can: who writes a kernel has his code run by whoever reads it.
+    """
     try:
         found = Path(config.CACHE_DIR or user_cache() / "kernels")
-        found.mkdir(parents=True, exist_ok=True)
+        for place in (found, found / GENERATED):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if others_write(place.stat()):
+                _refuse(place)
+                return None
         tempfile.TemporaryFile(dir=found).close()
     except (OSError, RuntimeError):  # the latter from a user without a home
         return None
     return found
+
+
+def _refuse(place: Path) -> None:
+    """Say, once for a command and the processes that it starts, that kept kernels are not believed."""
+    if SAID not in os.environ:
+        os.environ[SAID] = "1"
+        what = f"{place} is another user's, or others may write to it: kernels are not read from there, but compiled"
+        remedy = "Take that right from them (chmod go-w), or set NUMBA_CACHE_DIR to another folder."
+        LOG.warning(f"binwright: {what}. {remedy}")
 
 
 @cache
@@ -107,7 +129,11 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
         if file is None:
             return None
         try:
-            found = CompileResult._rebuild(target_context, *pickle.loads(file.read_bytes()))
+            with file.open("rb") as opened:
+                if others_write(os.fstat(opened.fileno())):
+                    _refuse(file)
+                    return None
+                found = CompileResult._rebuild(target_context, *pickle.loads(opened.read()))
             os.utime(file)
         except Exception:  # none, or a damaged one: whatever goes wrong with it, the remedy is to compile anew
             return None
@@ -138,9 +164,9 @@ class Kept(NullCache):  # type: ignore[misc]  # numba's classes have no types
             return None
         kernel = self._kernel
         if kernel.generated:
-            place = place / "generated"
+            place = place / GENERATED
             with suppress(OSError):
-                place.mkdir(exist_ok=True)
+                place.mkdir(mode=0o700, exist_ok=True)
         known = (
             kernel.stamp,
             [_described(argument) for argument in arguments],

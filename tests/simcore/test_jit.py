@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import stat
 import subprocess
 import sys
 from collections import namedtuple
@@ -91,6 +92,80 @@ def test_processes_that_start_together_compile_once(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_does_no_harm(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert ask(write(tmp_path / "code"), tmp_path / "file" / "below") == [20, 0]
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, cache: Path) -> bool:
+    """Tell whether kernels are not to be kept in a folder."""
+    with monkeypatch.context() as patch:
+        patch.delenv(kept.SAID, raising=False)
+        patch.setattr("numba.core.config.CACHE_DIR", str(cache))
+        kept.folder.cache_clear()
+        try:
+            return kept.folder() is None
+        finally:
+            kept.folder.cache_clear()
+
+
+@pytest.mark.parametrize("below", [".", kept.GENERATED])
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702, 0o1777])
+def test_a_folder_that_others_may_write_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, below: str, mode: int
+) -> None:
+    cache = tmp_path / "new"
+    assert not refused(monkeypatch, cache)
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    (cache / below).mkdir(exist_ok=True)
+    (cache / below).chmod(mode)
+    assert refused(monkeypatch, cache)
+    assert f"{cache / below} is another user's, or others may write to it" in caplog.text
+    (cache / below).chmod(0o755)
+    assert not refused(monkeypatch, cache)
+
+
+def test_another_users_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = os.geteuid()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: mine + 1)
+        assert refused(monkeypatch, tmp_path) == (mine > 0)  # root may do anything anyway
+    if mine == 0:
+        os.chown(tmp_path, 12345, -1)
+        assert refused(monkeypatch, tmp_path)
+
+
+class Planted:
+    """Somebody's code, which unpickling runs."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(self.mark),)
+
+
+def test_a_kernel_that_others_may_write_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
+    monkeypatch.setenv(kept.SAID, "")
+    monkeypatch.delenv(kept.SAID)
+
+    def made() -> Any:
+        @kernel
+        def doubled(number: int) -> int:
+            return 2 * number
+
+        return doubled
+
+    assert made()(2) == 4
+    (file,) = tmp_path.glob("*.kernel")
+    for mode, read in ((0o600, True), (0o622, False)):
+        file.write_bytes(pickle.dumps(Planted(tmp_path / f"{mode}")))
+        file.chmod(mode)
+        assert made()(3) == 6
+        assert (tmp_path / f"{mode}").exists() == read
+    assert f"{file} is another user's" in caplog.text
+    assert len(caplog.records) == 1
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600  # it was written anew
 
 
 def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_their_own(
