@@ -25,7 +25,7 @@ from simcore.model import Moves, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.returned import with_returned
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Floats, Ints, Placement, Placements, Refusal, Request, Untold, Workload
+from simcore.vocabulary import Floats, HiddenLifetimeRequest, Ints, Placement, Placements, Refusal, Request, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -95,7 +95,7 @@ class Simulation:
         foresight = workload.foresight
         self._asking = self.view.asking = None if foresight is None else Asking(foresight)
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
-        self._kind: type[Request] = Untold if foresight and foresight.hidden else Request
+        self._kind: type[Request] = HiddenLifetimeRequest if foresight and foresight.hidden else Request
         self._placed = self.view.placed = Placements(ledger.running)
         self._lists = self._kind is Request  # what is placed, where agents are told how long requests stay
         self._returned: list[Request] = []
@@ -437,7 +437,7 @@ class Simulation:
         if self._asking:
             source, parts = self._asking.back.get(row, (row, ()))
             self._asking.back[again] = source, (*parts, ran)
-            told = nan if self._kind is Untold else self._asking(again, 0.0)
+            told = nan if self._kind is HiddenLifetimeRequest else self._asking(again, 0.0)
         return self._kind(again, now, told, *self.request(row)[3:])
 
     def block(self) -> None:

@@ -155,7 +155,7 @@ class Request(NamedTuple):
         return Placement(tuple((server, node, part(self.demand, node, nodes)) for node in range(nodes)))
 
 
-class Untold(Request):
+class HiddenLifetimeRequest(Request):
     """A request of which agents are not told how long it stays. Who asks for its `duration` learns that."""
 
     __slots__ = ()

@@ -156,7 +156,8 @@ class Table:
             why = f" by these seeds: p > .05, {self.family}" if self.family else ": not tested"
             notes.append(f"{BEST} best; {TIED} not told from the best{why}.")
         elif BEST in marks:
-            told = f", told from all others by these seeds: p <= .05, {self.family}" if self.family else ""
+            tested = self.family and (chance or not exact)
+            told = f", told from all others by these seeds: p <= .05, {self.family}" if tested else ""
             notes.append(f"{BEST} best{told}.")
         if self._several_seeds and any(self._untold(number) for number in shown):
             said = f": p > .05, {self.family}" if self.family and marks <= {""} else ""

@@ -117,39 +117,42 @@ def _table(found: Sized) -> rich.table.Table:
     from rich import box
     from rich.table import Table
 
+    from analysis.compare.terminal import enough, fitting
     from binwright.commands.billed import bills_of
     from scenarios.size.sizing import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
+    bills = bills_of(found.frame, question.scenario)
+    headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", *(each for each, _ in bills)]
+    lines = []
+    for row in found.frame.iter_rows(named=True):
+        there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
+        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
+        lines.append(
+            [
+                found.results.heading(row["agent"]),
+                "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
+                _interval(row, question.most),
+                "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
+                there,
+                *(write(row) for _, write in bills),
+            ]
+        )
+    shown = fitting(headings, lines, out.width, first=1)
+    hidden = ", ".join(heading for column, heading in enumerate(headings) if column not in shown)
+    wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={enough([(headings, lines)])}." if hidden else ""
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         title=escape(f"{question.key} until {question.until}"),
         title_justify="left",
-        caption=_legend(found),
+        caption=f"{_legend(found)}{escape(wider)}",
         caption_justify="left",
     )
-    bills = bills_of(found.frame, question.scenario)
-    for heading in (
-        "agent",
-        "servers",
-        "95 % interval",
-        "more",
-        f"{metric.heading} there",
-        *(each for each, _ in bills),
-    ):
-        table.add_column(heading, justify="left" if heading == "agent" else "right", no_wrap=heading != "agent")
-    for row in found.frame.iter_rows(named=True):
-        there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
-        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
-        table.add_row(
-            escape(found.results.heading(row["agent"])),
-            "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
-            _interval(row, question.most),
-            "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
-            there,
-            *(write(row) for _, write in bills),
-        )
+    for column in shown:
+        table.add_column(escape(headings[column]), justify="right" if column else "left", no_wrap=column > 0)
+    for line in lines:
+        table.add_row(*(escape(line[column]) for column in shown))
     return table
 
 

@@ -138,16 +138,18 @@ def _rules(
     """Column, where it is broken, what is wrong, what to do."""
     import polars as pl
 
+    resources = resources_in(columns)
     for name in columns:
+        # A word in a column of amounts is no number, but not empty either: only a comparison leaves it out.
+        key, kept = keys.get(name, name), ">= 0" if name in resources else "!="
         remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
         if factors is not None and name not in ("id", "arrival"):
             stands = "never" if name == "lifetime" else "0"
             remedy += f" `empty: {{{name}: {stands}}}` in the scenario says what it stands for"
-            remedy += "." if name == "lifetime" else f", and `keep: {{{keys.get(name, name)}: '!='}}` leaves it out."
+            remedy += "." if name == "lifetime" else f", and `keep: {{{key}: '{kept}'}}` leaves it out."
         elif factors is not None:
-            remedy += f" `keep: {{{keys.get(name, name)}: '!='}}` in the scenario leaves it out."
+            remedy += f" `keep: {{{key}: '{kept}'}}` in the scenario leaves it out."
         yield name, pl.col(name).is_null(), "no value", remedy
-    resources = resources_in(columns)
     for name in resources:
         demand = pl.col(name)
         yield name, demand.is_nan(), "a demand that is not a number", "Give an amount in units, or remove the row."
