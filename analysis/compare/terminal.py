@@ -92,11 +92,12 @@ def fitted(
 
     headings, lines = [plain(heading) for heading in headings], [list(map(plain, line)) for line in lines]
     columns = fitting(headings, lines, width, first=first, foremost=foremost)
+    whole = whole or enough([(headings, lines)])
     lines = _squeezed(headings, lines, width, columns, words=first - 1)
     hidden = [heading for column, heading in enumerate(headings) if column not in columns]
     if hidden:
         caption += f" Wider terminals show: {', '.join(hidden)}."
-        caption += f" To see all, set COLUMNS={whole or enough([(headings, lines)])}"
+        caption += f" To see all, set COLUMNS={whole}"
         caption += f"{otherwise and f', or {otherwise}'}."
     table = Table(
         box=box.SIMPLE_HEAD,
