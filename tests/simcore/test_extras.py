@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agents.solver.backends import devices as opencl
 from binwright.cli import MISTAKE, main
 from simcore import extras
 from simcore.errors import ExtraNeeded
@@ -78,6 +79,7 @@ def test_a_command_says_at_once_what_it_needs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    opencl._told.cache_clear()  # what an earlier test in this process was told of devices
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     missing: Any = Missing(package)
