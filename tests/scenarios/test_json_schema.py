@@ -21,6 +21,8 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",
+    "compares with what is no number and no date",
+    "teacher: unknown agent",
     "servers have no such label",
     "says nothing of the servers",
     "no request is of this group",
@@ -150,6 +152,8 @@ def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Pa
     found = list(mutations(data))
     every = max(1, len(found) // most)
     for text, changed in found[crc32(name.encode()) % every :: every]:  # other ones in files that are alike
+        if "extends" in data and text.endswith("left out"):
+            continue  # what is extended may have the key
         valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
         taken = validator().is_valid(changed)
         if valid and not taken:
@@ -182,6 +186,8 @@ def test_it_agrees_with_validate_on_a_table_of_ones_own(most: int, tmp_path: Pat
     found = list(mutations(data))
     wrong: list[str] = []
     for text, changed in found[:: max(1, len(found) // most)]:
+        if "extends" in data and text.endswith("left out"):
+            continue  # what is extended may have the key
         valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
         if valid != validator().is_valid(changed) and not any(beyond in said for beyond in BEYOND):
             wrong.append(f"{text}: {said or 'valid, and not taken'}")

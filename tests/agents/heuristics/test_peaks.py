@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import fabric.ledger
 from agents import AGENTS
-from agents.heuristics.networks import homes as homes_module
 from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger, NetworkView
 from fabric.peaks import MOST_PARTS, follow, peak, peaks, units, weigh
@@ -54,18 +53,13 @@ def ledger_of(network: Topology, most: list[int], nodes: int = 1) -> NetworkLedg
         return NetworkLedger(Cluster(names, capacity, (NEVER,) * len(most), capacity[0]), Routing(network))
 
 
-def pair(
-    ledger: NetworkLedger, name: str, options: dict[str, Any], bounds: bool = True
-) -> list[tuple[Agent, NetworkView]]:
-    """Start an agent that follows what changed, where it may bound homes, and one that looks at all servers."""
+def pair(ledger: NetworkLedger, name: str, options: dict[str, Any]) -> list[tuple[Agent, NetworkView]]:
+    """Start an agent that follows what changed, and one that looks at all servers."""
     found = []
-    with pytest.MonkeyPatch.context() as patch:
-        if bounds:
-            patch.setattr(homes_module, "RACKS_WORTH_IT", 1)
-        for view in (ledger.view, replace(ledger.view, changed=None)):
-            agent: Agent = AGENTS.load(name)(**options)
-            agent.start(view, stream(0, "agent"))
-            found.append((agent, view))
+    for view in (ledger.view, replace(ledger.view, changed=None)):
+        agent: Agent = AGENTS.load(name)(**options)
+        agent.start(view, stream(0, "agent"))
+        found.append((agent, view))
     return found
 
 
@@ -93,7 +87,7 @@ def test_a_search_finds_what_a_look_at_all_servers_finds(
 ) -> None:
     rng = np.random.default_rng(seed)
     ledger = ledger_of(network, [4, 3])
-    agents = pair(ledger, name, options, bounds=seed % 2 == 0)
+    agents = pair(ledger, name, options)
     held: list[int] = []
     down: list[tuple[Any, int]] = []
     for row in range(40):

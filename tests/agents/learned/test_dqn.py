@@ -359,11 +359,11 @@ def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
 ) -> None:
     learn, now = DQN._learn, [0]
 
-    def astray(self: DQN, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
+    def astray(self: DQN, rng: np.random.Generator, updates: int, *more: Any) -> list[tuple[float, float]]:
         now[0] += 1
         with torch.no_grad():
             self._network.layers[0].weight *= float("nan") if now[0] == 3 else 1.0
-        return learn(self, rng, updates)
+        return learn(self, rng, updates, *more)
 
     monkeypatch.setattr(DQN, "_learn", astray)
     with pytest.raises(UserError, match=r"loss, value of iteration 3 .*; state\.safetensors has iteration 2"):
@@ -376,8 +376,8 @@ def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: p
     """Though the losses were."""
     learn = DQN._learn
 
-    def astray(self: DQN, rng: np.random.Generator, updates: int) -> list[tuple[float, float]]:
-        said = learn(self, rng, updates)
+    def astray(self: DQN, rng: np.random.Generator, updates: int, *more: Any) -> list[tuple[float, float]]:
+        said = learn(self, rng, updates, *more)
         with torch.no_grad():
             self._network.layers[0].weight *= float("nan")
         return said

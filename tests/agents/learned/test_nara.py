@@ -363,7 +363,7 @@ def test_without_the_extra_the_error_names_it(weights: Path, module: str, monkey
     if module == "torch":  # only training needs it
         started(agent)
         world = build_learning(load_scenario("nara/table1"))
-    with pytest.raises(UserError, match=r"not installed\n.*binwright\[learned\]"):
+    with pytest.raises(UserError, match=r"not installed\n.*\[learned\]"):
         started(agent) if module == "safetensors" else NaraTrainer().begin(world, world, 0, "cpu")
 
 

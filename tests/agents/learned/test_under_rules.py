@@ -70,8 +70,8 @@ def test_what_learns_keeps_the_rules_and_is_used_as_it_learned(
     assert roles is not None
     groups = [role.group for role in roles.all]
 
-    def checked(replay: Replay, rule: Compiled) -> int:
-        found = usual(replay, rule)
+    def checked(replay: Replay, rule: Compiled, *more: Any) -> int:
+        found = usual(replay, rule, *more)
         seen.append(keeps_the_rules(replay, groups))
         return found
 

@@ -341,7 +341,7 @@ def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "lark", None)
-    with pytest.raises(UserError, match=r"binwright\[solver\]"):
+    with pytest.raises(UserError, match=r"\[solver\]"):
         started(servers())
 
 
