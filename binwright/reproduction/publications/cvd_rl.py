@@ -104,7 +104,7 @@ def table(number: str, servers: str, title: str, agents: dict[str, str], seeds: 
             **{f"{name}, {GAIN}": Metric(gain_of_blocks(COLUMNS[name], BASE, DAY)) for name in GAINS},
         },
         deviates=DEVIATES,
-        smallest=("workload.requests=400", "warm_start.until=0", "cluster.servers=3"),
+        smallest=("workload.requests=400", "warm_start.until=0"),
         derived=gains(number),
         remark=lambda one: f"{trained()}." if one.agent == "cvd-rl" else "",
         explained=explained,
