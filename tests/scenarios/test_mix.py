@@ -223,8 +223,11 @@ def test_the_figure_has_every_cost_with_its_interval_and_not_zero(two: Path, tmp
         results.figure("mix", agents=["random"])
 
 
-def test_answers_say_what_their_runs_cost_and_draw(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_answers_say_what_their_runs_cost_and_draw(
+    two: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In money and kWh, if the scenario says so: those of the runs at the answer, on average."""
+    monkeypatch.setattr("binwright.commands.sizing.out.width", 200)
     kinds = {name: {"price": price, "power": {"idle": "50 W", "peak": "200 W"}} for name, price in PRICES.items()}
     data = {**TWO, "replications": 2, "agents": ["first-fit"], "costs": {"kinds": kinds, "currency": "EUR"}}
     for asked, extra, file in ((TWO["size"], [], "mixes.csv"), ({"most": 9}, ["--kind", "large"], "sizes.csv")):
