@@ -18,11 +18,16 @@ from typing import TextIO
 
 import binwright
 from binwright.parser import parser
+from simcore.address_space import MB, check_address_space
 from simcore.errors import UserError
 
 FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 """Exit codes: some run failed; the user has to mend something; we have to; Ctrl-C; SIGTERM, of a batch system for one.
 """
+MUCH, LITTLE = 800 * MB, 450 * MB
+"""Bytes of addresses that commands take at least; they fail in the middle, or wait for ever, if they get fewer."""
+LIGHT = ("catalogue", "completing", "explaining", "manual", "queueing", "serving", "solving", "traces", "watching")
+"""Modules of commands that take little: what they need in this process is numba, or the tables, but not both."""
 ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -60,8 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _without(sys.stdout)
     except MemoryError as error:
         remedy = "Ask for less at a time: fewer servers, requests, machines of a network, or runs at a time (--jobs)."
-        said, code = f"there is not enough memory: {error}\n  {remedy}", MISTAKE
+        said, code = f"there is not enough memory{f': {error}' if str(error) else ''}\n  {remedy}", MISTAKE
     except Exception:
+        said, code = _reported(), BUG
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # Polars', which is no Exception
+            raise
         said, code = _reported(), BUG
     else:
         return code
@@ -85,6 +94,7 @@ def _answer(top: argparse.ArgumentParser, asked: argparse.Namespace) -> int:
         top.print_help()
         return MISTAKE
     module, _, function = asked.answer.partition(".")
+    check_address_space(LITTLE if module in LIGHT else MUCH)
     from binwright.commands.console import talking
 
     with talking(asked.quiet, asked.verbose):

@@ -23,6 +23,7 @@ from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import alone
+from simcore.address_space import check_address_space
 from simcore.compiling import Compiling, elsewhere, tell
 from simcore.cores import ONE_THREAD, WORKER
 from simcore.errors import UserError
@@ -155,6 +156,7 @@ def ending(code: int) -> str:
 
 def work(handle: int) -> None:
     """Serve as a worker: ask for tasks with `None`, answer each with its row, until nobody listens."""
+    check_address_space(0)
     pipe = Connection(handle)
     portions: SimpleQueue[list[Task]] = SimpleQueue()
     Thread(target=_listen, args=(pipe, portions), daemon=True).start()
