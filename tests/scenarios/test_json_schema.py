@@ -152,12 +152,12 @@ def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Pa
     found = list(mutations(data))
     every = max(1, len(found) // most)
     for text, changed in found[crc32(name.encode()) % every :: every]:  # other ones in files that are alike
-        if "extends" in data and text.endswith("left out"):
-            continue  # what is extended may have the key
         valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
         taken = validator().is_valid(changed)
         if valid and not taken:
             wrong.append(f"{text}: valid, and not taken")
+        elif text == f"{said.partition(':')[0]} left out" and "unknown key" in said and "extends" in data:
+            continue  # the key is that of the file that is extended, which the schema does not see
         elif taken and not valid and not any(beyond in said for beyond in beyond_it):
             wrong.append(f"{text}: taken, but {said}")
     assert wrong == []
@@ -186,8 +186,6 @@ def test_it_agrees_with_validate_on_a_table_of_ones_own(most: int, tmp_path: Pat
     found = list(mutations(data))
     wrong: list[str] = []
     for text, changed in found[:: max(1, len(found) // most)]:
-        if "extends" in data and text.endswith("left out"):
-            continue  # what is extended may have the key
         valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
         if valid != validator().is_valid(changed) and not any(beyond in said for beyond in BEYOND):
             wrong.append(f"{text}: {said or 'valid, and not taken'}")

@@ -123,7 +123,7 @@ def test_an_interrupt_keeps_what_a_compiled_attempt_has() -> None:
 def test_ours_is_never_worse_than_first_fit() -> None:
     given = many(3_000)
     bw.solve(given, attempts=1)  # compiled
-    answer = bw.solve(given, time=2)
+    answer = bw.solve(given, time=0.3)
     packing = Packing.of(given)
     assert packing is not None
     where = first_fit(packing, np.broadcast_to(packing.capacity[0], (3_000, 2)))
