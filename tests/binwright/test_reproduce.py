@@ -630,11 +630,12 @@ def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, mon
     found = completed(["nara"], prepared, "smallest", 1, lambda row: None)
     marked = {one.condition: one.stand_in for one in found.listed if one.ours is not None}
     assert marked == {azure: "demand", alibaba: ""}
-    page = found.write(tmp_path / "pages")[1].read_text("utf-8")
-    for shown in (found.text(), page):
-        assert "azure (stand-in)" in shown
-        assert "alibaba" in shown
-        assert "alibaba (stand-in)" not in shown
+    shown, page = found.text(), found.write(tmp_path / "pages")[1].read_text("utf-8")
+    assert "demand azure (stand-in), topology beta" in shown
+    assert "demand alibaba, topology beta" in shown
+    assert "| acceptance, topology beta | azure (stand-in) | alibaba |" in page
+    for either in (shown, page):
+        assert "alibaba (stand-in)" not in either
     assert prepared[0].runs[azure].title == "demand azure (stand-in), topology beta"
 
 
