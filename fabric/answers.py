@@ -176,10 +176,10 @@ def answer_again(simulation: Simulation, given: Given, reasons: Sequence[str], p
 
     `reasons` are those of the other one's record. An `AgentError` or a `ValueError` where it does not get there.
     """
-    server, reason, asked = given.entries["server"], given.entries["reason"], len(simulation.workload)
+    server, reason = given.entries["server"], given.entries["reason"]
     right = (server >= -1).all() and ((server >= 0) | ((reason >= 0) & (reason < len(reasons)))).all()
     right = right and all(isinstance(each, str) for each in reasons)
-    if not right or any(not 0 <= row < asked or took < 0 for row, took in given.times):
+    if not right or any(row < 0 or took < 0 for row, took in given.times):
         raise ValueError("these are no answers")
     again = Again(simulation, given, reasons)
     times, simulation.times = simulation.times, None
@@ -191,6 +191,8 @@ def answer_again(simulation: Simulation, given: Given, reasons: Sequence[str], p
     play(simulation, again, watch)
     if again.left:
         raise ValueError("the run was over before")
+    if any(row >= simulation.record.rows for row, _ in given.times):  # a requeued request has a row of its own
+        raise ValueError("times of requests that the run does not have")
     if times is not None:
         times += given.times
         simulation.times = times

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fabric.answers import ENTRY, Answers, Given, answer_again
@@ -107,7 +107,15 @@ def all_cases(draw: st.DrawFn) -> Case:
     return replace(case, mode="wait", together=together, window=draw(st.sampled_from([0.0, 2.0]))) if together else case
 
 
+REQUEUED = Case(
+    [[[4, 4], [4, 4], [4, 4]]], [[4, 4], [4, 4], [4, 4]], (0, 0), [(0.0, 5.0, (1, 1)), (2.0, 5.0, (1, 1))], "drop",
+    failures=[(2.0, 0, 1.0)], requeue=True,
+)  # fmt: skip
+"""A server fails with a request on it, which is offered again."""
+
+
 @given(all_cases(), st.lists(st.integers(1, 6), max_size=4), st.integers(1, 4))
+@example(REQUEUED, [3], 1)
 @scaled(3)
 def test_a_run_goes_on_from_anywhere(case: Case, stays: list[int], portion: int) -> None:
     whole = Started(case)
