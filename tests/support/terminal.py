@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -41,14 +42,20 @@ class Terminal:
     """Answers commands one after the other in one process of a terminal, which has to start only once."""
 
     def __init__(self, folder: Path, setup: str, env: dict[str, str]) -> None:
+        self._folder, self._setup, self._env = folder, setup, env
+        self._shown: Shown | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """Start the process, on a terminal of its own."""
         self._ours, theirs = pty.openpty()
         asked, self._asked = os.pipe()
         self._answers, answers = os.pipe()
         self._ask = os.fdopen(self._asked, "w", 1)
         usual = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "LINES", "NO_COLOR")}
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _SHELL, str(asked), str(answers), setup],
-            cwd=folder, env=usual | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | env,
+            [sys.executable, "-c", _SHELL, str(asked), str(answers), self._setup],
+            cwd=self._folder, env=usual | {"TERM": "xterm-256color", "PYTHONUTF8": "1"} | self._env,
             stdin=theirs, stdout=theirs, stderr=theirs, pass_fds=(asked, answers), start_new_session=True,
         )  # fmt: skip
         for descriptor in (theirs, asked, answers):
@@ -56,16 +63,22 @@ class Terminal:
 
     def start(self, *arguments: str, columns: int) -> Shown:
         """Begin a command on an empty screen of so many columns."""
+        if self._shown is not None and self._shown.code is None:
+            self.close()  # a test that failed left its command running: it must not fail the next one
+            self._open()
         fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
         self._ask.write(json.dumps(arguments) + "\n")
-        return Shown(self._ours, self._answers, columns)
+        self._shown = Shown(self._ours, self._answers, columns)
+        return self._shown
 
     def close(self) -> None:
         """End the process."""
-        self._ask.close()
+        with suppress(BrokenPipeError):  # it is over already
+            self._ask.close()
         with suppress(subprocess.TimeoutExpired):  # a command that a test has not seen the end of
-            self._process.wait(10)
-        self._process.kill()
+            self._process.wait(0 if self._shown is not None and self._shown.code is None else 10)
+        with suppress(ProcessLookupError):  # its workers with it
+            os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._ours)
         os.close(self._answers)
@@ -85,11 +98,12 @@ class Shown:
     def _read(self, seconds: float) -> None:
         """Take what is written and answered within so many seconds at most."""
         ready, _, _ = select([self._terminal, self._answers], [], [], seconds)
-        if self._terminal in ready:
+        while self._terminal in ready:
             content = os.read(self._terminal, 1 << 16)
             self.written += content
             self._stream.feed(content)
-        elif ready:
+            ready, _, _ = select([self._terminal, self._answers], [], [], 0)
+        if ready:
             self.code = json.loads(os.read(self._answers, 100))
 
     def until(self, seen: Callable[[str], bool]) -> str:
