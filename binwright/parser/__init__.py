@@ -198,8 +198,10 @@ def _reproduce(commands: Commands) -> None:
     reproduce.add_argument(
         "--quick", action="store_true", help="fewer seeds and less time: what will probably come out, in minutes"
     )
-    reproduce.add_argument("--out", metavar="DIR", help="folder of results and reports (default: results/reproduce)")
-    reproduce.add_argument("--pages", metavar="DIR", help="folder of the pages (default: that of --out)")
+    reproduce.add_argument("--out", metavar="DIR", help="folder of results and values (default: results/reproduce)")
+    reproduce.add_argument(
+        "--pages", metavar="DIR", help="folder of the pages with the tables (default: that of --out)"
+    )
     reproduce.add_argument(
         "--weights", metavar="DIR", help="the weights that nara's authors published: rows of their own beside ours"
     )

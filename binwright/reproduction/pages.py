@@ -1,66 +1,99 @@
-"""The tables of a reproduction as text for terminals and as pages in Markdown."""
+"""What a reproduction came to, as text for terminals and as a section of a page in Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import fill
 
 from binwright.reproduction.experiment import Publication
-from binwright.reproduction.figures import QUICK
-from binwright.reproduction.outcome import Outcome, counted
+from binwright.reproduction.figures import QUICK, Picture
 from binwright.reproduction.published import in_words
 from binwright.reproduction.rows import Row, ordered
 from binwright.reproduction.verdict import MISSES, Verdict, shown
+from simcore.errors import UserError
 
 WIDTH = 118
-HEADS = ("on", "agent", "metric", "published", "ours", "difference", "verdict")
+HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
-LONG = "Every value with its interval and verdict is in the report that the command writes."
 GUIDE = "guides/reproduce.md"
 """What says how to read pages, below docs."""
+END = "<!-- end of what binwright reproduce wrote -->"
 
 
-def sections(publication: Publication, rows: Sequence[Row]) -> Iterator[tuple[str, list[str], list[Row]]]:
-    """Yield every published table: its heading, what to know of it, and its rows, misses first."""
+def begin(name: str) -> str:
+    """Write the line of a page behind which `binwright reproduce` keeps the tables of a publication."""
+    return f"<!-- binwright reproduce {name} -->"
+
+
+def text(publication: Publication, rows: Sequence[Row], drawn: Sequence[Picture]) -> str:
+    """Write for a terminal what was not reproduced, and what cannot be compared or drawn."""
+    parts = [f"{publication.title}: {counted(rows)}\n{publication.reference}"]
+    if missed := misses(rows):
+        parts.append("\n".join(["Not reproduced", *_aligned([HEADS, *map(_line, missed)])]))
+    parts.append("\n".join(_incomparable(rows)))
+    if drawn:
+        lines = [f"{sum(not one.why for one in drawn)} of {len(drawn)} figures are drawn."]
+        parts.append("\n".join(lines + [f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why]))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def page(
+    publication: Publication, rows: Sequence[Row], drawn: Sequence[Picture], made: str, folder: Path
+) -> tuple[Path, str]:
+    """Write the tables of a publication, a matrix for each, and its figures; returns the file in `folder` and its text.
+
+    The file is the page in `folder` that has the line `begin` of the publication; what stands between that line and
+    `END` is replaced. Where there is none, a page of its own is written.
+    """
+    beside = (folder.parent / GUIDE).is_file()
+    guide = f"[How to read it](../{GUIDE})" if beside else f"docs/{GUIDE} of Binwright says how to read it"
+    quick = any(one.quick for one in rows) or any(one.quick for one in drawn)
+    less = " Values are of fewer seeds, or of less time, than the whole experiment has." if quick else ""
+    parts = [
+        _wrapped(f"{made} {guide}."),
+        _wrapped(
+            f"**{counted(rows).capitalize()}.** Cells are published / ours / difference; what is not reproduced is "
+            f"**bold**.{less} `{listed(publication)}`, which the command writes, has every value with its interval and "
+            "the reason for its verdict."
+        ),
+    ]
+    notes: set[str] = set()
     for name in dict.fromkeys(one.table for one in rows):
-        found = ordered([one for one in rows if one.table == name])
-        titles = [one.tables[name] for one in publication.experiments if name in one.tables]
-        heading = f"Table {name}" if name[0].isdigit() else name.capitalize()
-        if titles:
-            heading += f": {titles[0][0].lower()}{titles[0][1:]}"
-        notes = list(dict.fromkeys(one.deviates for one in found if one.deviates))
-        yield heading, notes, found
+        table = [one for one in rows if one.table == name and one.verdict != Verdict.INCOMPARABLE]
+        new = dict.fromkeys(one.deviates for one in table if one.deviates and one.deviates not in notes)
+        notes |= new.keys()
+        if table:
+            parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(table)]
+    if reasons := [*_explained(rows), *(f"- {line}" for line in _incomparable(rows))]:
+        parts += ["## What is not reproduced, and why", "\n".join(map(_wrapped, reasons))]
+    for heading in dict.fromkeys(one.heading for one in drawn):
+        parts.append(f"## {heading}")
+        parts += chain.from_iterable(_picture(one) for one in drawn if one.heading == heading)
+    body = "\n\n".join(parts) + "\n"
+    for file in sorted(folder.glob("*.md")):
+        before, found, rest = file.read_text("utf-8").partition(begin(publication.name))
+        if found:
+            _, end, after = rest.partition(END)
+            if not end:
+                raise UserError(f"has no line {END}", key=str(file), remedy=f"Add it where what {found} begins ends.")
+            return file, f"{before}{found}\n\n{body}\n{END}{after}"
+    title = f"# {publication.title}: published and ours\n\n{publication.reference}.\n\n"
+    return folder / f"reproduction-{publication.name}.md", title + body
 
 
-def cells(one: Row) -> list[str]:
-    """Write a row, without the reason for its verdict. Large values have as many decimals as the printed one."""
-    decimals = len(one.printed.partition(".")[2])
-
-    def text(value: float | None) -> str:
-        return shown(value, decimals)
-
-    verdict = f"{one.verdict} ({QUICK})" if one.quick else one.verdict
-    published = one.printed if one.published is None else text(one.published)
-    if one.spread is not None:
-        published += f" ± {text(one.spread)}"
-    ours = text(one.ours)
-    if one.low != one.high:
-        ours += f" [{text(one.low)}, {text(one.high)}]"
-    if one.seeds > 1:
-        ours += f" ({one.seeds} seeds)"
-    difference = "" if one.difference is None else f"{'+' if one.difference > 0 else ''}{text(one.difference)}"
-    return [in_words(one.condition, one.stand_in), one.agent, one.metric, published, ours, difference, verdict]
+def listed(publication: Publication) -> str:
+    """Name the file with every value of a publication."""
+    return f"reproduction-{publication.name}.csv"
 
 
-def reasons(rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """Count, for every reason, the values that cannot be compared."""
-    found: dict[str, int] = {}
-    for one in rows:
-        if one.verdict == Verdict.INCOMPARABLE:
-            found[one.why] = found.get(one.why, 0) + 1
-    return list(found.items())
+def counted(rows: Iterable[Row]) -> str:
+    """Count the verdicts, such as `3 worse, 12 within, 40 cannot be compared`."""
+    found = Counter(one.verdict for one in rows)
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict]) or "nothing"
 
 
 def misses(rows: Sequence[Row]) -> list[Row]:
@@ -68,76 +101,42 @@ def misses(rows: Sequence[Row]) -> list[Row]:
     return [one for one in ordered(rows) if one.verdict in MISSES]
 
 
-def text(found: Outcome) -> str:
-    """Write all tables for a terminal; what cannot be compared is counted by its reason."""
-    parts = []
-    for publication in found.publications:
-        rows = found.of(publication)
-        parts += [f"{publication.title}: {counted(rows)}", publication.reference]
-        if missed := misses(rows):
-            parts.append("\n".join(["Misses", *_aligned([[one.table, *cells(one)] for one in missed])]))
-        for heading, notes, table in sections(publication, rows):
-            lines = [heading, *(fill(note, WIDTH) for note in notes)]
-            lines += _aligned([cells(one) for one in table if one.verdict != Verdict.INCOMPARABLE])
-            lines += [f"{_values(count)} cannot be compared. {why}" for why, count in reasons(table)]
-            parts.append("\n".join(lines))
-        drawn = [one for figures in found.figures(publication).values() for one in figures]
-        if drawn:
-            count = sum(not one.why for one in drawn)
-            lines = [f"{count} of {len(drawn)} figures are drawn in the report."]
-            lines += [f"{one.heading} ({one.drawing.title}): {one.why}" for one in drawn if one.why]
-            parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
+def _heading(publication: Publication, name: str) -> str:
+    """Write the number of a published table, and what it shows."""
+    titles = [one.tables[name] for one in publication.experiments if name in one.tables]
+    heading = f"Table {name}" if name[0].isdigit() else name.capitalize()
+    return f"{heading}: {titles[0][0].lower()}{titles[0][1:]}" if titles else heading
 
 
-def page(found: Outcome, publication: Publication, folder: Path) -> str:
-    """Write the page of a publication in Markdown, for a folder; one beside the guides links to that guide."""
-    rows, made = found.of(publication), found.made
-    minutes = made.minutes[publication.name]
-    drawn = [one for one in found.pictures if one.publication == publication.name]
-    beside = (folder.parent / GUIDE).is_file()
-    guide = f"[How to read it](../{GUIDE})" if beside else f"docs/{GUIDE} of Binwright says how to read it"
-    parts = [
-        f"# {publication.title}: published and ours",
-        f"{publication.reference}.",
-        f"Written by `{made.command}` on {made.date}; {made.machine}; its runs took {minutes:.1f} minutes one after "
-        f"the other. Intervals are 95 % over the seeds. {guide}.",
-        f"**{counted(rows).capitalize()}.**",
-    ]
-    if any(one.quick for one in rows) or any(one.quick for one in drawn):
-        parts.append(
-            "Values and figures marked *quick* are of fewer seeds, or of less time, than the whole experiment has."
-        )
-    parts.append(
-        "Cells are published / ours / difference. What is not reproduced is **bold**, with its reason below the table. "
-        f"{LONG}"
-    )
-    for heading, notes, table in sections(publication, rows):
-        asked = [one for one in rows if one.table == table[0].table]  # as published, not misses first
-        parts += [f"## {heading}", *notes, *_matrices(asked), *_explained(table)]
-        parts += [f"{_values(count)} cannot be compared. {why}" for why, count in reasons(table)]
-    for heading, figures in found.figures(publication).items():
-        parts.append(f"## {heading}")
-        for one in figures:
-            title = one.drawing.title
-            parts += [f"**{title}.** {one.caption}".rstrip()]
-            parts.append(f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})")
-    return "\n\n".join(parts) + "\n"
+def _matrix(rows: Sequence[Row]) -> str:
+    """Write the values of a table: metrics and agents by conditions."""
+    names, common = _apart(rows)
+    metrics = list(dict.fromkeys(one.metric for one in rows))
+    columns = list(dict.fromkeys(names))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for metric in metrics:
+        asked = [(one, name) for one, name in zip(rows, names, strict=True) if one.metric == metric]
+        decimals = max(len(one.printed.partition(".")[2]) for one, _ in asked)
+        for one, name in asked:
+            cells.setdefault((metric, one.agent), {})[name] = _cell(one, decimals)
+    heads = [_short(column) for column in columns]
+    if columns == [""]:
+        heads, common = [common], ""
+    lines = [[*labels, *(found.get(column, "") for column in columns)] for labels, found in cells.items()]
+    if len(metrics) > 1:
+        heads = [common, "", *heads]
+    else:
+        heads, lines = [", ".join(filter(None, (metrics[0], common))), *heads], [line[1:] for line in lines]
+    table = [heads, ["---"] * len(heads), *lines]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in table)
 
 
-def _matrices(rows: Sequence[Row]) -> Iterator[str]:
-    """Write a matrix for every metric of a published table: agents by conditions."""
-    rows = [one for one in rows if one.verdict != Verdict.INCOMPARABLE]
-    for metric in dict.fromkeys(one.metric for one in rows):
-        shown = [one for one in rows if one.metric == metric]
-        names, common = apart(shown)
-        columns = list(dict.fromkeys(names))
-        decimals = max(len(one.printed.partition(".")[2]) for one in shown)
-        cells = {(one.agent, name): _cell(one, decimals) for one, name in zip(shown, names, strict=True)}
-        agents = dict.fromkeys(one.agent for one in shown)
-        lines = [[agent, *(cells.get((agent, column), "") for column in columns)] for agent in agents]
-        about = ", ".join(filter(None, (metric.replace("_", " "), common)))
-        yield _markdown([about, *(_short(column) for column in columns)], lines)
+def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
+    """Write the conditions of rows without what all have in common, and what that is."""
+    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
+    shared = set(parts[0]).intersection(*parts)
+    names = [", ".join(part for part in each if part not in shared) for each in parts]
+    return names, ", ".join(part for part in parts[0] if part in shared)
 
 
 def _short(condition: str) -> str:
@@ -145,7 +144,7 @@ def _short(condition: str) -> str:
     parts = [part.partition(" ") for part in condition.split(", ")]
     if any(value.replace(",", "").rstrip("%").isnumeric() for _, _, value in parts):
         return condition
-    return ", ".join(value or key for key, _, value in parts) or "ours"
+    return ", ".join(value or key for key, _, value in parts)
 
 
 def _cell(one: Row, decimals: int) -> str:
@@ -155,46 +154,60 @@ def _cell(one: Row, decimals: int) -> str:
     return f"**{text}**" if one.verdict in MISSES else text
 
 
+def _line(one: Row) -> list[str]:
+    """Write a row for a terminal. Large values have as many decimals as the printed one."""
+    decimals = len(one.printed.partition(".")[2])
+
+    def number(value: float | None) -> str:
+        return shown(value, decimals)
+
+    spread = "" if one.spread is None else f" ± {number(one.spread)}"
+    ours = f"{number(one.ours)} [{number(one.low)}, {number(one.high)}]" if one.low != one.high else number(one.ours)
+    difference = "" if one.difference is None else f"{'+' if one.difference > 0 else ''}{number(one.difference)}"
+    verdict = f"{one.verdict} ({QUICK})" if one.quick else one.verdict
+    on = in_words(one.condition, one.stand_in)
+    return [one.table, on, one.agent, one.metric, f"{number(one.published)}{spread}", ours, difference, verdict]
+
+
 def _explained(rows: Sequence[Row]) -> Iterator[str]:
-    """List the misses of a table by their reasons; those that nobody knows come last."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for one in sorted(misses(rows), key=lambda one: not one.explained):
-        where = found.setdefault(one.explained or "Not explained.", {})
-        where.setdefault(f"{one.agent}, {one.metric.replace('_', ' ')}", []).append(in_words(one.condition))
-    if found:
-        yield "\n".join(
-            f"- {why} ({'; '.join(f'{what}: {_few(on)}' for what, on in where.items())})"
-            for why, where in found.items()
-        )
+    """List the reasons of misses, and how many values of which agents have them; what nobody knows comes last."""
+    found = _by(misses(rows), lambda one: one.explained or "Not explained.")
+    for why in sorted(found, key=lambda why: why == "Not explained."):
+        agents = Counter(one.agent for one in found[why])
+        yield f"- {why} ({', '.join(f'{agent}: {count}' for agent, count in agents.items())})"
 
 
-def _few(conditions: Sequence[str]) -> str:
-    """List conditions, or count them where that is shorter."""
-    return " and ".join(conditions) if len(conditions) < 3 else f"{len(conditions)} conditions"
+def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
+    """List why values cannot be compared, and how many they are."""
+    found = _by([one for one in rows if one.verdict == Verdict.INCOMPARABLE], lambda one: one.why)
+    for why, those in found.items():
+        yield f"{len(those)} value{'s' if len(those) > 1 else ''} cannot be compared. {why}"
 
 
-def apart(rows: Sequence[Row]) -> tuple[list[str], str]:
-    """Write the conditions of rows without what all have in common, and what that is."""
-    parts = [in_words(one.condition, one.stand_in).split(", ") for one in rows]
-    shared = set(parts[0]).intersection(*parts)
-    names = [", ".join(part for part in each if part not in shared) for each in parts]
-    return names, ", ".join(part for part in parts[0] if part in shared)
+def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """Group rows."""
+    found: dict[str, list[Row]] = {}
+    for one in rows:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
+def _picture(one: Picture) -> list[str]:
+    """Show a figure, or say why it is not drawn."""
+    title = one.drawing.title
+    about = f"**{title}.** {one.caption}".rstrip()
+    return [about, f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})"]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Write rows in columns."""
-    if not rows:
-        return []
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in rows
     ]
 
 
-def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
-
-
-def _values(count: int) -> str:
-    return "1 value" if count == 1 else f"{count} values"
+def _wrapped(paragraph: str) -> str:
+    """Break a paragraph, or a point of a list, into lines."""
+    indent = "  " if paragraph.startswith("- ") else ""
+    return fill(paragraph, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)

@@ -12,8 +12,7 @@ from typing import Any
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Size, publication
 from binwright.reproduction.figures import Picture, pictures
-from binwright.reproduction.outcome import Made
-from binwright.reproduction.result import Reproduction
+from binwright.reproduction.result import Made, Reproduction
 from binwright.reproduction.rows import Row
 from binwright.reproduction.running import Prepared, compared, material, prepare, run
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -10,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -34,12 +32,11 @@ from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.experiment import Count, Experiment, publication
 from binwright.reproduction.figures import Drawing, Material, intervals, of_kind, pictures
 from binwright.reproduction.measures import Runs, above, of_blocks
-from binwright.reproduction.outcome import Made
+from binwright.reproduction.pages import END
 from binwright.reproduction.publications import cvd_figures, nara, nara_figures, wrasse_counts, wrasse_times
 from binwright.reproduction.published import everything, in_words, published
-from binwright.reproduction.report import figure
 from binwright.reproduction.reproduce import completed, names_of
-from binwright.reproduction.result import Reproduction
+from binwright.reproduction.result import Made, Reproduction
 from binwright.reproduction.rows import row
 from binwright.reproduction.running import Prepared, compared, material, prepare, run
 from binwright.reproduction.verdict import Better, Value, Verdict, judge
@@ -59,9 +56,9 @@ MADE = Made("binwright reproduce all", "2026-01-01", "a machine", MINUTES)
 
 def test_every_page_says_how_long_its_own_runs_took(tmp_path: Path) -> None:
     files = Reproduction(tuple(map(publication, PUBLICATIONS)), (), MADE).write(tmp_path)
-    said = [re.findall(r"its\s+runs\s+took ([\d.]+) minutes", file.read_text("utf-8")) for file in files]
-    assert said == [[f"{MINUTES[name]}"] for name in PUBLICATIONS for _ in ("report", "page")]
-    assert [file.name for file in files[:2]] == ["report-nara.html", "reproduction-nara.md"]
+    said = [re.findall(r"its\s+runs\s+took\s+([\d.]+)\s+minutes", file.read_text("utf-8")) for file in files[1::2]]
+    assert said == [[f"{MINUTES[name]}"] for name in PUBLICATIONS]
+    assert [file.name for file in files[:2]] == ["reproduction-nara.csv", "reproduction-nara.md"]
 
 
 def without_runs(name: str) -> Reproduction:
@@ -240,12 +237,34 @@ def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> 
     order = [list(Verdict).index(Verdict(verdict)) for verdict in counted.rows["verdict"]]
     assert order == sorted(order)
     text = counted.text()
-    assert text.index("Misses") < text.index("Table 2: lines of specifications")
-    report = counted.write(tmp_path)[0].read_text("utf-8")
-    assert report.index("<h2>Misses</h2>") < report.index("<h2>Table 2")
-    assert report.count("lines of specification") >= 4
-    assert "Ours is in Python, and shares code with other agents." in report
+    assert "\n  table " in text.split("Not reproduced")[1]
+    assert text.index("worse") < text.index("cannot be compared. Ours is in Python, and shares code with other agents.")
+    values, page = counted.write(tmp_path)
+    assert pl.read_csv(values, schema=counted.rows.schema).equals(counted.rows)
+    assert "3 values cannot be compared. Ours is in Python, and shares code with other agents." in page.read_text(
+        "utf-8"
+    )
     assert not any(one.quick for one in counted.listed)
+
+
+def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, tmp_path: Path) -> None:
+    kept = tmp_path / "wrasse.md"
+    (tmp_path / "about.md").write_text("# About\n")
+    for _ in range(2):
+        if not kept.exists():
+            kept.write_text(
+                "# Ours\n\n<!-- binwright reproduce wrasse -->\nAn earlier table.\n" + END + "\n\n## More\n"
+            )
+        assert counted.write(tmp_path / "out", tmp_path)[1] == kept
+        text = kept.read_text("utf-8")
+        assert text.startswith("# Ours\n\n<!-- binwright reproduce wrasse -->\n\nWritten by ")
+        assert text.endswith(f"{END}\n\n## More\n")
+        assert text.count("## Table 2") == 1
+        assert "An earlier table." not in text
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["about.md", "out", "wrasse.md"]
+    kept.write_text("<!-- binwright reproduce wrasse -->\n")
+    with pytest.raises(UserError, match="has no line <!-- end"):
+        counted.write(tmp_path / "out", tmp_path)
 
 
 def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
@@ -259,17 +278,27 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
         if one.table in ("1", "2") and one.condition.endswith("alpha") and (mean := ours.get(one.agent))
     ]
     page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
-    lines = page.split("## Table 1: acceptance\n")[1].split("## Table 2")[0].splitlines()
-    assert [line for line in lines if line.startswith("|")] == [
+    first, second = page.split("## Table 1: acceptance\n")[1].split("## Table 2: utilisation on alpha\n")
+    assert first.split("\n\n")[-2].splitlines() == [
         "| acceptance, topology alpha | uniform | azure | alibaba |",
         "| --- | --- | --- | --- |",
         "| nara | **0.71 / 0.50 / -0.21** | **0.86 / 0.50 / -0.36** | **0.72 / 0.50 / -0.22** |",
         "| tetris | 0.61 / 0.61 / +0.01 | **0.77 / 0.61 / -0.16** | 0.63 / 0.61 / -0.02 |",
         "| nulb | **0.29 / 0.10 / -0.19** | **0.50 / 0.10 / -0.40** | **0.20 / 0.10 / -0.10** |",
     ]
-    assert [line for line in lines if line.startswith("- ")] == [
-        "- Nobody placed them. (nulb, acceptance: 3 conditions)",
-        "- Not explained. (nara, acceptance: 3 conditions; tetris, acceptance: demand azure, topology alpha)",
+    table, heading, reasons = second.strip().split("\n\n")
+    assert [line[: line.find(" /")] for line in table.splitlines()[2:]] == [
+        "| utilisation cpu | nara | **0.64",
+        "| utilisation cpu | tetris | **0.58",
+        "| utilisation cpu | nulb | **0.23",
+        "| utilisation mem | nara | **0.62",
+        "| utilisation mem | tetris | **0.57",
+        "| utilisation mem | nulb | **0.23",
+    ]
+    assert heading == "## What is not reproduced, and why"
+    assert reasons.splitlines() == [
+        "- Nobody placed them. (nulb: 9)",
+        "- Not explained. (nara: 7, tetris: 7)",
     ]
 
 
@@ -319,43 +348,6 @@ def test_only_a_key_that_has_a_stand_in_is_marked() -> None:
     assert in_words("") == ""
 
 
-def test_what_is_worse_says_its_table_in_the_report(counted: Reproduction, tmp_path: Path) -> None:
-    first = counted.write(tmp_path)[0].read_text("utf-8").split("</table>")[0]
-    assert '<th class="text">table</th>' in first
-    assert first.count('<td class="text table">2</td>') == first.count("worse</td>") > 0
-
-
-def test_dot_figures_keep_the_series_of_an_agent_together() -> None:
-    values = [one for one in published("fgd") if one.metric == "gpu_allocated_percent"]
-    experiment = publication("fgd").experiments[0]
-    rows = [row(one, Value(one.value or 0, 40.0, 95.0, 2), experiment=experiment) for one in values]
-    drawn = figure("gpu_allocated_percent", rows)
-    texts = re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
-    series = [f"arrived {percent}%" for percent in (50, 80, 90, 95, 100, 110, 120, 130)]
-    agents = ["random", "dotprod", "gpuclustering", "gpupacking", "bestfit", "fgd"]
-    assert texts[: 6 * 9] == [text for agent in agents for text in (agent, *series)]
-    assert texts[6 * 9 :] == ["40", "50", "60", "70", "80", "90", "100"]
-    assert "gpu allocated percent, workload default: published" in drawn
-
-
-def test_the_report_is_whole(counted: Reproduction, tmp_path: Path) -> None:
-    open_tags: list[str] = []
-
-    class Reader(HTMLParser):
-        def handle_starttag(self, tag: str, attrs: object) -> None:
-            if tag not in ("meta", "circle", "line", "!doctype"):
-                open_tags.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert tag in ("circle", "line") or open_tags.pop() == tag
-
-    text = counted.write(tmp_path)[0].read_text("utf-8")
-    Reader().feed(text)
-    assert not open_tags
-    assert "<figure>" in text
-    assert "http" not in text
-
-
 def test_the_published_settings_of_cvd_rl_are_those_of_its_scenario() -> None:
     train = load_scenario("cvd/published").train
     assert train
@@ -395,7 +387,7 @@ def missing(given: Material) -> Figure:
     return of_kind("bars", ("fabrics", "a condition"))(given)
 
 
-def test_figures_are_in_the_report_and_beside_the_pages(tmp_path: Path) -> None:
+def test_figures_are_beside_the_pages(tmp_path: Path) -> None:
     drawings = (
         Drawing("2", "lines", "Lines & dashes", one_line, "Published are two."),
         Drawing("3 to 5", "missing", "Bars", missing),
@@ -403,13 +395,12 @@ def test_figures_are_in_the_report_and_beside_the_pages(tmp_path: Path) -> None:
     whole = publication("fgd")
     given = Material(missing={("fabrics", "a condition"): "The trace is not there."})
     found = Reproduction((whole,), tuple(compared(whole, [])), MADE, tuple(pictures("fgd", drawings, given)))
-    report, page = (file.read_text("utf-8") for file in found.write(tmp_path, tmp_path / "pages"))
+    page = found.write(tmp_path, tmp_path / "pages")[1].read_text("utf-8")
     file = tmp_path / "pages" / "figures" / "fgd-lines.svg"
     assert "](figures/fgd-lines.svg)" in page
-    assert base64.b64encode(file.read_bytes()).decode() in report
     assert "rings: published" in file.read_text("utf-8")
     assert [path.name for path in file.parent.iterdir()] == [file.name]
-    for shown in (page, report, found.text()):
+    for shown in (page, found.text()):
         assert "Figures 3 to 5" in shown
         assert "The trace is not there." in shown
     assert "Published are two." in page
@@ -438,11 +429,10 @@ def test_figures_of_less_than_the_whole_experiment_are_marked_quick(tmp_path: Pa
     assert [one.quick for one in pictures("fgd", drawings, replace(given, quick={("other", "b", "c")}))] == [False] * 2
     assert "95 % intervals, 2 seeds" in found[0].content.decode()
     whole = Reproduction((publication("fgd"),), (), MADE, tuple(found))
-    report, page = (file.read_text("utf-8") for file in whole.write(tmp_path, tmp_path / "pages"))
+    page = whole.write(tmp_path, tmp_path / "pages")[1].read_text("utf-8")
     assert "**Lines.** (quick) Published is one." in page
-    assert "Values and figures marked *quick*" in page
-    assert "<b>Lines.</b> (quick) Published is one." in report
-    assert report.count("(quick)") == page.count("(quick)") == 1
+    assert "Values are of fewer seeds, or of less time, than the whole experiment has." in " ".join(page.split())
+    assert page.count("(quick)") == 1
 
 
 def test_runs_of_fewer_seeds_make_quick_figures(tmp_path: Path) -> None:
@@ -649,10 +639,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert cli.main(["reproduce", "fgd", "wrasse", "--quick", "--pages", "docs/experiments"]) == 0
     said = capsys.readouterr().out
     assert "FGD: 96 cannot be compared" in said
-    assert "Table 2: lines of specifications" in said
     for name, title in (("fgd", "FGD"), ("wrasse", "Wrasse")):
-        shown = Path(f"results/reproduce/report-{name}.html").read_text("utf-8")
-        assert f"<h1>{title}: published and ours</h1>" in shown
+        assert len(pl.read_csv(f"results/reproduce/reproduction-{name}.csv")) >= len(published(name))
+        shown = Path(f"docs/experiments/reproduction-{name}.md").read_text("utf-8")
+        assert shown.startswith(f"# {title}: published and ours\n")
         assert "binwright reproduce fgd wrasse --quick" in shown
     assert sorted(file.name for file in Path("docs/experiments").iterdir()) == [
         "reproduction-fgd.md",
