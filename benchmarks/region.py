@@ -2,8 +2,8 @@
 
 Runs of growing length are played, each in a process of its own; what a month of a hundred million requests will take
 is computed from two of them, and for one agent longer runs, up to that month, check how good that is. The same is
-played in cells, in one thread, in two, and by two actors of Ray, which has to be installed; `--cells` does only that.
-What a GPU could step is computed from what the arrays of episodes hold. `--page` writes docs/experiments/region.md.
+played in cells, in one thread and in two; `--cells` does only that. What a GPU could step is computed from what the
+arrays of episodes hold. `--page` writes docs/experiments/region.md.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import ExitStack
 from functools import partial
-from importlib.metadata import version
 from itertools import count
 from math import log2
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -61,20 +59,14 @@ def data(agent: str, servers: int, requests: int, cells: int, window: float) -> 
     }
 
 
-def played(
-    agent_name: str, servers: int, requests: int, cells: int, window: float, actors: int = 0
-) -> dict[str, float]:
-    """Play a run in this process, its cells by so many actors; returns seconds of its parts, and what it left behind.
+def played(agent_name: str, servers: int, requests: int, cells: int, window: float) -> dict[str, float]:
+    """Play a run in this process; returns seconds of its parts, and what it left behind.
 
     They are seconds of CPU of this process, but for `wall`: by the clock, from when all is ready.
     """
     from analysis.measure.finished import FinishedRun
     from analysis.measure.measuring import measure
     from analysis.measure.samples import Sampler
-    from scenarios.batch.attempt import Task
-    from scenarios.batch.cells_on_ray import Actors
-    from scenarios.batch.on_ray import RayCluster
-    from scenarios.build.code import ours
     from scenarios.build.engines import agents_of
     from scenarios.build.plan import plan
     from scenarios.build.world import build_world
@@ -83,7 +75,7 @@ def played(
     from simcore.large import in_files, let_go
     from simcore.rng import stream
 
-    with TemporaryDirectory() as folder, in_files(Path(folder)), ExitStack() as stack:
+    with TemporaryDirectory() as folder, in_files(Path(folder)):
         (run,) = plan(scenario_from(data(agent_name, servers, requests, cells, window)))
         world, found = build_world(run.scenario), dict.fromkeys((*PARTS, "memory MB"), 0.0)
         began = process_time()
@@ -104,10 +96,6 @@ def played(
             return given
 
         look(), play_on(simulation, agent, partial(next, iter([0])))  # compiled
-        if actors:
-            cluster = stack.enter_context(RayCluster("", actors))
-            task = Task(0, run, Path(folder), version("binwright"), ours())
-            cast(Any, simulation).hire = Actors(cluster, task).hire
         began, before, starts = process_time(), found["samples"], list[float]()
 
         def watch() -> int:
@@ -176,24 +164,21 @@ def _cells(each: dict[str, float]) -> list[str]:
 
 
 def in_cells(servers: int, turns: int) -> str:
-    """Play the same run in cells, in one thread, in two and by two actors in turn, and write the table."""
-    rows = [["window", "one thread, s", "two threads, s", "times as fast", "two actors, s", "times as fast"]]
+    """Play the same run in cells, in one thread and in two in turn, and write the table."""
+    rows = [["window", "one thread, s", "two threads, s", "times as fast"]]
     for window in (60.0, 600.0):
-        took: dict[tuple[int, int], list[float]] = {(1, 0): [], (2, 0): [], (1, 2): []}
+        took: dict[int, list[float]] = {1: [], 2: []}
         ends = set()
         for _ in range(turns):
-            for (threads, actors), walls in took.items():
-                run = apart(threads, AGENTS[-1], servers, SHORT, CELLS, window, actors)
+            for threads, walls in took.items():
+                run = apart(threads, AGENTS[-1], servers, SHORT, CELLS, window)
                 walls.append(run["wall"] - run["samples"])
                 ends.add(run["allocated"])
         if len(ends) != 1:
-            raise AssertionError("who played the cells changed a result")
-        one, *others = took.values()
-        row = [f"{window:.0f} s", f"{median(one):.1f}"]
-        for walls in others:
-            ratios = [a / b for a, b in zip(one, walls, strict=True)]
-            row += [f"{median(walls):.1f}", f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"]
-        rows.append(row)
+            raise AssertionError("the number of threads changed a result")
+        ratios = [one / two for one, two in zip(*took.values(), strict=True)]
+        row = [f"{window:.0f} s", *(f"{median(walls):.1f}" for walls in took.values())]
+        rows.append([*row, f"{median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"])
     return markdown(rows)
 
 
@@ -285,14 +270,12 @@ straight line is a lower bound for time.
 ## In cells
 
 The same {short:,} requests in {cells} [cells](../guides/engine.md#cells), `best-fit` and the router `least-loaded`;
-seconds by the clock without the samples, the median of {turns} turns, which had one thread, two, and two actors of
-[Ray](../guides/batches.md#one-long-run) on this machine in turn, from when these were up. The results are the same.
-Others used the {cores} cores, too, so this shows no more than that cells go on side by side.
+seconds by the clock without the samples, the median of {turns} turns, which had one thread and two in turn. The results
+are the same. Others used the {cores} cores, too, so this shows no more than that cells go on side by side.
 
 {in_cells}
 
-What is routed and looked at between windows is done by one thread, so cells pay where windows have many requests. To
-actors every window is two messages and what was asked in it, and each keeps all requests.
+One thread routes and takes samples between windows, so cells pay where windows have many requests.
 
 ## Episodes on an H200
 

@@ -42,7 +42,7 @@ ONLY_IN = {
     "matplotlib": ("analysis",),
     "numba": ("simcore.jit",),
     "simpy": ("simcore.clock",),
-    "ray": ("scenarios.batch.on_ray", "scenarios.batch.cells_on_ray", "binwright.service.on_ray"),
+    "ray": ("scenarios.batch.on_ray", "binwright.service.on_ray"),
     "fastapi": ("binwright.service",),
     "starlette": ("binwright.service",),
     "uvicorn": ("binwright.service",),

@@ -1,21 +1,18 @@
 """Plays a run whose cluster is divided into cells, each of which decides for itself what a router sends it.
 
 The clock is that of `fabric.compiled.numa_loop`, one for each cell. Between two windows the cells know nothing of one
-another, so they go on side by side: in threads, as kernels do not hold Python's lock, or elsewhere
-(`fabric.compiled.cells_apart`).
+another, so they go on side by side in threads: kernels do not hold Python's lock.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from math import floor, inf
-from operator import is_
 from time import perf_counter_ns
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -94,19 +91,6 @@ def tell(log: Ints, servers: Ints) -> None:
     log[0] += min(len(servers), ring + 1)
 
 
-class Where(NamedTuple):
-    """Tells where a cell is.
-
-    `due` float64 [k] and `holder` int64 [k] are the heap of what ends, and the others what `NumaState` has.
-    """
-
-    at: Ints
-    now: Floats
-    due: Floats
-    holder: Ints
-    left: Ints
-
-
 class Cell:
     """The servers of a cell, from `first` on: parts of a ledger's arrays. In its arrays they count from 0.
 
@@ -153,19 +137,6 @@ class Cell:
         self._go(asked, asked.rows[:0])
         settle(asked, self.state, -inf)
 
-    def where(self) -> Where:
-        """Tell where it is; nothing is copied."""
-        state = self.state
-        ends = state.at[ENDS]
-        return Where(state.at, state.now, state.due[:ends], state.holder[:ends], state.left)
-
-    def go_on(self, where: Where) -> None:
-        """Come to where it was; the record has to have the places of `holder`, too."""
-        state = self.state
-        state.at[:], state.now[:] = where.at, where.now
-        state.due[: len(where.due)], state.holder[: len(where.due)] = where.due, where.holder
-        state.free[:] = state.left[:] = where.left
-
     def settle(self, asked: NumaRequests, until: float) -> Ints:
         """Release what ends until a time; returns what is taken then, int64 [resources] quanta."""
         settle(asked, self.state, until)
@@ -195,44 +166,11 @@ class Cell:
         return found
 
 
-class Crew(Protocol):
-    """Plays all cells of a run, from when it is hired; what a cell of the simulation holds may be older."""
-
-    def settle(self, until: float) -> Sequence[Ints]:
-        """Release what ends until a time; returns what is taken in each cell then, int64 [resources] quanta."""
-
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
-        """Answer the requests of these rows, int32 [any] for each cell, of which `last` is the last one."""
-
-    def fetch(self, whole: bool) -> None:
-        """Bring the simulation's record up to date, what is free in its cells, and all else too, if `whole`."""
-
-
-class Threads:
-    """Plays cells side by side in threads of this process: they are always up to date."""
-
-    def __init__(self, cells: Sequence[Cell], asked: NumaRequests, pool: ThreadPoolExecutor) -> None:
-        self._cells, self._asked, self._pool = cells, asked, pool
-        for cell in cells:
-            cell.prepare(asked)
-
-    def settle(self, until: float) -> list[Ints]:
-        """Do so as a `Crew`."""
-        return list(self._pool.map(lambda cell: cell.settle(self._asked, until), self._cells))
-
-    def answer(self, rows: Sequence[npt.NDArray[np.int32]], last: int) -> None:
-        """Do so as a `Crew`."""
-        list(self._pool.map(lambda cell, mine: cell.answer(self._asked, mine, last), self._cells, rows))
-
-    def fetch(self, whole: bool) -> None:
-        """Do so as a `Crew`: nothing is anywhere else."""
-
-
 class CellSimulation(Simulation):
     """Simulates servers in cells, `Cells`, without failures and expansion; what fits nowhere in its cell is dropped.
 
     `chances` int64 [n, 2] are two different cells of each request, where the router chooses between two. `threads`
-    cells go on at a time, which changes no result, nor does who is hired instead.
+    cells go on at a time, which changes no result.
     """
 
     def __init__(
@@ -240,7 +178,7 @@ class CellSimulation(Simulation):
     ) -> None:
         super().__init__(workload, ledger)
         self._decisions.close()
-        self._servers, self._window = ledger, cells.window
+        self._servers, self._window, self._threads = ledger, cells.window, threads
         self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
         rows, servers = len(self.requests.rows), len(ledger.view.free)
         bounds = [servers * number // cells.count for number in range(cells.count + 1)]
@@ -259,58 +197,43 @@ class CellSimulation(Simulation):
         """What the router knows to be taken in each cell, float64 [cells, resources]; it adds what it sends."""
         self.thought = 0
         """The nanoseconds of `play` so far, this time."""
-        self.hire: Callable[[CellSimulation], AbstractContextManager[Crew]] = lambda _: self._here(threads)
-        """Finds who plays the cells, which have their rule."""
-        self._crew: Crew | None = None
-        self._taken: Compiled | None = None
-
-    def take(self, rule: Compiled) -> None:
-        """Give all cells the rule that they are to play, unless they have it."""
-        mine = self._taken
-        if mine is None or mine.scan is not rule.scan or not all(map(is_, mine.weights, rule.weights)):
-            self._taken = rule
-            for cell in self.cells:
-                cell.take(rule)
 
     def play(self, agent: Agent, watch: Callable[[], int]) -> int:
         """Play as `play_cells` does."""
         rule = agent.compiled
         if rule is None:
             raise TypeError(f"{type(agent).__name__} is not compiled")
-        self.take(rule)
-        rows, self.thought = self.requests.rows, 0
-        with self.hire(self) as self._crew:
+        asked, cells = self.requests, self.cells
+        rows, self.thought = asked.rows, 0
+        for cell in cells:
+            cell.take(rule)
+            cell.prepare(asked)
+        with ThreadPoolExecutor(self._threads) as pool:
             left = watch()
             while left and self.made < len(rows):
                 before, first = perf_counter_ns(), self.made
                 if first == self._until:
                     time, self._until = self._window_of(first)
-                    self._loads = np.array(self._crew.settle(time), np.float64)
+                    taken = pool.map(lambda cell: cell.settle(asked, time), cells)  # noqa: B023 (waited for here)
+                    self._loads = np.array(list(taken), np.float64)
                 after = min(self._until, first + left) if left > 0 else self._until
-                chosen = route(self._loads, self._installed, self.requests.demand, self._candidates, rows[first:after])
-                sent = [rows[first:after][chosen == number] for number in range(len(self.cells))]
-                self._crew.answer(sent, int(rows[after - 1]))
-                self.follow(after)
+                chosen = route(self._loads, self._installed, asked.demand, self._candidates, rows[first:after])
+                sent = [rows[first:after][chosen == number] for number in range(len(cells))]
+                last = int(rows[after - 1])
+                list(pool.map(lambda cell, mine: cell.answer(asked, mine, last), cells, sent))  # noqa: B023
+                self._follow(after)
                 if left > 0:
                     left -= after - first
                 if not left:
-                    self.fetch(False)
+                    self._note()
                 self.thought += perf_counter_ns() - before
                 left = left or watch()
-            self.fetch(True)
-        self._crew = None
+        self._note()
         self._servers.confirm()
         return self.thought
 
-    @contextmanager
-    def _here(self, threads: int) -> Iterator[Crew]:
-        with ThreadPoolExecutor(threads) as pool:
-            yield Threads(self.cells, self.requests, pool)
-
-    def fetch(self, whole: bool) -> None:
-        """Bring record and ledger up to date, which are looked at next; and all else, if `whole`."""
-        if self._crew:
-            self._crew.fetch(whole)
+    def _note(self) -> None:
+        """Note in the ledger's log what changed in the cells: it is looked at next."""
         if self._servers.log is not None:
             for cell in self.cells:
                 tell(self._servers.log, cell.first + cell.changed())
@@ -323,7 +246,7 @@ class CellSimulation(Simulation):
         number = floor(arrival[rows[first]] / window)
         return number * window, bisect_right(rows, number, lo=first, key=lambda row: floor(arrival[row] / window))
 
-    def follow(self, made: int) -> None:
+    def _follow(self, made: int) -> None:
         """Write that so many decisions were made to the places where the engine keeps it."""
         rows = self.requests.rows[self.made : made]
         self.made = made

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run, modules_of
-from scenarios.run.execute import Hire, execute
+from scenarios.run.execute import execute
 from scenarios.run.going import Tell, Told
 from scenarios.run.guard import TooLong, aloud, printing, recursion
 from simcore.compiling import awaited_by
@@ -36,10 +36,10 @@ class Task(NamedTuple):
     engine: Engine = "auto"
 
 
-def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None) -> Row:
+def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
     """Do it, and tell how far it is; what goes wrong is in the row's `error`.
 
-    Writes the details that its scenario wants recorded. `hire` finds who plays its cells, if not threads.
+    Writes the details that its scenario wants recorded.
 
     The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
     was in it, and `written` are files that its agents wrote, for whoever looks whether other files have changed.
@@ -53,7 +53,7 @@ def attempt(task: Task, tell: Tell = lambda told: None, hire: Hire | None = None
     try:
         printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")
         with recursion(), printed, awaited_by(task.run.agent.label), in_files(task.folder):
-            metrics, status, error = execute(task.run, task.folder, task.engine, said, hire), "done", ""
+            metrics, status, error = execute(task.run, task.folder, task.engine, said), "done", ""
         kinds = sorted(set(task.run.scenario.record))
         metrics["details"] = {kind: digest_of(detail(task.folder, task.run, kind)) for kind in kinds}
     except (RunError, UserError) as failure:

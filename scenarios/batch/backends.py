@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -43,7 +42,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
     """Find what does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
-    `tell` is told how far runs on this machine are. A run in cells that is alone has them played by the whole cluster.
+    `tell` is told how far runs on this machine are.
     """
     checked_jobs(jobs)
     if on == "local" and _held:
@@ -61,12 +60,7 @@ def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda
         check_installed()
         if tasks:
             with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
-                if len(tasks) == 1 and tasks[0].run.scenario.cluster.cells:
-                    from scenarios.batch.cells_on_ray import rows_in_cells
-
-                    yield partial(rows_in_cells, cluster, tell)
-                else:
-                    yield cluster.rows
+                yield cluster.rows
         else:
             yield _Here(1).rows
     else:

@@ -134,7 +134,7 @@ class RayCluster:
             )
             if not ray.wait([ref], timeout=PATIENCE - SLOW)[0]:
                 ray.cancel(ref, force=True)
-                raise no_worker()
+                raise _no_worker()
         fetched(ref)
 
     def hands(self) -> int:
@@ -145,12 +145,8 @@ class RayCluster:
             remedy = "What is finished is kept: the same command goes on."
             raise UserError("the Ray node that was started for this has ended", key="on", remedy=remedy)
         elif monotonic() - self._there > PATIENCE:  # every node but the head has gone, and it does no runs
-            raise no_worker()
+            raise _no_worker()
         return self._jobs or max(1, cpus)
-
-    def at_once(self, most: int) -> int:
-        """How many processes, `most` at most, may have a CPU each all the time."""
-        return min(most, self.hands(), max(1, _cpus()))
 
     def rows(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Row], None, None]:
         """Do the tasks, and give each one's row as it finishes."""
@@ -165,7 +161,7 @@ class RayCluster:
                 hands = self.hands()
                 while handout and len(going) < hands:
                     portion = handout.take(hands)
-                    going[do.remote([self.with_copy(task) for task in portion])] = portion
+                    going[do.remote([self._with_copy(task) for task in portion])] = portion
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
                     yield from _answered(ref, going.pop(ref), handout)
         finally:
@@ -206,7 +202,7 @@ class RayCluster:
             for ref in going:
                 ray.cancel(ref, force=True)
 
-    def with_copy(self, task: Task) -> Task:
+    def _with_copy(self, task: Task) -> Task:
         """Have a task read its trace from the copy beside the results, which nodes can see."""
         scenario = task.run.scenario
         if id(scenario) not in self._with_copies:
@@ -232,7 +228,7 @@ def _heir(family: Sequence[int]) -> subprocess.Popen[bytes] | None:
     return subprocess.Popen(["/bin/sh", "-c", command], stdin=subprocess.PIPE, start_new_session=True)
 
 
-def no_worker() -> UserError:
+def _no_worker() -> UserError:
     """Make the error of a cluster in which nothing comes up."""
     return UserError(
         f"no worker of the Ray cluster came up within {PATIENCE} s",

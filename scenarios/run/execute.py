@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -42,48 +41,34 @@ from simcore.vocabulary import Agent
 
 if TYPE_CHECKING:
     from analysis.measure.states import StateSampler
-    from fabric.compiled.cells_run import CellSimulation, Crew
 
-
-Hire: TypeAlias = "Callable[[CellSimulation], AbstractContextManager[Crew]]"
-"""As `fabric.compiled.cells_run.CellSimulation.hire`."""
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.play.play`."""
 
 
-def execute(
-    run: Run,
-    folder: Path,
-    engine: Engine = "auto",
-    tell: Tell = lambda told: None,
-    hire: Hire | None = None,
-) -> dict[str, Any]:
+def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
     """Play a run; returns every metric, the engine and the files that its agents read, each with a digest.
 
     Writes what is to be recorded into `folder`/details.
 
     A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
-    is told how far it is, and `hire` finds who plays its cells, if not threads.
+    is told how far it is.
     """
     checkpoint = Checkpoint(folder, run.name)
     try:
-        return _execute(run, folder, engine, tell, hire, checkpoint)
+        return _execute(run, folder, engine, tell, checkpoint)
     except CheckpointMismatch:
         checkpoint.believed = False
-        return _execute(run, folder, engine, tell, hire, checkpoint)
+        return _execute(run, folder, engine, tell, checkpoint)
 
 
-def _execute(
-    run: Run, folder: Path, engine: Engine, tell: Tell, hire: Hire | None, checkpoint: Checkpoint
-) -> dict[str, Any]:
+def _execute(run: Run, folder: Path, engine: Engine, tell: Tell, checkpoint: Checkpoint) -> dict[str, Any]:
     """Do so, and go on from what is kept, if it is believed; a `CheckpointMismatch` where it should not have been."""
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
     warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
     simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
-    if hire:
-        cast("CellSimulation", simulation).hire = hire
     moving_luck = Watched(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = measured_from(simulation), warm_luck.drawn

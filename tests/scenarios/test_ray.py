@@ -14,18 +14,13 @@ from typing import Any
 
 import pytest
 
-from scenarios.batch import cells_on_ray, on_ray
+from scenarios.batch import on_ray
 from scenarios.batch.attempt import Task
-from scenarios.batch.backends import held
 from scenarios.batch.batch import Batch
 from scenarios.batch.on_ray import QUIET, RayCluster, _family
-from scenarios.run import going
-from scenarios.run.going import Told
 from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
-from tests.support.long_runs import asked, contents
 from tests.support.service import gone
 
 os.environ.update(QUIET)
@@ -35,21 +30,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-WRONG = """
-from agents.heuristics.servers.best_fit import best_fit
-from agents.rules.scan import ScanAgent
-from simcore.jit import kernel
-
-
-@kernel
-def wrong(free, capacity, demand, spread):
-    return 10_000 if free[0, 0, 0] < demand[0] else best_fit(free, capacity, demand, spread)
-
-
-class Wrong(ScanAgent):
-    scan = staticmethod(wrong)
-"""
-"""An agent that answers wrongly once the first server is full."""
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
 
 
@@ -131,73 +111,6 @@ def test_two_nodes_one_of_which_dies_give_the_same_bytes(
         Batch(given, tmp_path / "there").run(on=f"ray://{cluster.address}", fresh=True)
     assert same(Batch(given, tmp_path / "there").run(), alone)
     assert "Raylet is terminated" not in capfd.readouterr().out, "a page of log"
-
-
-def in_cells(folder: Path, router: str, agent: Any = "random-top") -> Scenario:
-    """Make a scenario in four cells, from a table; the agent draws at random, in every cell for itself."""
-    table = folder / "t.csv"
-    rows = [f"{n},{1 + n % 3},{2 + n % 5},{n},{n % 97},{'xyz'[n * n % 3]}\n" for n in range(2000)]
-    table.write_text("id,cpu,mem,at,lives,tenant\n" + "".join(rows))
-    columns = {"id": "id", "cpu": "cpu", "mem": "mem", "arrival": "at", "lifetime": "lives"}
-    workload = {"trace": "table", "path": str(table), "columns": columns, "labels": {"tenant": "tenant"}}
-    workload |= {"units": {"mem": "GB"}}
-    cells = {"count": 4, "router": router, "window": "30 s"} | ({"by": "tenant"} if router == "affinity" else {})
-    return asked({"cluster.servers": 8, "cluster.cells": cells, "workload": workload}, agent)
-
-
-def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Note the actors of every run from now on."""
-    up, found = cells_on_ray._up, list[Any]()
-
-    def noting(actors: Any) -> Any:
-        found.append(up(actors))
-        return found[-1]
-
-    monkeypatch.setattr(cells_on_ray, "_up", noting)
-    return found
-
-
-@pytest.mark.long
-def test_the_cells_of_one_run_are_played_by_actors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the same bytes, and an answer that is wrong is said in the same words. Three actors share four cells."""
-    up, actors = noted(monkeypatch), 3
-    wrong = tmp_path / "wrong.py"
-    wrong.write_text(WRONG)
-    with held("ray", actors):
-        for router in ("two-choices", "affinity"):
-            given = in_cells(tmp_path, router)
-            alone = Batch(given, tmp_path / "alone" / router).run()
-            there = Batch(given, tmp_path / "there" / router).run(on="ray", jobs=actors)
-            assert not len(there.failed), there.failed["error"][0]
-            assert same(there, alone)
-            assert contents(tmp_path / "there" / router) == contents(tmp_path / "alone" / router)
-            assert 0 < there.runs["rejected"][0] < 2000
-        given = in_cells(tmp_path, "least-loaded", f"{wrong}:Wrong")
-        alone = Batch(given, tmp_path / "alone" / "wrong").run()
-        there = Batch(given, tmp_path / "there" / "wrong").run(on="ray", jobs=actors)
-        assert "does not fit at 10000 of the cell from server" in there.failed["error"][0]
-        assert there.failed["error"][0] == alone.failed["error"][0]
-    assert [len(each) for each in up] == [actors] * 3
-
-
-@pytest.mark.long
-def test_a_run_whose_actor_dies_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
-    actors = noted(monkeypatch)
-
-    def kill(told: Told) -> None:
-        if len(actors) == 1 and told.requests > 900:
-            ray.kill(actors[0][1])
-
-    given = in_cells(tmp_path, "two-choices")
-    alone = Batch(given, tmp_path / "alone").run()
-    try:
-        there = Batch(given, tmp_path / "there").run(on="ray", jobs=2, told=kill)
-    finally:
-        ray.shutdown()
-    assert same(there, alone)
-    assert contents(tmp_path / "there") == contents(tmp_path / "alone")
-    assert [len(each) for each in actors] == [2, 2]
 
 
 def nothing_answers(address: str, words: str, tmp_path: Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -12,8 +9,6 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
-from fabric.compiled.cells_apart import Apart, Team, part_of
-from fabric.compiled.cells_run import CellSimulation, Crew
 from simcore.vocabulary import Workload
 
 ROUTERS = ["least-loaded", "two-choices", "affinity"]
@@ -43,23 +38,3 @@ def drawn(seed: int, n: int, servers: int, count: int) -> tuple[Workload, Cluste
     first = rng.integers(0, count, n)
     other = (first + rng.integers(1, count, n)) % count if count > 1 else first
     return workload, Cluster(workload.resources, capacity, (4, NEVER), capacity[0]), np.stack([first, other], axis=1)
-
-
-def apart(hands: int, scan: Any) -> Callable[[CellSimulation], Any]:
-    """Find, for `CellSimulation.hire`, so many that share nothing with the simulation: all is pickled on its way."""
-
-    def copied(one: Any) -> Any:
-        return pickle.loads(pickle.dumps(one))
-
-    @contextmanager
-    def hire(simulation: CellSimulation) -> Iterator[Crew]:
-        shares = [share.tolist() for share in np.array_split(np.arange(len(simulation.cells)), hands)]
-        parts = [[part_of(simulation.cells[cell]) for cell in share] for share in shares]
-        several = [Apart(copied(simulation.requests), scan, copied(each)) for each in parts]
-
-        def send(number: int, what: str, *arguments: Any) -> Any:
-            return copied(getattr(several[number], what)(*copied(arguments)))
-
-        yield Team(simulation, shares, send, list)
-
-    return hire
