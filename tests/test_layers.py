@@ -45,11 +45,12 @@ ONLY_IN = {
     "ray": ("scenarios.batch.on_ray", "binwright.service.on_ray"),
     "fastapi": ("binwright.service",),
     "starlette": ("binwright.service",),
+    "prometheus_client": ("binwright.service",),
     "uvicorn": ("binwright.service",),
 }
 LATE = (
     "polars", "numba", "simpy", "scipy", "pydantic", "matplotlib", "torch", "pyopencl", "ray", "lark", "gymnasium",
-    "fastapi", "starlette", "uvicorn",
+    "fastapi", "starlette", "uvicorn", "prometheus_client",
 )  # fmt: skip
 """What `binwright --help` must not pay for."""
 

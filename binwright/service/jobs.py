@@ -15,9 +15,10 @@ from shutil import disk_usage
 from threading import Lock
 from typing import NamedTuple
 
+from prometheus_client import Histogram
+
 from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
-from binwright.service.metrics import Histogram
 from binwright.service.tables import FORM, SCHEMA
 from simcore.errors import UserError
 
@@ -32,6 +33,10 @@ PROBE = 2**17
 LOST = "the server stopped while it ran"
 BRIEF = "number, id, owner, state, priority, submitted, started, finished, title, status, error"
 COLUMNS = f"{BRIEF}, request, result"
+
+
+BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 150.0, 600.0, 3600.0)
+"""Seconds: the upper ends of a histogram's buckets."""
 
 
 class Row(NamedTuple):
@@ -80,8 +85,8 @@ class Jobs:
         self._stored = self.unfinished = 0
         self.over = Counter[str]()
         """Jobs that ended since the server started, by state."""
-        self.waiting, self.running = Histogram(), Histogram()
-        """Seconds that jobs waited before they began, and ran until they were over."""
+        self.waiting = _seconds("binwright_job_waiting_seconds", "From submission to beginning.")
+        self.running = _seconds("binwright_job_running_seconds", "From beginning to end.")
         self.trouble = ""
         """Why the disk took no change the last time; empty when it did."""
         file = folder / "jobs.sqlite"
@@ -359,3 +364,7 @@ class Jobs:
         if tries >= TRIES:
             error = {"message": f"{why} ({TRIES} times)", "remedy": "", "line": None, "column": None}
             self.finish(name, "failed", error=json.dumps(error))
+
+
+def _seconds(name: str, what: str) -> Histogram:
+    return Histogram(name, what, buckets=BOUNDS, registry=None)

@@ -49,9 +49,9 @@ def serve(
         from binwright.service.offered import offered
         from binwright.service.protocol import guarded
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
+        if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):
             raise
-        problem = f"the service needs {error.name}, which is not installed"
+        problem = f"the service needs {error.name.replace('_', '-')}, which is not installed"
         raise ExtraNeeded(problem, remedy=install("serve", "solver")) from None
     tokens = {} if token_file is None else read_tokens(token_file)
     local = _loopback(host)

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
+from prometheus_client import CollectorRegistry, Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from binwright.service.jobs import Jobs, Trouble
-from binwright.service.metrics import CONTENT_TYPE, Labels, Metric, page
 from binwright.service.pool import Pool
 
-Samples = list[tuple[Labels, float]]
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Numbers(Collector):
+    """The numbers of a moment, but for the histograms, which the jobs keep."""
+
+    def __init__(self, found: list[Metric]) -> None:
+        self._found = found
+
+    def collect(self) -> Iterator[Metric]:
+        """Give them."""
+        yield from self._found
 
 
 class Watch:
@@ -61,32 +74,43 @@ class Watch:
             counts = {}
         busy, jobs = list(self._pool.workers.values()), self._jobs
         memory = sum(worker.memory() for worker in busy)
-        metrics = [
-            Metric("info", "gauge", "The version, as a label.", [({"version": version("binwright")}, 1)]),
-            Metric("start_time_seconds", "gauge", "When the service started, since 1970.", [({}, self._started)]),
-            Metric("ready", "gauge", "1 if new jobs are accepted.", [({}, self._accepting())]),
-            Metric("jobs", "gauge", "Jobs that wait and run.", _by("state", counts)),
-            Metric("jobs_finished_total", "counter", "Jobs that ended, by how.", _by("state", jobs.over)),
-            Metric("job_waiting_seconds", "histogram", "From submission to beginning.", jobs.waiting),
-            Metric("job_running_seconds", "histogram", "From beginning to end.", jobs.running),
-            Metric(
-                "submissions_refused_total",
-                "counter",
-                "Submissions that were not accepted, by reason.",
-                _by("reason", {"malformed": 0, "pace": 0, "queue": 0, "disk": 0} | self._refused),
-            ),
-            Metric("http_answers_total", "counter", "Answers to requests, by status.", _by("status", self.answered)),
-            Metric("workers", "gauge", "Jobs that can run at a time.", [({}, self._pool.alive())]),
-            Metric("workers_busy", "gauge", "Jobs whose process has begun.", [({}, len(busy))]),
-            Metric("workers_memory_bytes", "gauge", "What processes of running jobs have.", [({}, memory)]),
-            Metric("store_bytes", "gauge", "Problems and answers that are kept.", [({}, jobs.stored())]),
+        refused = {"malformed": 0, "pace": 0, "queue": 0, "disk": 0} | self._refused
+        found = [
+            _gauge("info", "The version, as a label.", {version("binwright"): 1}, "version"),
+            _gauge("start_time_seconds", "When the service started, since 1970.", self._started),
+            _gauge("ready", "1 if new jobs are accepted.", self._accepting()),
+            _gauge("jobs", "Jobs that wait and run.", counts, "state"),
+            _counter("jobs_finished", "Jobs that ended, by how.", jobs.over, "state"),
+            _counter("submissions_refused", "Submissions that were not accepted, by reason.", refused, "reason"),
+            _counter("http_answers", "Answers to requests, by status.", self.answered, "status"),
+            _gauge("workers", "Jobs that can run at a time.", self._pool.alive()),
+            _gauge("workers_busy", "Jobs whose process has begun.", len(busy)),
+            _gauge("workers_memory_bytes", "What processes of running jobs have.", memory),
+            _gauge("store_bytes", "Problems and answers that are kept.", jobs.stored()),
         ]
-        return Response(page(metrics), media_type=CONTENT_TYPE)
+        registry = CollectorRegistry()
+        for collector in (Numbers(found), jobs.waiting, jobs.running):
+            registry.register(collector)
+        return Response(generate_latest(registry), media_type=CONTENT_TYPE)
 
 
 def _probe(well: bool) -> Response:
     return PlainTextResponse("ok\n" if well else "not ok\n", 200 if well else 503)
 
 
-def _by(label: str, counts: Mapping[Any, float]) -> Samples:
-    return [({label: str(name)}, count) for name, count in counts.items()]
+def _gauge(name: str, what: str, value: float | Mapping[str, float], label: str = "") -> Metric:
+    """Make a gauge of one value, or of one for each value of a label."""
+    if not isinstance(value, Mapping):
+        return GaugeMetricFamily(f"binwright_{name}", what, value)
+    return _labelled(GaugeMetricFamily(f"binwright_{name}", what, labels=[label]), value)
+
+
+def _counter(name: str, what: str, counts: Mapping[Any, float], label: str) -> Metric:
+    return _labelled(CounterMetricFamily(f"binwright_{name}", what, labels=[label]), counts)
+
+
+def _labelled(family: Any, counts: Mapping[Any, float]) -> Metric:
+    for name, count in counts.items():
+        family.add_metric([str(name)], count)
+    found: Metric = family
+    return found
