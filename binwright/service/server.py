@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import signal
 import socket
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from binwright.service.limits import Limits, changed
 from simcore.cores import usable_cpus
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from agents.solver.backends.devices import Device
     from binwright.service.pool import Hire
 
-ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -92,19 +91,27 @@ def serve(
             timeout_graceful_shutdown=2,
         )
 
-        heard = _Kept()
-
-        class Server(uvicorn.Server):
-            @contextmanager
-            def capture_signals(self) -> Iterator[None]:
-                with super().capture_signals():
-                    heard.forward(self.handle_exit)
-                    yield
-
+        server = uvicorn.Server(config)
         shown = f"[{host}]" if ":" in host else host
-        with heard:
+        with (
+            server.capture_signals(),
+            _at_hangup(server.handle_exit),
+        ):  # they may come as soon as it says that it serves
             ready(f"http://{shown}:{listening.getsockname()[1]}")
-            Server(config).run(sockets=[listening])
+            server.run(sockets=[listening])
+
+
+@contextmanager
+def _at_hangup(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """End the service when its terminal goes, as uvicorn does at SIGTERM, unless that is ignored (`nohup`)."""
+    if current_thread() is not main_thread() or (before := signal.getsignal(signal.SIGHUP)) is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGHUP, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @contextmanager
@@ -124,38 +131,6 @@ def _hired(on: str, workers: int | None, limits: Limits, devices: Sequence[Devic
         from binwright.service.on_ray import on_ray
 
         yield cluster.hands(), on_ray(cluster, limits)
-
-
-class _Kept:
-    """Holds signals that come before uvicorn handles them, and hands them over then.
-
-    To block them would not do: threads that are there already would hear them. At the end, the first is raised again.
-    """
-
-    def __init__(self) -> None:
-        self._heard: list[int] = []
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._before = {number: signal.signal(number, self._hear) for number in ENDS}
-
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        self._heard.append(number)
-
-    def forward(self, handle: Callable[[int, None], None]) -> None:
-        """Hand over what came; from now on whoever handled signals before hears those that uvicorn does not."""
-        for number, handler in self._before.items():
-            if signal.getsignal(number) == self._hear:
-                signal.signal(number, handler)
-        for number in self._heard:
-            handle(number, None)
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-        if self._heard:
-            signal.raise_signal(self._heard[0])
 
 
 def _loopback(host: str) -> bool:

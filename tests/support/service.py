@@ -130,9 +130,9 @@ class Server:
         self.process.kill()
         self._reaped()
 
-    def stop(self) -> None:
-        """As `systemctl stop`."""
-        self.process.send_signal(signal.SIGTERM)
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
+        """As `systemctl stop`, or, by SIGHUP, as its terminal goes."""
+        self.process.send_signal(by)
         self._reaped()
         assert self.process.returncode == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -194,3 +195,4 @@ def test_a_real_service_lists_orders_and_counts(tmp_path: Path) -> None:
         assert lines['binwright_submissions_refused_total{reason="malformed"}'] == "2.0"
         assert lines['binwright_http_answers_total{status="422"}'] == "4.0"
         assert Counter(name.partition("{")[0] for name in lines)["binwright_jobs"] == 2
+        server.stop(signal.SIGHUP)
