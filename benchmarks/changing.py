@@ -5,9 +5,8 @@ which answer the same requests; `--python` is a Python that has what they import
 
 Servers of two nodes of 40 cores and 90 GB, each node free to a random extent. Requests of the six commonest sizes of
 Huawei-East-1 come and take their place, and for each one somebody leaves a random server. The same requests are
-answered by the scan over all servers and by the form of the rule that looks only at what changed, in turns. `padrl`,
-which looks at servers that differ, also has servers as a run leaves them. Prints, in Markdown, microseconds of CPU of a
-decision, or writes the page.
+answered by the scan over all servers and by the form of the rule that looks only at what changed, in turns. Prints, in
+Markdown, microseconds of CPU of a decision, or writes the page.
 """
 
 from __future__ import annotations
@@ -22,38 +21,31 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from agents import AGENTS
-from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.first_fit import first_fit
-from agents.rules.drawn import drawn as share
 from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
-from fabric.alike import alike
 from fabric.changes import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import as_argument, demand_of, move
 from fabric.ledger import Ledger
-from fabric.standings import KEPT
+from fabric.standings import KEPT, standings
 from simcore.jit import kernel, prepared
 from simcore.record import SPREAD
 from simcore.vocabulary import QUANTUM, Agent, Amounts, Compiled, Floats, Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/decisions.md"
-RULES = "first-fit,best-fit,worst-fit,balance-fit,dot-product,internal,value-es,hindsight,random-top,cvd-rl,padrl"
+RULES = "first-fit,best-fit,worst-fit,balance-fit,dot-product,internal,value-es,hindsight,random-top,cvd-rl"
 SERVERS = [50, 500, 5000, 50_000, 1_000_000]
 WARM, MOST, LEAST, TURNS = 1000, 50_000, 12, 3
 """Decisions before the clock starts; decisions that are timed, at most and at least; turns of each form."""
 SERVERS_TIMES = 20_000_000
 """So many servers a form looks at in a turn, where there is time for it."""
-IN_USE = 0.8
-"""Share of all cores that a run holds when it leaves the servers."""
-FEW = 500
-"""Decisions on these servers that are timed at most: they are to stay as a run leaves them."""
 AIM, AIM_LEARNED = 3, 10
 """How many times as much a decision may cost with the most servers."""
 RIVALS = {"VMAgent": ("first-fit", "best-fit"), "SPANE": ("first-fit", "best-fit", "balance-fit")}
@@ -93,18 +85,9 @@ The first two decisions for a demand look at all servers in either form, and are
 kept looks at every change: with twice as many kinds of demands a decision takes up to twice as long. At most {kept}
 demands are kept, or {kept_twice} where there are two orders, in 3 bytes a server and order each; one more takes the
 place of the one that was not asked for for the longest time.
-{kinds}
-`sched-rl` scans: the inputs of its network are all servers.
-"""
-TEXT_KINDS = """
-No score of `padrl` stays as it was, as what all its scores have in common, a forecast and what is free of the cluster,
-changes with every request. But servers that have the same free get the same scores, so its other form keeps which
-servers are alike and looks at one of each kind ([how](../developers/compiled-runs.md#which-are-alike)). Of servers that
-are free to a random extent few are alike, so that it looks at nearly as many as the scan. Runs leave fewer kinds. Here
-best-fit placed requests on empty servers until {in_use:.0%} of all cores were held, and then as many again, before each
-of which somebody left, at random; at most {few} decisions, so that the servers stay like that:
 
-{table}
+`sched-rl` and `padrl` scan: what the one sees are all servers, and every request changes what all of the other's scores
+have in common.
 """
 TEXT_RIVALS = """
 [VMAgent](https://github.com/mail-ecnu/VMAgent) and [SPANE](https://github.com/ChanTinPing/SPANE) answered the same
@@ -167,43 +150,6 @@ def drawn(servers: int, count: int) -> State:
     return np.minimum(free * QUANTUM, capacity), capacity, requests
 
 
-@kernel
-def live(
-    rule: Any, weights: Any, free: Ints, capacity: Ints, log: Ints, asked: Requests, stream: Floats, held: Ints
-) -> None:
-    """Place requests until as many are held as `held` int64 [k, 2] has rows; then as many for others that leave.
-
-    `stream` says who leaves: each is as likely as the others. Changes it, `free`, `log` and `held`.
-    """
-    count = 0
-    for i in range(2 * len(held)):
-        if count == len(held):
-            gone, count = int(share(stream) * count), count - 1
-            row, code = held[gone, 0], held[gone, 1]
-            demand, spread = demand_of(asked.demand, row, asked.nothing), asked.spread[row]
-            move(free, free, log, demand, code // 2, SPREAD if spread else code % 2, 1)
-            held[gone, 0], held[gone, 1] = held[count, 0], held[count, 1]
-        row = i % len(asked.demand)
-        demand, spread = demand_of(asked.demand, row, asked.nothing), asked.spread[row]
-        code = rule(free, capacity, demand, spread, *weights)
-        if code >= 0:
-            move(free, free, log, demand, code // 2, SPREAD if spread else code % 2, -1)
-            held[count, 0], held[count, 1] = row, code
-            count += 1
-
-
-def lived(servers: int, count: int) -> State:
-    """Draw requests, and have best-fit place as many as hold `IN_USE`, and as many again for others that leave."""
-    _, capacity, requests = drawn(servers, count)
-    free, log, scan = capacity.copy(), log_of(servers), cast(Any, best_fit)
-    weights = log, *scan.room(free)
-    held = int(IN_USE * capacity[:, :, 0].sum() / requests.demand[:, 0].mean())
-    rule = as_argument(scan.incremental, 2, weights)
-    fixed = rule, weights, free, capacity, log, requests, np.array([servers, 0.0]), np.zeros((held, 2), np.int64)
-    prepared(live, *fixed)(*fixed)
-    return free, capacity, requests
-
-
 class Rival:
     """A rival, as a process of its own that answers the requests of `drawn`."""
 
@@ -241,16 +187,13 @@ def told(free: Ints, capacity: Ints, demand: Amounts, spread: bool, answers: Flo
     return int(answers[int(answers[0])])
 
 
-def timed(
-    rule: Compiled, name: str, given: State, rivals: Mapping[str, Rival], most: int | None = None
-) -> dict[str, float]:
+def timed(rule: Compiled, name: str, given: State, rivals: Mapping[str, Rival]) -> dict[str, float]:
     """Return the microseconds of a decision by the scan, by what changed and by the rivals, in turns.
 
     "none" are those of applying an answer, which are in no other form's.
     """
     free, capacity, requests = given
     scan: Any = rule.scan
-    looks = {"scan": len(free), "what changed": different(free) if scan.room is alike else 1}
     took: dict[str, float] = {}
     codes: dict[str, Ints] = {}
     for _ in range(TURNS):
@@ -259,11 +202,11 @@ def timed(
             by: Any = scan
             weights: tuple[Any, ...] = tuple(each.copy() for each in rule.weights)  # a random stream changes
             if form == "what changed":
-                by, weights = scan.incremental, (*weights, log, *scan.room(state))
+                by, weights = scan.incremental, (*weights, log, *standings(state))
             elif form == "none":
                 by, weights = told, (np.concatenate([[0], codes["what changed"]]).astype(np.float64),)
-            look = looks.get(form, looks["what changed"])
-            warm, count = WARM if look == 1 else 1, min(most or MOST, max(LEAST, SERVERS_TIMES // look))
+            look = len(free) if form == "scan" else 1
+            warm, count = WARM if look == 1 else 1, min(MOST, max(LEAST, SERVERS_TIMES // look))
             first, answers = np.zeros(warm, np.int64), np.zeros(count, np.int64)
             fixed = as_argument(by, 2, weights), weights, state, capacity, log, requests
             run = prepared(decide, *fixed, 0, first)
@@ -286,11 +229,6 @@ def timed(
             print(f"{name}, {len(free):,} servers: {same.mean():.0%} of {label}'s answers are ours", file=sys.stderr)
     none = took["none"]
     return {form: (seconds - none * (form in ("scan", "what changed"))) * 1e6 for form, seconds in took.items()}
-
-
-def different(free: Ints) -> int:
-    """Count the servers that differ in what they have free."""
-    return len(np.unique(free.reshape(len(free), -1), axis=0))
 
 
 def rule_of(name: str, servers: int) -> Compiled:
@@ -330,21 +268,6 @@ def table(names: list[str], servers: list[int], folders: Mapping[str, Path], pyt
     return markdown(rows), ", ".join(met) or "none"
 
 
-def kinds(servers: list[int]) -> str:
-    """Measure `padrl` on servers as a run leaves them; returns a table in Markdown, with how many servers differ."""
-    rule = rule_of("padrl", max(servers))
-    columns = []
-    for count in servers:
-        given = lived(count, WARM + MOST)
-        took = timed(rule, "padrl", given, {}, FEW)
-        random, left = different(drawn(count, 1)[0]), different(given[0])
-        cells = [f"{random:,}", f"{left:,}", _shown(took["scan"]), _shown(took["what changed"])]
-        columns.append([f"{count:,} servers", *cells])
-    first = ["", "servers that differ, free to a random extent", "servers that differ, as a run leaves them"]
-    first += ["`padrl` there, microseconds: scan", "what changed"]
-    return markdown([list(row) for row in zip(first, *columns, strict=True)])
-
-
 def _shown(microseconds: float) -> str:
     return f"{microseconds:.2f}" if microseconds < 100 else f"{microseconds:,.0f}"
 
@@ -363,17 +286,15 @@ def main() -> None:
     folders = {name: getattr(options, name.lower()) for name in RIVALS if getattr(options, name.lower())}
     names = options.agents.split(",")
     found, met = table(names, options.servers, folders, options.python)
-    left = kinds(options.servers) if "padrl" in names else ""
     if options.page:
         given = {"cores": os.cpu_count(), "load": load, "turns": TURNS, "table": found, "kept": KEPT}
-        given["kinds"] = TEXT_KINDS.format(in_use=IN_USE, few=FEW, table=left) if left else ""
         given |= {"aim": AIM, "aim_learned": AIM_LEARNED, "met": met, "kept_twice": KEPT // 2}
         first: Any = first_fit
         given |= {"worth_it": SERVERS_WORTH_IT, "first_worth_it": first.worth_it}
         given |= {"options": "".join(f" --{name.lower()} FOLDER" for name in folders)}
         text = TEXT.format(**given, rivals=TEXT_RIVALS if folders else "")
         options.page.write_text(text, "utf-8")
-    print(found, left, sep="\n\n")
+    print(found)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from agents.rules.following import upkeep
 from agents.rules.scan import Scan
 from fabric.changes import SERVERS_WORTH_IT
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import best_of, standings
+from fabric.standings import best_of
 from simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
 from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
 from simcore.vocabulary import Amounts, Floats, Ints
@@ -143,7 +143,7 @@ def cheapest(cost: Callable[..., Any], worth_it: int = SERVERS_WORTH_IT) -> Scan
     forms = (plain, following), (with_one, one_following), (with_two, two_following)
     rule: Any = _named(cost, forms[own][0])
     rule.incremental = _named(cost, forms[own][1], "_following")
-    rule.worth_it, rule.room = worth_it, standings
+    rule.worth_it = worth_it
     return cast(Scan, rule)
 
 

@@ -7,21 +7,21 @@ from typing import Any, cast
 
 from agents.rules.scan import Scan
 from fabric.changes import BLOCK, SERVERS_WORTH_IT
-from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put, standings
+from fabric.standings import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.jit import kernel, lean_inlined
 from simcore.jit.ahead import ask_for
 from simcore.vocabulary import Amounts, Ints
 
 
-def incremental(scan: Scan, room: Callable[[Ints], tuple[Any, ...]] = standings) -> Callable[[Scan], Scan]:
-    """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and what `room` makes, too.
+def incremental(scan: Scan) -> Callable[[Scan], Scan]:
+    """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and `Standings`, too.
 
-    `room` is given what is free. Runs take the form by themselves where there are many servers.
+    Runs take the form by themselves where there are many servers.
     """
 
     def decorate(form: Scan) -> Scan:
         rule: Any = scan
-        rule.incremental, rule.worth_it, rule.room = kernel(form), SERVERS_WORTH_IT, room
+        rule.incremental, rule.worth_it = kernel(form), SERVERS_WORTH_IT
         return cast(Scan, rule.incremental)
 
     return decorate

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
+from fabric.standings import standings
 from simcore.errors import UserError
 from simcore.jit import is_kernel, prepared
 from simcore.vocabulary import Agent, Compiled, Floats, Ints, Placement, Request, View
@@ -48,7 +49,7 @@ class ScanAgent(Agent):
         if self._log is None or scan.incremental is None or len(view.free) < scan.worth_it:
             self._following = None
             return
-        self._known = scan.room(view.free)
+        self._known = standings(view.free)
         self._following = prepared(scan.incremental, *arguments, self._log, *self._known)
 
     def decide(self, view: View, request: Request) -> Placement | None:

@@ -37,6 +37,7 @@ from fabric.compiled.numa_loop import (
 )
 from fabric.compiled.numa_run import requests
 from fabric.ledger import Ledger
+from fabric.standings import standings
 from fabric.survey import Survey
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
@@ -129,7 +130,7 @@ class Cell:
         weights: tuple[Any, ...] = self.numbers
         servers, _, resources = self.state.free.shape
         if scan.incremental and servers >= scan.worth_it:
-            scan, weights = scan.incremental, (*weights, self.state.log, *scan.room(self.state.free))
+            scan, weights = scan.incremental, (*weights, self.state.log, *standings(self.state.free))
         self._form = as_argument(scan, resources, weights), weights
 
     def prepare(self, asked: NumaRequests) -> None:

@@ -31,6 +31,7 @@ from fabric.compiled.numa_loop import (
 )
 from fabric.ledger import Ledger
 from fabric.placement_shown import Stage
+from fabric.standings import Standings, standings
 from simcore.asking import said
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
@@ -79,7 +80,7 @@ class CompiledSimulation(Simulation):
             log_of(len(ledger.view.free), ledger.log),
         )
         self.rules = ledger.ruling(self._roles)
-        self._known: tuple[Compiled, tuple[Any, ...]] | None = None
+        self._known: tuple[Compiled, Standings] | None = None
         self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
         self.follows = False
         """Do rules that can look only at what changed do so with few servers, too?"""
@@ -101,7 +102,7 @@ class CompiledSimulation(Simulation):
         servers, _, resources = self.state.free.shape
         if self.rules is None and scan.incremental and (self.follows or servers >= scan.worth_it):
             if self._known is None or self._known[0] is not rule:
-                self._known = rule, scan.room(self.state.free)
+                self._known = rule, standings(self.state.free)
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
         decide = as_argument(scan, resources, weights)
         if self._ready is None or self._ready[0] is not decide:

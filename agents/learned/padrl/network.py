@@ -7,16 +7,11 @@ forecast; every request asked about is told to it, once per question.
 from __future__ import annotations
 
 from math import exp, sqrt, tanh
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.rules.alike import highest
-from agents.rules.following import incremental
-from fabric.alike import Alike, alike, follow
 from fabric.servers import fits_node, fits_spread
-from fabric.topology import Indices
 from simcore.jit import kernel, lean
 from simcore.vocabulary import Amounts, Floats, Ints
 
@@ -79,22 +74,16 @@ def remember(seen: Floats, weights: Floats, memory: Floats) -> None:
 
 
 @kernel
-def add_up(free: Ints, capacity: Ints, totals: Ints) -> None:
-    """Write what all servers together have free to `totals` int64 [2, resources], and their capacity."""
-    totals[:] = 0
-    for server in range(len(free)):
-        for node in range(2):
-            for r in range(2):
-                totals[0, r] += free[server, node, r]
-                totals[1, r] += capacity[server, node, r]
-
-
-@kernel
-def share(totals: Ints, seen: Floats, memory: Floats, out: Floats) -> None:
+def share(free: Ints, capacity: Ints, seen: Floats, memory: Floats, out: Floats) -> None:
     """Write the inputs that all places share to `out` [SHARED]: request, free shares of the cluster, forecast."""
     out[:ASKED] = seen
     for r in range(2):
-        out[ASKED + r] = totals[0, r] / totals[1, r]
+        left, there = 0, 0
+        for server in range(len(free)):
+            for node in range(2):
+                left += free[server, node, r]
+                there += capacity[server, node, r]
+        out[ASKED + r] = left / there
     out[ASKED + 2 :] = memory[2 * CELLS :]
 
 
@@ -146,27 +135,18 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
 
 
 @lean
-def _scored(free: Ints, capacity: Ints, demand: Amounts, spread: bool, server: int, node: int, numbers: Any) -> float:
-    """Score a place for `highest`."""
-    common, weights, place = numbers
-    if describe(free, capacity, demand, spread, server, node, place):
-        found: float = score(place, common, weights)
-        return found
-    return -np.inf
-
-
-_highest, _highest_alike = highest(_scored)
-
-
-@kernel
-def _begun(capacity: Ints, demand: Amounts, spread: bool, totals: Ints, weights: Floats, memory: Floats) -> Any:
-    """Tell the LSTM of a request; returns what `_scored` takes. `memory` changes."""
-    seen, shared, common = np.empty(ASKED), np.empty(SHARED), np.empty(HIDDEN)
-    asked(demand, spread, capacity, seen)
-    remember(seen, weights, memory)
-    share(totals, seen, memory, shared)
-    begin_scores(shared, weights, common)
-    return common, weights, np.empty(PLACE)
+def _highest(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats
+) -> int:
+    """Find the place with the highest score, the first of equals; -1 if there is none. `place` [PLACE] is scratch."""
+    best, highest = -1, -np.inf
+    for server in range(len(free)):
+        for node in range(2):
+            if describe(free, capacity, demand, spread, server, node, place):
+                found = score(place, common, weights)
+                if found > highest:
+                    best, highest = server * 2 + node, found
+    return best
 
 
 @kernel
@@ -175,36 +155,12 @@ def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Fl
 
     `memory` float64 [MEMORY] changes.
     """
-    totals = np.empty((2, 2), np.int64)
-    add_up(free, capacity, totals)
-    numbers = _begun(capacity, demand, spread, totals, weights, memory)
-    code: int = _highest(free, capacity, demand, spread, numbers)
-    return code
-
-
-@incremental(padrl, alike)
-def padrl_alike(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    weights: Floats,
-    memory: Floats,
-    log: Ints,
-    counts: Ints,
-    totals: Ints,
-    known: Ints,
-    heaps: Indices,
-    links: Indices,
-    firsts: Indices,
-    states: Ints,
-) -> int:
-    """Take the same, looking at one of the servers that are alike: `fabric.alike` has the last arguments."""
-    kept = Alike(counts, totals, known, heaps, links, firsts, states)
-    follow(kept, free, capacity, log)
-    numbers = _begun(capacity, demand, spread, totals, weights, memory)
-    code: int = _highest_alike(demand, spread, numbers, kept)
-    return code
+    seen, shared, common = np.empty(ASKED), np.empty(SHARED), np.empty(HIDDEN)
+    asked(demand, spread, capacity, seen)
+    remember(seen, weights, memory)
+    share(free, capacity, seen, memory, shared)
+    begin_scores(shared, weights, common)
+    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE))
 
 
 @kernel
@@ -223,11 +179,9 @@ def padrl_sampled(
         return -1
     row = diary[1 + number * width : 1 + (number + 1) * width]
     seen, common, scores = np.empty(ASKED), np.empty(HIDDEN), np.full(places, -np.inf)
-    totals = np.empty((2, 2), np.int64)
-    add_up(free, capacity, totals)
     asked(demand, spread, capacity, seen)
     remember(seen, weights, memory)
-    share(totals, seen, memory, row[1 : 1 + SHARED])
+    share(free, capacity, seen, memory, row[1 : 1 + SHARED])
     begin_scores(row[1 : 1 + SHARED], weights, common)
     mask = row[1 + SHARED : 1 + SHARED + places]
     for code in range(places):
