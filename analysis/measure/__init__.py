@@ -22,14 +22,14 @@ BUILT_IN = {
     "hours": "analysis.measure.metrics.length:hours",
     "makespan": "analysis.measure.metrics.length:makespan",
     "allocation": "analysis.measure.metrics.allocation:allocation",
-    "allocation_decisions": "analysis.measure.metrics.allocation:after_decisions",
-    "allocation_end": "analysis.measure.metrics.allocation:at_the_end",
+    "allocation_decisions": "analysis.measure.metrics.allocation:allocation_decisions",
+    "allocation_end": "analysis.measure.metrics.allocation:allocation_end",
     "utilisation": "analysis.measure.metrics.allocation:utilisation",
-    "links_allocation": "analysis.measure.metrics.links:allocation",
-    "links_allocation_decisions": "analysis.measure.metrics.links:after_decisions",
-    "links_allocation_end": "analysis.measure.metrics.links:at_the_end",
-    "links_utilisation": "analysis.measure.metrics.links:utilisation",
-    "blocked": "analysis.measure.metrics.links:blocked",
+    "links_allocation": "analysis.measure.metrics.allocation:links_allocation",
+    "links_allocation_decisions": "analysis.measure.metrics.allocation:links_allocation_decisions",
+    "links_allocation_end": "analysis.measure.metrics.allocation:links_allocation_end",
+    "links_utilisation": "analysis.measure.metrics.allocation:links_utilisation",
+    "blocked": "analysis.measure.metrics.allocation:blocked",
     "load": "analysis.measure.metrics.load:load",
     "servers_per_request": "analysis.measure.metrics.spans:servers_per_request",
     "span": "analysis.measure.metrics.spans:span",
@@ -72,7 +72,7 @@ BUILT_IN = {
     "moves_under_way": "analysis.measure.metrics.moves:under_way",
     "plan_ms": "analysis.measure.metrics.moves:plan_ms",
     "plans_late": "analysis.measure.metrics.moves:late",
-    "decision_us": "analysis.measure.metrics.decisions:decision_us",
+    "decision_us": "analysis.measure.metrics.length:decision_us",
 }
 """Every run has these, and tables show them in this order; those of a scenario stand after `FOREMOST`."""
 
@@ -80,8 +80,8 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",
-    "allocation_before": "analysis.measure.metrics.allocation:before_decisions",
-    "links_allocation_before": "analysis.measure.metrics.links:before_decisions",
+    "allocation_before": "analysis.measure.metrics.allocation:allocation_before",
+    "links_allocation_before": "analysis.measure.metrics.allocation:links_allocation_before",
 }
 """Runs have these where their scenario asks for them."""
 

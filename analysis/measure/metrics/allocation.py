@@ -1,78 +1,115 @@
-"""How much of every resource is allocated."""
+"""Shares of what is installed that are held: of every resource, and in the same way of every tier of links."""
 
 from __future__ import annotations
 
-from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun
-from analysis.measure.metrics import shares
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from analysis.measure.definition import Definition, metric
+from analysis.measure.finished import FinishedRun, ratio
+from simcore.record import REJECTED
+
+Shares = Callable[[FinishedRun, range], list[float] | None]
+"""(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""
+NO_PATH = "no path: "
+"""Reasons of rejections begin so, the tier after it, when a chosen server could not be reached."""
 
 
-@metric(
-    name="allocation_{}",
-    per="resource",
-    heading="{} %",
-    unit="%",
-    better="higher",
-    in_parts=True,
-    meaning="share allocated, weighted by time",
-)
-def allocation(run: FinishedRun) -> list[float]:
-    """Average what is allocated over the measured time."""
-    return shares.over_time(run, links=False)
+def _metrics(shares: Shares, name: str, heading: str, meaning: str, **how: Any) -> tuple[Definition, Definition]:
+    """Make the metric of resources, and that of tiers of links."""
+
+    @metric(
+        name=name,
+        per="resource",
+        heading=heading,
+        unit="%",
+        better="higher",
+        meaning=f"share allocated{meaning}",
+        **how,
+    )
+    def of_resources(run: FinishedRun) -> list[float] | None:
+        return shares(run, range(len(run.resources)))
+
+    @metric(name=name, per="tier", heading=heading, unit="%", meaning=f"share of the links reserved{meaning}", **how)
+    def of_tiers(run: FinishedRun) -> list[float] | None:
+        return shares(run, range(len(run.resources), len(run.resources) + len(run.tiers)))
+
+    return of_resources, of_tiers
 
 
-@metric(
-    name="allocation_{}_decisions",
-    per="resource",
-    heading="{} % (decisions)",
-    unit="%",
-    better="higher",
+def over_time(run: FinishedRun, columns: range) -> list[float]:
+    """Average the shares over the measured time, weighted by time."""
+    held, there = run.held_seconds, run.installed_seconds
+    return [ratio(float(held[r]), float(there[r])) for r in columns]
+
+
+def over_decisions(run: FinishedRun, columns: range) -> list[float]:
+    """Average the shares right after every decision."""
+    return [run.shares[0][r] for r in columns]
+
+
+def before_decisions(run: FinishedRun, columns: range) -> list[float] | None:
+    """Average the shares right before every decision; None where requests are moved, as nothing is known of it."""
+    found = run.shares_before
+    return None if found is None else [found[r] for r in columns]
+
+
+def at_the_end(run: FinishedRun, columns: range) -> list[float]:
+    """Return the shares right after the last decision."""
+    return [run.shares[1][r] for r in columns]
+
+
+def over_makespan(run: FinishedRun, columns: range) -> list[float] | None:
+    """Average the shares over the time until the last holding period ends, where all of them do."""
+    if run.last == np.inf:
+        return None
+    held, there = run.held_until(run.last), run.installed(run.last)
+    return [ratio(float(held[r]), float(there[r])) for r in columns]
+
+
+allocation, links_allocation = _metrics(over_time, "allocation_{}", "{} %", ", weighted by time", in_parts=True)
+allocation_decisions, links_allocation_decisions = _metrics(
+    over_decisions,
+    "allocation_{}_decisions",
+    "{} % (decisions)",
+    ", mean over the moments right after every decision",
     table="never",
     in_parts=True,
-    meaning="share allocated, mean over the moments right after every decision",
 )
-def after_decisions(run: FinishedRun) -> list[float]:
-    """Average what is allocated over the decisions."""
-    return shares.over_decisions(run, links=False)
-
-
-@metric(
-    name="allocation_{}_before",
-    per="resource",
-    heading="{} % (before decisions)",
-    unit="%",
-    better="higher",
+allocation_before, links_allocation_before = _metrics(
+    before_decisions,
+    "allocation_{}_before",
+    "{} % (before decisions)",
+    ", mean over the moments right before every decision",
     in_parts=True,
-    meaning="share allocated, mean over the moments right before every decision",
 )
-def before_decisions(run: FinishedRun) -> list[float] | None:
-    """Average what decisions find allocated: nothing is known of it where requests are moved."""
-    return shares.before_decisions(run, links=False)
+allocation_end, links_allocation_end = _metrics(
+    at_the_end, "allocation_{}_end", "{} % (end)", " right after the last decision", table="never"
+)
+utilisation, links_utilisation = _metrics(  # nearly what is allocated until the last decision
+    over_makespan, "utilisation_{}", "{} % in all", " over the makespan", table="never"
+)
 
 
 @metric(
-    name="allocation_{}_end",
-    per="resource",
-    heading="{} % (end)",
+    name="blocked_{}",
+    per="tier",
+    heading="no path in {} %",
     unit="%",
-    better="higher",
+    better="lower",
     table="never",
-    meaning="share allocated right after the last decision",
+    in_parts=True,
+    meaning="share of the requests that were rejected because no path through the tier {} was free",
 )
-def at_the_end(run: FinishedRun) -> list[float]:
-    """Return what is allocated after the last decision."""
-    return shares.at_the_end(run, links=False)
-
-
-@metric(
-    name="utilisation_{}",
-    per="resource",
-    heading="{} % in all",
-    unit="%",
-    better="higher",
-    table="never",  # nearly what is allocated until the last decision
-    meaning="share allocated over the makespan",
-)
-def utilisation(run: FinishedRun) -> list[float] | None:
-    """Average what is allocated over the time until the last holding period ends."""
-    return shares.over_makespan(run, links=False)
+def blocked(run: FinishedRun) -> list[float]:
+    """Count the rejections for want of a path, as a share of all answers."""
+    reasons, rows = run.simulation.record.reasons, run.answered
+    rejected = run.reason[rows[run.outcome[rows] == REJECTED]]
+    found = []
+    for tier in run.tiers:
+        reason = f"{NO_PATH}{tier}"
+        times = (rejected == reasons.index(reason)).sum() if reason in reasons else 0
+        found.append(float(times / len(rows)))
+    return found

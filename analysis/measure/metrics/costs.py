@@ -2,128 +2,36 @@
 
 from __future__ import annotations
 
-from analysis.measure.definition import metric
+from analysis.measure.definition import Definition, metric
 from analysis.measure.finished import FinishedRun
-from analysis.measure.metric import MONEY
+from analysis.measure.metric import MONEY, Table
 from analysis.measure.metrics.income import income
 
 
-@metric(
-    name="server_hours",
-    heading="server-hours",
-    better="lower",
-    table="never",
-    meaning="servers there x hours, added up",
+def _billed(part: str, name: str, heading: str, meaning: str, unit: str = "", table: Table = "always") -> Definition:
+    """Make the metric of a part of the bill."""
+
+    @metric(name=name, heading=heading, unit=unit, better="lower", table=table, meaning=meaning)
+    def found(run: FinishedRun) -> float | None:
+        return getattr(run.bill, part) if run.bill else None
+
+    return found
+
+
+there = _billed("there", "server_hours", "server-hours", "servers there x hours, added up", table="never")
+on = _billed("on", "server_hours_on", "server-hours on", "of these, neither failed nor switched off", table="differs")
+used = _billed("used", "server_hours_used", "server-hours used", "of these, holding something", table="never")
+woken = _billed("woken", "woken", "woken", "servers that were switched off and were needed again", table="never")
+energy = _billed("energy", "energy", "energy", "of all servers in the measured time, times the PUE", "kWh")
+power = _billed("power", "power", "power", "energy / hours", "kW", "never")
+peak = _billed("peak", "power_peak", "peak power", "the most that was drawn at once, times the PUE", "kW", "never")
+carbon = _billed("carbon", "carbon", "carbon", "CO2 equivalent of the energy when it was drawn", "kg")
+servers = _billed("servers", "cost_servers", "cost of servers", "hours on demand, reservations", MONEY, "never")
+electricity = _billed(
+    "electricity", "cost_electricity", "cost of electricity", "energy at its price when it was drawn", MONEY, "never"
 )
-def there(run: FinishedRun) -> float | None:
-    """Add up the hours for which servers were there."""
-    return run.bill.there if run.bill else None
-
-
-@metric(
-    name="server_hours_on",
-    heading="server-hours on",
-    better="lower",
-    table="differs",
-    meaning="of these, neither failed nor switched off",
-)
-def on(run: FinishedRun) -> float | None:
-    """Add up the hours for which servers were switched on and in service."""
-    return run.bill.on if run.bill else None
-
-
-@metric(
-    name="server_hours_used",
-    heading="server-hours used",
-    better="lower",
-    table="never",
-    meaning="of these, holding something",
-)
-def used(run: FinishedRun) -> float | None:
-    """Add up the hours for which servers held something."""
-    return run.bill.used if run.bill else None
-
-
-@metric(heading="woken", better="lower", table="never", meaning="servers that were switched off and were needed again")
-def woken(run: FinishedRun) -> int | None:
-    """Count how often a server that was switched off was woken."""
-    return run.bill.woken if run.bill else None
-
-
-@metric(heading="energy", unit="kWh", better="lower", meaning="of all servers in the measured time, times the PUE")
-def energy(run: FinishedRun) -> float | None:
-    """Return the energy in kWh."""
-    return run.bill.energy if run.bill else None
-
-
-@metric(heading="power", unit="kW", better="lower", table="never", meaning="energy / hours")
-def power(run: FinishedRun) -> float | None:
-    """Return the mean power in kW."""
-    return run.bill.power if run.bill else None
-
-
-@metric(
-    name="power_peak",
-    heading="peak power",
-    unit="kW",
-    better="lower",
-    table="never",
-    meaning="the most that was drawn at once, times the PUE",
-)
-def peak(run: FinishedRun) -> float | None:
-    """Return the highest power in kW."""
-    return run.bill.peak if run.bill else None
-
-
-@metric(heading="carbon", unit="kg", better="lower", meaning="CO2 equivalent of the energy when it was drawn")
-def carbon(run: FinishedRun) -> float | None:
-    """Return the emissions in kg."""
-    return run.bill.carbon if run.bill else None
-
-
-@metric(
-    name="cost_servers",
-    heading="cost of servers",
-    unit=MONEY,
-    better="lower",
-    table="never",
-    meaning="hours on demand, reservations",
-)
-def servers(run: FinishedRun) -> float | None:
-    """Return the money for servers."""
-    return run.bill.servers if run.bill else None
-
-
-@metric(
-    name="cost_electricity",
-    heading="cost of electricity",
-    unit=MONEY,
-    better="lower",
-    table="never",
-    meaning="energy at its price when it was drawn",
-)
-def electricity(run: FinishedRun) -> float | None:
-    """Return the money for electricity."""
-    return run.bill.electricity if run.bill else None
-
-
-@metric(
-    name="cost_moves",
-    heading="cost of moves",
-    unit=MONEY,
-    better="lower",
-    table="never",
-    meaning="of those that arrived",
-)
-def moves(run: FinishedRun) -> float | None:
-    """Return the money for moves."""
-    return run.bill.moves if run.bill else None
-
-
-@metric(heading="cost", unit=MONEY, better="lower", meaning="of servers, electricity and moves in the measured time")
-def cost(run: FinishedRun) -> float | None:
-    """Return all money."""
-    return run.bill.cost if run.bill else None
+moves = _billed("moves", "cost_moves", "cost of moves", "of those that arrived", MONEY, "never")
+cost = _billed("cost", "cost", "cost", "of servers, electricity and moves in the measured time", MONEY)
 
 
 @metric(heading="net", unit=MONEY, better="higher", meaning="income - cost")

@@ -1,4 +1,4 @@
-"""How long the run was."""
+"""How long the run was, and how long the agent took for a decision."""
 
 from __future__ import annotations
 
@@ -23,3 +23,9 @@ def hours(run: FinishedRun) -> float:
 def makespan(run: FinishedRun) -> float | None:
     """Measure the time until the last holding period ends, where all of them do."""
     return run.last - run.begin if run.last < np.inf else None
+
+
+@metric(heading="µs/decision", better="lower", timed=True, meaning="the agent's own time for one decision")
+def decision_us(run: FinishedRun) -> float:
+    """Divide the agent's time by the number of measured decisions."""
+    return run.thought / 1000 / run.decisions

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from agents import MOVERS
 from analysis.measure.costs import Costs, Tariff
 from analysis.measure.finished import FinishedRun
+from analysis.measure.metrics import allocation
 from analysis.measure.metrics import costs as bills
 from analysis.measure.metrics import moves as metrics
-from analysis.measure.metrics import shares
 from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
 from fabric.devices import DeviceView
@@ -95,7 +95,7 @@ def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, 
     steps = history.between(run.begin, run.finish)
     total = run.capacity.sum(axis=(0, 1))
     seconds = run.finish - run.begin
-    for r, share in enumerate(shares.over_time(run, links=False)):
+    for r, share in enumerate(allocation.over_time(run, range(len(run.resources)))):
         held = sum(length * float(servers[:, r].sum()) for length, servers in steps)
         assert share == pytest.approx(held / (total[r] * seconds) if seconds else 0.0)
     mean, last = (np.array(share) * total for share in run.shares)
@@ -113,8 +113,8 @@ def test_what_is_on_its_way_at_the_end_counts_twice_until_it_arrives() -> None:
     run = FinishedRun(simulation, 0, {}, 0, prices={}, costs=None)
     [moved] = simulation.moving.log if simulation.moving else []
     assert (moved.begin, moved.outcome, run.finish, run.last) == (2.0, "under way", 3.0, 100.0)
-    assert shares.over_makespan(run, links=False) == [(100 + 100 + 10 + 4) / 1600]
-    assert shares.over_time(run, links=False) == [(3 + 3 + 1) / 48]
+    assert allocation.over_makespan(run, range(len(run.resources))) == [(100 + 100 + 10 + 4) / 1600]
+    assert allocation.over_time(run, range(len(run.resources))) == [(3 + 3 + 1) / 48]
 
 
 @scaled(1)
