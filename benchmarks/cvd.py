@@ -30,7 +30,7 @@ import polars as pl
 from agents.learned.hindsight.lessons import places_of
 from agents.world import World
 from analysis.compare.statistics import mean_interval
-from analysis.measure.bounds import scheduled_bound
+from analysis.measure.metrics.requests import scheduled_bound
 from binwright.reproduction.measures import ends_of, of_blocks
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation

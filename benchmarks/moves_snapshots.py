@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.heuristics.movers.defragment import Defragment
 from agents.learned.vmr.agent import Vmr
-from agents.learned.vmr.snapshots import snapshots
+from agents.learned.vmr.trainer import snapshots
 from agents.rules.moving import Standing, apply, can_move, fragment_rate, standing
 from agents.solver.movers.defragment import SolverMover
 from benchmarks.moves_bound import best

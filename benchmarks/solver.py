@@ -22,7 +22,7 @@ from agents.solver.backends.devices import devices as opencl_devices
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.search.packing import Packing
-from agents.solver.solving import dense_attempts
+from agents.solver.solving.searches import dense_attempts
 from benchmarks import kinds, quality
 from workloads.offline import machines
 
@@ -67,7 +67,7 @@ def main(devices: list[str]) -> None:
     assert packing is not None
     most = 1 << 40
     runs: dict[str, Iterator[reference.Found]] = {
-        "dense, cpu": dense_attempts.attempts(given, packing, "published", 1, 0, most),
+        "dense, cpu": dense_attempts(given, packing, "published", 1, 0, most),
         "generated, cpu": cpu.attempts(given, 1, 0, most),
     }
     for device in (one for one in opencl_devices() if one.usable):

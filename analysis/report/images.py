@@ -6,7 +6,7 @@ import base64
 from html import escape
 
 
-def embedded(kind: str, content: bytes, size: tuple[int, int], alt: str) -> str:
+def image_element(kind: str, content: bytes, size: tuple[int, int], alt: str) -> str:
     """Write an image, `svg` or `png`, of this width and height in pixels.
 
     It is an image, because an SVG that is part of the page would share its names and styles with all others.

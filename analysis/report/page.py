@@ -11,18 +11,23 @@ from importlib.metadata import version
 from importlib.resources import files
 from string import Template
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from matplotlib.figure import Figure
 
 from analysis.compare.table import Table
+from analysis.figures import FIGURES
+from analysis.figures.draw import draw, image
+from analysis.figures.kind import FigureFailed, kind_named
 from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
-from analysis.report.pictures import Drawn, figures
+from analysis.report.images import image_element
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
 from analysis.results.written import as_written
-from simcore.errors import ResultsError
+from simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -215,3 +220,38 @@ def _reproduce(results: ResultsFolder) -> str:
 
 def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+class Drawn(NamedTuple):
+    """Holds the figures as HTML, by kind, why kinds are `missing`, and what went wrong with those that `failed`."""
+
+    shown: dict[str, str]
+    missing: dict[str, str]
+    failed: dict[str, str]
+
+
+def figures(results: ResultsFolder) -> Drawn:
+    """Draw every kind that the results allow."""
+    found = Drawn({}, {}, {})
+    for name in FIGURES:
+        try:
+            kind = kind_named(name)
+        except FigureFailed as error:
+            found.failed[name] = error.problem
+            continue
+        if kind.source != "results":
+            continue
+        try:
+            figure = draw(results, name, width="page", style="report")
+            found.shown[name] = _embedded(name, kind.meaning, figure)
+        except FigureFailed as error:
+            found.failed[name] = error.problem
+        except UserError as error:
+            found.missing[name] = f"{error.problem} (needs {kind.needs})"
+    return found
+
+
+def _embedded(name: str, meaning: str, figure: Figure) -> str:
+    kind, content, size = image(figure)
+    shown = image_element(kind, content, size, f"{name}: {meaning}. The tables have the numbers.")
+    return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'

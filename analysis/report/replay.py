@@ -14,11 +14,11 @@ import numpy.typing as npt
 
 from analysis.measure.samples import KEPT
 from analysis.measure.states import moments
-from analysis.report.layout import layout
 from analysis.results.folder import ResultsFolder
 from analysis.results.network import network_of
 from analysis.results.written import as_written
-from simcore.errors import ResultsError
+from fabric.presets import topology as build
+from simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,3 +120,31 @@ def embedded(data: object) -> str:
     """Write JSON that may stand in a `<script>` element: nothing in it can end the element."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+NONE: dict[str, Any] = {"servers": [], "tiers": []}
+"""Without a network: all servers are one group."""
+
+
+def layout(network: Mapping[str, Any]) -> dict[str, Any]:
+    """Group what the replay shows: servers by rack, racks by pod, links by tier; numbers are those of the states."""
+    if not network:
+        return NONE
+    ((name, options),) = network.items()
+    try:
+        topology = build(name, **options)
+    except UserError:  # its file is not on this machine any more
+        return NONE
+    order = np.argsort(topology.rack_of, kind="stable")
+    racks = np.split(order, np.flatnonzero(np.diff(topology.rack_of[order])) + 1)
+    return {
+        "servers": [
+            {"name": topology.names[rack], "pod": int(topology.pod_of[rack]), "cells": cells.tolist()}
+            for cells in racks
+            for rack in [int(topology.rack_of[cells[0]])]
+        ],
+        "tiers": [
+            {"name": name, "cells": np.flatnonzero(topology.link_tier == number).tolist()}
+            for number, name in enumerate(topology.tiers)
+        ],
+    }

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from agents import AGENTS
 from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
 from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Runs
@@ -18,10 +19,11 @@ from binwright.reproduction.published import Published, in_words, published
 from binwright.reproduction.rows import Row, row
 from binwright.reproduction.verdict import Value
 from scenarios.batch.batch import Batch, run_batches
-from scenarios.build.agents_need import check_extras
 from scenarios.build.code import ours
 from scenarios.schema.load import load_to_run
+from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
+from simcore.extras import need
 from simcore.files import write_text
 
 WEIGHED = "nara"
@@ -223,3 +225,15 @@ def _said(error: UserError) -> str:
     """Write a mistake with its remedy as sentences of a table, without the folders of this machine."""
     about = "" if error.value is None else f" (got {error.value!r})"
     return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())
+
+
+NEEDS = {"agents.learned": ("safetensors", "learned"), "agents.solver": ("lark", "solver")}
+"""Of agents below a package: a module that they cannot do without, and the extra that has it."""
+
+
+def check_extras(scenario: Scenario) -> None:
+    """Refuse agents of which this machine lacks the extra; nothing is imported."""
+    for agent in scenario.agents:
+        for package, (module, extra) in NEEDS.items():
+            if AGENTS.home(agent.name).startswith(f"{package}."):
+                need(module, extra, what=agent.name)

@@ -18,7 +18,6 @@ from agents.learned.numa import tape
 from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
 from agents.learned.numa.settings import CompiledAgent
 from agents.learned.numa.tape import Decisions
-from agents.learned.numa.teaching import taught
 from agents.learned.numa.trainer import NumaTrainer
 from agents.rules.candidates import rooms_lost
 from agents.world import World
@@ -294,3 +293,16 @@ class DQN(NumaTrainer):
         self.remember(Decisions(*(tensors[f"memory.{name}"] for name in Decisions._fields)))
         self._usual = tensors["memory.usual"]
         self._learned = notes["learned"]
+
+
+def taught(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:
+    """Find the teacher's choice among the candidates of each decision, int64 [n]; -1 where it is not among them."""
+    found = np.full(len(decisions.code), -1)
+    for row in range(len(found)):
+        demand = tuple(decisions.demand[row].astype(np.int64).tolist())
+        free = decisions.free[row].astype(np.int64)
+        code = teacher.scan(free, capacity, demand, bool(decisions.spread[row]), *teacher.weights)
+        places = np.flatnonzero(decisions.candidates[row] == code)
+        if code >= 0 and len(places):
+            found[row] = places[0]
+    return found

@@ -2,22 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
 from agents.solver.checker.code import op
 from agents.solver.checker.expressions import dimension, loop, number, truth, value
-from agents.solver.checker.proofs import Added, bin_axis, distinct
 from agents.solver.checker.scope import Scope
 from agents.solver.checker.values import micro
 from agents.solver.language import syntax as s
-from agents.solver.language.constants import Value
+from agents.solver.language.constants import QUANTITY, Value
 from agents.solver.language.errors import SpecError
 from agents.solver.language.moves import MOVES
 from agents.solver.language.tables import Table
-from agents.solver.model.program import WIDE, Add, Block, Const, Family, If, Program, Reject
+from agents.solver.model.objective import Goal, Objective
+from agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
 from simcore.errors import suggest
+from simcore.vocabulary import Ints
+
+
+@dataclass(frozen=True)
+class Added:
+    """One `UTIL... += ...` of a program."""
+
+    family: str
+    lowest: int
+    """No amount is less."""
+    arguments: tuple[Expr, ...]
+    """The indices of the resource."""
+    loops: tuple[Local | None, ...]
+    """The variables of the loops around it; None for a row of a table, whose entries may repeat."""
+    branches: tuple[tuple[int, bool], ...]
+    """The branches around it: (number, whether it is the side that runs if the test is true)."""
+
+
+def bin_axis(added: Sequence[Added], family: str, axes: int) -> int | None:
+    """Find the index of a family that is BIN wherever something is added to it; None if there is none."""
+    places = [one.arguments for one in added if one.family == family]
+    every = (axis for axis in range(axes) if places and all(place[axis] == Local(BIN) for place in places))
+    return next(every, None)
+
+
+def distinct(added: Sequence[Added]) -> bool:
+    """Tell whether no call can touch a dimension twice.
+
+    It cannot if each loop around an addition is an index of it, and no two additions can meet.
+    """
+    for at, one in enumerate(added):
+        if not all(loop is not None and loop in one.arguments for loop in one.loops):
+            return False
+        if any(_may_meet(one, other) for other in added[:at]):
+            return False
+    return True
+
+
+def _may_meet(one: Added, other: Added) -> bool:
+    """Tell whether two additions of one call might touch the same dimension."""
+    if one.family != other.family:
+        return False
+    if any((number, not side) in other.branches for number, side in one.branches) and not (one.loops or other.loops):
+        return False
+    pairs = zip(one.arguments, other.arguments, strict=True)
+    return not any(isinstance(a, Const) and isinstance(b, Const) and a != b for a, b in pairs)
 
 
 def check(
@@ -132,3 +178,31 @@ class _Checker:
         if self._reach * scope.balls > WIDE:
             problem = "the utilisation may go beyond 1e12"
             raise SpecError(problem, "Choose a larger unit, or bound the amount with min(..., ...).", node.at)
+
+
+LOWEST = -(10**17)
+"""What is used of a dimension where UTILFN may subtract: nothing is known but that utilisation stays above 1e12."""
+
+
+def check_goals(
+    nodes: Sequence[s.Goal],
+    text: str,
+    balls: int,
+    bins: int,
+    names: dict[str, Value],
+    tables: dict[str, Table],
+    families: Mapping[str, Family],
+    ceiling: Ints,
+) -> Objective | None:
+    """Make the program of all goals, None if there are none; raises `SpecError` where one is refused."""
+    if not nodes:
+        return None
+    scope = Scope(balls, bins, names, tables)
+    scope.read_goals(families, {name: (LOWEST if one.falls else 0) for name, one in families.items()}, ceiling)
+    found = [number(scope, node.value) for node in nodes]
+    goals = tuple(
+        Goal(node.aim, " ".join(text[slice(*node.span)].split()), value.kind == QUANTITY, value.low, value.high)
+        for node, value in zip(nodes, found, strict=True)
+    )
+    code = scope.code
+    return Objective(goals, tuple(code.out), tuple(value.code for value in found), code.slots, code.data())

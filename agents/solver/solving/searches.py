@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property, partial
+from math import inf
 from time import monotonic
 from typing import Protocol
 
 import numpy as np
 
 from agents.solver.backends import reference
+from agents.solver.backends.reference import Found
 from agents.solver.local import portfolio
 from agents.solver.local.better import prepare as prepare_goals
 from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.search import find
 from agents.solver.search.first_fit import first_fit, next_fit
 from agents.solver.search.packing import Packing
 from agents.solver.solving.compiling import Compiling, Later
-from agents.solver.solving.dense_attempts import attempts as dense_attempts
+from simcore.cores import usable_threads
 from simcore.errors import UserError, suggest
 from simcore.vocabulary import Ints
 
@@ -168,3 +171,31 @@ class Searches:
         """Make a published attempt, in plain Python if nothing is compiled."""
         device = reference.attempts if self.late else self._device
         return device(problem, self.seed, 0, 1, until=until)
+
+
+def dense_attempts(
+    problem: Problem, packing: Packing, search: str, seed: int, first: int, count: int, until: float = inf
+) -> Iterator[Found]:
+    """Make attempts first, ..., first + count - 1 of a search, up to the first success; yields the best now and then.
+
+    The published search makes several per number here. Nothing is begun after `monotonic()` is `until`.
+    """
+    unit_of = problem.unit_of
+    best: Found | None = None
+    checked, number, each = 0, first, usable_threads()
+    while number < first + count:
+        last = min(number + each, first + count)
+        found = find.find(
+            packing, search, seed=seed, until=until, chunks=range(number, last), spread=not problem.searched
+        )
+        checked += found.checked
+        if best is None or found.left < best.left:
+            alloc = np.where(found.where[unit_of] < 0, NULL, found.where[unit_of])
+            best = Found(alloc.tolist(), found.left, found.attempt, 0, checked)
+        best = Found(best.alloc, best.left, best.attempt, best.group, checked)
+        yield best
+        if found.interrupted:
+            raise KeyboardInterrupt
+        if best.left == 0 or monotonic() >= until:
+            return
+        number, each = last, 2 * each

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from agents.solver.checker.check import check
-from agents.solver.checker.goals import check_goals
+from agents.solver.checker.check import check, check_goals
 from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Value, is_null, micro

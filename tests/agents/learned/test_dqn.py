@@ -15,10 +15,9 @@ from agents.learned.common.tensors import read, write
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
 from agents.learned.cvd_rl.trainer import CvdTrainer
 from agents.learned.numa import tape
-from agents.learned.numa.dqn import DQN
+from agents.learned.numa.dqn import DQN, taught
 from agents.learned.numa.mlp import put, size_of, taken, untrained
 from agents.learned.numa.rollouts import replays_of
-from agents.learned.numa.teaching import taught
 from agents.learned.sched_rl import agent as sched
 from agents.learned.sched_rl.rule import sched_rl, trunk
 from agents.rules.candidates import counts

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from agents.learned.common.tensors import Tensors, write
 from agents.learned.padrl.agent import PADRL, joined
-from agents.learned.padrl.forecast import AHEAD, sequence
 from agents.learned.padrl.network import (
     ASKED,
     CELLS,
@@ -26,6 +25,7 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
+from agents.learned.padrl.trainer import AHEAD, sequence
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger

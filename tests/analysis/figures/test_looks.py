@@ -19,7 +19,7 @@ from analysis.figures.sizes import inches
 from analysis.figures.style import FORMATS, looks, save, shades
 from analysis.figures.venues import VENUES
 from analysis.front import Results
-from analysis.report.pictures import Drawn
+from analysis.report.page import Drawn
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure.bounds import held, scheduled_bound
+from analysis.measure.metrics.requests import held, scheduled_bound
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
 from simcore.rules import Overflow

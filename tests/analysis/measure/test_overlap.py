@@ -14,8 +14,7 @@ import binwright as bw
 from analysis.compare.comparison import Comparison
 from analysis.front import Results
 from analysis.measure.overlap import overlap, overlap_of, worst
-from analysis.report.page import compose
-from analysis.report.pictures import Drawn
+from analysis.report.page import Drawn, compose
 from binwright.cli import main
 from tests.support.results import row
 

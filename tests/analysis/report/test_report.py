@@ -20,9 +20,8 @@ import binwright as bw
 from analysis import report
 from analysis.front import Results
 from analysis.report import replay as replays
-from analysis.report.layout import layout
-from analysis.report.page import compose
-from analysis.report.pictures import Drawn
+from analysis.report.page import Drawn, compose
+from analysis.report.replay import layout
 from analysis.report.tables import by_what, comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of

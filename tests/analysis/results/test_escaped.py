@@ -22,8 +22,7 @@ from analysis.figures.draw import draw, svg
 from analysis.front import Results
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
-from analysis.report.page import compose
-from analysis.report.pictures import Drawn
+from analysis.report.page import Drawn, compose
 from analysis.results import escaped
 from analysis.results.columns import Columns, write_runs
 from simcore.files import write_text
