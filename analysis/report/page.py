@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import platform
 import shlex
@@ -21,7 +22,6 @@ from analysis.figures.draw import draw, image
 from analysis.figures.kind import FigureFailed, kind_named
 from analysis.measure.outside import outside_of
 from analysis.measure.overlap import overlap_of
-from analysis.report.images import image_element
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
@@ -255,3 +255,15 @@ def _embedded(name: str, meaning: str, figure: Figure) -> str:
     kind, content, size = image(figure)
     shown = image_element(kind, content, size, f"{name}: {meaning}. The tables have the numbers.")
     return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'
+
+
+def image_element(kind: str, content: bytes, size: tuple[int, int], alt: str) -> str:
+    """Write an image, `svg` or `png`, of this width and height in pixels.
+
+    It is an image, because an SVG that is part of the page would share its names and styles with all others.
+    """
+    data = base64.b64encode(content).decode()
+    return (
+        f'<img alt="{escape(alt)}" width="{size[0]}" height="{size[1]}" '
+        f'src="data:image/{"svg+xml" if kind == "svg" else kind};base64,{data}">'
+    )
