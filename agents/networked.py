@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fabric.filling import Filling
+from fabric.multi_server import Filling
 from fabric.network import NetworkView, Provisioned
 from simcore.errors import UserError
-from simcore.vocabulary import Agent, View
+from simcore.types import Agent, View
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simcore.vocabulary import Amounts, Request, View
+from simcore.types import Amounts, Request, View
 
 
 class Job(NamedTuple):

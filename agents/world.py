@@ -14,7 +14,7 @@ from simcore.errors import UserError
 from simcore.faults import Faults
 from simcore.rng import stream
 from simcore.rules import Cells, Overflow, Pacing
-from simcore.vocabulary import Agent, Workload
+from simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
     from fabric.compiled.network_episodes import NetworkEpisodes

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.compare.statistics import mean_interval
 from fabric.cluster import NEVER, Cluster
-from simcore.vocabulary import QUANTUM, Floats
+from simcore.types import QUANTUM, Floats
 
 
 def cluster_of(servers: int) -> Cluster:

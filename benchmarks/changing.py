@@ -31,13 +31,13 @@ from agents.heuristics.servers.first_fit import first_fit
 from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
-from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from fabric.compiled.numa_loop import as_argument, demand_of, move
 from fabric.ledger import Ledger
-from fabric.standings import KEPT, standings
+from fabric.ranking import KEPT, standings
 from simcore.jit import kernel, prepared
 from simcore.record import SPREAD
-from simcore.vocabulary import QUANTUM, Agent, Amounts, Compiled, Floats, Ints
+from simcore.types import QUANTUM, Agent, Amounts, Compiled, Floats, Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/decisions.md"
 RULES = "first-fit,best-fit,worst-fit,balance-fit,dot-product,internal,value-es,hindsight,random-top,cvd-rl"

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator]  # numba cannot cache a function of functions

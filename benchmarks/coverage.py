@@ -23,7 +23,7 @@ from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from simcore.types import QUANTUM, Floats, Ints, Workload
 from workloads.traces.mapped import Columns, structured
 from workloads.windows import ApartRows, RandomRow, Window, select
 

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from agents.learned.hindsight.lessons import places_of
+from agents.learned.hindsight.hindsight_targets import places_of
 from agents.world import World
 from analysis.compare.statistics import mean_interval
 from analysis.measure.metrics.requests import scheduled_bound
@@ -39,13 +39,13 @@ from scenarios.build.engines import agents_of
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.trace import TraceRequests
 from scenarios.build.world import build_agent, build_world
-from scenarios.run.execute import cache_of, warmed_up
+from scenarios.run.execute import cache_of, prepare_run
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError, suggest
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.types import Compiled, Floats, Ints
 from workloads.resampling import DAY
 
 BASES = ("best-fit", "internal")
@@ -195,7 +195,7 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
     world = build_world(group[0].scenario, cache_of(folder))
     start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
     warm = None if own else agents_of(group[0], world)[1]
-    simulation, ledger, _ = warmed_up(group[0], world, warm, True)
+    simulation, ledger, _ = prepare_run(group[0], world, warm, True)
     assert isinstance(simulation, CompiledSimulation)
     fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
     replay, rows = Replay(simulation, fills), []

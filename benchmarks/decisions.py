@@ -16,7 +16,7 @@ from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
 from fabric.ledger import Ledger
 from simcore.jit import prepared
-from simcore.vocabulary import QUANTUM, Agent
+from simcore.types import QUANTUM, Agent
 
 AGENTS_TIMED = "first-fit,best-fit,balance-fit,internal,random-top,cvd-rl,padrl,hindsight,value-es"
 SIZES = ((1, 2, 0.46), (1, 1, 0.22), (2, 4, 0.13), (4, 8, 0.08), (8, 16, 0.07), (16, 32, 0.04))

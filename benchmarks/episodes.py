@@ -18,7 +18,7 @@ import numpy.typing as npt
 from agents.environments.observation import Features, Observer
 from scenarios.build.world import build_learning
 from scenarios.schema.load import load_scenario
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 SIMULATIONS, STEPS = 64, 1000
 HOLDING = {"alpha": (128, 31), "beta": (128, 31), "gamma": (896, 620), "delta": (4096, 2350)}

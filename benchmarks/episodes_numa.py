@@ -19,7 +19,7 @@ from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.play import play
-from simcore.vocabulary import QUANTUM, Compiled, Workload
+from simcore.types import QUANTUM, Compiled, Workload
 
 
 def busy(servers: int, n: int) -> tuple[Workload, Cluster]:

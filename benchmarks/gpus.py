@@ -19,12 +19,12 @@ from agents import AGENTS
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from scenarios.build.cluster import build_cluster
-from scenarios.build.world import build_world, fitted
+from scenarios.build.world import adapt_agent, build_world
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Workload
+from simcore.types import Agent, Workload
 
 NAMES = ("first-fit", "gpu-random", "gpu-dot-product", "gpu-clustering", "gpu-packing", "gpu-best-fit", "fgd")
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for servers in asked.servers:
         larger = repeated(cluster, servers)
         for name in asked.agents:
-            took = seconds(fitted(world, AGENTS.load(name)()), larger, workload, asked.decisions)
+            took = seconds(adapt_agent(world, AGENTS.load(name)()), larger, workload, asked.decisions)
             print(f"| {name} | {servers:,} | {took * 1e6:,.0f} |", flush=True)
 
 

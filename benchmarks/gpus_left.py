@@ -21,13 +21,13 @@ from agents import AGENTS
 from agents.world import World
 from analysis.compare.statistics import mean_interval
 from fabric.device_ledger import DeviceLedger
-from scenarios.build.world import build_world, fitted
+from scenarios.build.world import adapt_agent, build_world
 from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/gpus.md"
 LISTS = ("gpuspec33", "gpushare100", "multigpu50")
@@ -98,7 +98,7 @@ def held(world: World, workload: Workload, seed: int, rule: str) -> tuple[list[f
         each = np.minimum(workload.demand[:, place], QUANTUM)
         workload = taken(workload, np.argsort(-each, kind="stable"))
     name, options = RULES.get(rule, RULES["fgd"])
-    simulation, agent = Simulation(workload, ledger), fitted(world, AGENTS.load(name)(**options))
+    simulation, agent = Simulation(workload, ledger), adapt_agent(world, AGENTS.load(name)(**options))
     agent.start(simulation.view, stream(seed, "agent"))
     before = process_time()
     play(simulation, agent)

@@ -15,7 +15,7 @@ import polars as pl
 from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
 from agents.heuristics.servers.internal import internal
 from benchmarks.compiled import run
-from simcore.vocabulary import QUANTUM, Floats
+from simcore.types import QUANTUM, Floats
 
 RULES = {"best-fit, node: loose": best_fit_loose, "internal": internal}
 SETTINGS = ((10, 2, 12_000), (20, 3, 10_000), (50, 12, 5_000))  # servers, windows, rows of a window

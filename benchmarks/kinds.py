@@ -15,7 +15,7 @@ import numpy as np
 
 from agents.solver.model.fleet import ENDLESS, Fleet
 from agents.solver.packing.pack import pack
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-kinds.md"
 WAYS: dict[str, tuple[str, float]] = {

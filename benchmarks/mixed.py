@@ -22,14 +22,14 @@ from agents.learned.common.tensors import read, write
 from agents.learned.numa.mlp import untrained
 from analysis.compare.statistics import mean_interval
 from scenarios.build.cluster import kinds_of
-from scenarios.build.world import build_world, fitted
+from scenarios.build.world import adapt_agent, build_world
 from scenarios.learn.training import train
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Agent, Floats
+from simcore.types import QUANTUM, Agent, Floats
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/mixed.md"
 RULES = ("first-fit", "best-fit", "internal", "dot-product", "random", "balance-fit", "worst-fit")
@@ -90,7 +90,7 @@ def measured(scenario: Scenario, made: Callable[[], Agent], seed: int) -> tuple[
     """Play a run; returns the percentages accepted, of all and of the large, and of the first kind's cpu taken."""
     world = build_world(scenario)
     ledger = world.ledger(seed)
-    simulation, agent = world.simulation(seed, ledger), fitted(world, made())
+    simulation, agent = world.simulation(seed, ledger), adapt_agent(world, made())
     agent.start(simulation.view, stream(seed, "agent"))
     play(simulation, agent)
     record, workload = simulation.record, simulation.workload

@@ -37,7 +37,7 @@ from analysis.figures.style import (
 from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, OWN, falls, measured
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/moves.md"
 FIGURE = PAGE.parent / "figures/moves.svg"

@@ -22,7 +22,7 @@ from scenarios.schema.load import load_scenario
 from simcore.files import replacing
 from simcore.moves import Move, Mover, Running
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, View
+from simcore.types import QUANTUM, View
 
 SIZE = 16
 LIMITS = (5, 10, 25, 50)

@@ -18,7 +18,7 @@ from scenarios.schema.load import load_scenario
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from simcore.types import Agent, Placement, Refusal, Request, View
 
 LARGE = {
     "fabric": {

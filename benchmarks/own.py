@@ -22,7 +22,7 @@ from benchmarks.cvd import markdown
 from benchmarks.decisions import SIZES
 from fabric.ledger import Ledger
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import QUANTUM, Agent, Amounts, Ints
+from simcore.types import QUANTUM, Agent, Amounts, Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/own.md"
 SERVERS = [10, 50, 500, 5000]

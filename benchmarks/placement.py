@@ -20,13 +20,13 @@ from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, numbered
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore.cores import usable_threads
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.roles import Role, Roles, where_of
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/placement.md"
 TEXT = """# What rules of placement cost
@@ -130,7 +130,7 @@ def table(servers: int, requests: int, repeats: int) -> str:
                     found = measured(replace(asked, roles=None), Ledger(here), *agent)
                 else:
                     roles = replace(asked.roles, all=case[0])
-                    found = measured(replace(asked, roles=roles), Ruled(here, where, case[1]), *agent)
+                    found = measured(replace(asked, roles=roles), ConstrainedLedger(here, where, case[1]), *agent)
                 best[name, agent] = min(best.get((name, agent), found), found)
     rows = [
         f"## {servers:,} servers\n",

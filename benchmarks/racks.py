@@ -26,7 +26,7 @@ from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing
 from fabric.shapes import fabric
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request
+from simcore.types import QUANTUM, Agent, Placement, Request
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/racks.md"
 NAMES = "tetris,feasible,nulb,nalb,best-home,nara,cheapest-candidate"

@@ -40,7 +40,7 @@ from simcore.errors import UserError, suggest
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 REGIMES = (
     *("large", "large-light", "large-short", "large-light-short", "few", "few-light", "few-short", "few-light-short"),

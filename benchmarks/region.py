@@ -64,15 +64,15 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
 
     They are seconds of CPU of this process, but for `wall`: by the clock, from when all is ready.
     """
-    from analysis.measure.finished import FinishedRun
+    from analysis.measure.finished_run import FinishedRun
     from analysis.measure.measuring import measure
     from analysis.measure.samples import Sampler
     from scenarios.build.engines import agents_of
     from scenarios.build.plan import plan
     from scenarios.build.world import build_world
-    from scenarios.run.execute import warmed_up
+    from scenarios.run.execute import prepare_run
     from scenarios.schema.load import scenario_from
-    from simcore.large import in_files, let_go
+    from simcore.memmap import in_files, release_pages
     from simcore.rng import stream
 
     with TemporaryDirectory() as folder, in_files(Path(folder)):
@@ -82,7 +82,7 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
         world.draw(run.seed)
         found["draw"] = process_time() - began
         agent, _ = agents_of(run, world)
-        simulation, ledger, play_on = warmed_up(run, world, None, True)
+        simulation, ledger, play_on = prepare_run(run, world, None, True)
         agent.start(simulation.view, stream(run.seed, "agent"))
         sampler = Sampler(simulation, ledger)
         looks = count()
@@ -101,7 +101,7 @@ def played(agent_name: str, servers: int, requests: int, cells: int, window: flo
         def watch() -> int:
             if not starts:
                 starts.append(perf_counter())
-            let_go(here_and_there=True)
+            release_pages(here_and_there=True)
             return look()
 
         play_on(simulation, agent, watch)

@@ -13,8 +13,8 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from agents.solver.model.packing_bound import lower_bound
+from agents.solver.packing.lower_bound import SEARCHES
 from agents.solver.packing.pack import HEURISTICS, RIVALS, Packed, pack
-from agents.solver.packing.upward import SEARCHES
 from agents.solver.search.find import find
 from agents.solver.search.packing import Packing
 from workloads.offline import FITTED, machines

@@ -19,7 +19,7 @@ from agents.learned.cvd_rl.trainer import CvdTrainer
 from benchmarks.cvd import markdown
 from scenarios.learn.training import course_of
 from scenarios.schema.load import load_scenario
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Each(CvdTrainer):

@@ -21,7 +21,7 @@ import binwright as bw
 from agents.solver import problem
 from agents.solver.model.problem import Problem
 from simcore.cores import usable_threads
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-forms.md"
 TEXT = """# Problems that are not capacities alone

@@ -30,7 +30,7 @@ from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Pacing
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServerRequests
 from workloads.traces.library import find

@@ -18,7 +18,7 @@ from scenarios.build.world import build_agent, build_world
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.rng import stream
-from simcore.vocabulary import Placement
+from simcore.types import Placement
 
 TREES = {1_000: [25, 20, 2], 4_000: [40, 20, 5], 16_000: [40, 40, 10], 40_000: [40, 40, 25], 100_000: [40, 50, 50]}
 FAT_TREES = {1_024: 16, 3_456: 24, 8_192: 32, 27_648: 48, 101_306: 74}

@@ -22,7 +22,7 @@ from fabric.routing import Routing
 from fabric.shapes import fat_tree, tree
 from fabric.topology import Topology
 from simcore import rng
-from simcore.vocabulary import QUANTUM, Embedding, Form, Request
+from simcore.types import QUANTUM, Embedding, Form, Request
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Always
 from workloads.virtual import Hose, Networks, Pairs, Sizes, TenantRequests

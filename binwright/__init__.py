@@ -14,13 +14,13 @@ from binwright.packages import check
 
 if TYPE_CHECKING:
     from agents.policy import Policy
-    from agents.rules.cheapest import cheapest
+    from agents.rules.cheapest_place import cheapest
     from agents.rules.scan import ScanAgent
     from agents.solver.backends.devices import devices
     from analysis.compare.comparison import Comparison
-    from analysis.front import Results
     from analysis.measure.definition import metric
-    from analysis.measure.finished import FinishedRun
+    from analysis.measure.finished_run import FinishedRun
+    from analysis.results_api import Results
     from binwright.api import load, run, scenario, solve, train, why
     from binwright.checker import check_agent
     from binwright.reproduction.reproduce import reproduce
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
     from simcore.moves import Move, Mover, Running
     from simcore.play import play
     from simcore.predictor import Predictor
-    from simcore.vocabulary import Agent, OnDevices, Placement, Refusal, Request, View, Workload
+    from simcore.types import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
     __version__: str
 
 _HOME = {
-    "Agent": "simcore.vocabulary",
+    "Agent": "simcore.types",
     "BinwrightError": "simcore.errors",
     "Comparison": "analysis.compare.comparison",
     "DeviceView": "fabric.devices",
-    "FinishedRun": "analysis.measure.finished",
+    "FinishedRun": "analysis.measure.finished_run",
     "Move": "simcore.moves",
     "Mover": "simcore.moves",
-    "OnDevices": "simcore.vocabulary",
-    "Placement": "simcore.vocabulary",
+    "OnDevices": "simcore.types",
+    "Placement": "simcore.types",
     "Policy": "agents.policy",
     "Predictor": "simcore.predictor",
-    "Refusal": "simcore.vocabulary",
-    "Request": "simcore.vocabulary",
-    "Results": "analysis.front",
+    "Refusal": "simcore.types",
+    "Request": "simcore.types",
+    "Results": "analysis.results_api",
     "Running": "simcore.moves",
     "ScanAgent": "agents.rules.scan",
     "Simulation": "simcore.engine",
     "UserError": "simcore.errors",
-    "View": "simcore.vocabulary",
-    "Workload": "simcore.vocabulary",
-    "cheapest": "agents.rules.cheapest",
+    "View": "simcore.types",
+    "Workload": "simcore.types",
+    "cheapest": "agents.rules.cheapest_place",
     "check_agent": "binwright.checker",
     "devices": "agents.solver.backends.devices",
     "load": "binwright.api",

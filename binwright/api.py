@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.front import Results
+from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import Shorthand
+from scenarios.schema.yaml_source import Shorthand
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine
     from scenarios.build.plan import Run
-    from scenarios.run.going import Told
+    from scenarios.run.progress import RunProgress
     from scenarios.run.why import Refused, Why
 
 
@@ -46,7 +46,7 @@ def run(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
-    told: Callable[[Told], None] = lambda told: None,
+    told: Callable[[RunProgress], None] = lambda told: None,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 

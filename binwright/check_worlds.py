@@ -7,7 +7,7 @@ from typing import Any
 
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.vocabulary import Form
+from simcore.types import Form
 
 SEED = 0
 """Of the requests, and of what the agent draws."""

@@ -1,4 +1,4 @@
-"""Checks an agent against the contract of `simcore.vocabulary.Agent`, as Gymnasium checks environments."""
+"""Checks an agent against the contract of `simcore.types.Agent`, as Gymnasium checks environments."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import numpy as np
 from agents import AGENTS
 from agents.world import World
 from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
-from fabric.answers import Answers, Given, answer_again
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
 from fabric.ledger import WRITTEN, Ledger
-from scenarios.build.world import build_world, fitted
-from scenarios.run.guard import STARTING, TooLong, limited
+from scenarios.build.world import adapt_agent, build_world
+from scenarios.run.sandbox import STARTING, TooLong, limited
 from scenarios.schema.agent import AgentSpec
-from simcore.asking import WRITE_DECIDE
+from simcore.agent_calls import WRITE_DECIDE
+from simcore.agent_state import memory, named, recall
 from simcore.engine import Simulation
 from simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
-from simcore.memory import memory, named, recall
-from simcore.opened import is_ours
+from simcore.file_tracking import is_ours
 from simcore.play import Portions, play
 from simcore.record import Record
-from simcore.rng import Watched, stream
-from simcore.vocabulary import Agent, View
+from simcore.rng import TrackedGenerator, stream
+from simcore.types import Agent, View
 
 PATIENCE = 60.0
 """Seconds that an agent may think about one decision."""
@@ -209,7 +209,7 @@ class _Check:
 
     def _played(self, agent: Agent, point: World, world: str) -> _Played:
         """Start an agent in a world and play it to the end."""
-        agent, ledger = fitted(point, agent), point.ledger(0)
+        agent, ledger = adapt_agent(point, agent), point.ledger(0)
         simulation = point.simulation(SEED, ledger)
         servers, state = len(simulation.view.capacity), _shared_state(self.kind)
         eyes = _Eyes(simulation, ledger)
@@ -263,15 +263,18 @@ class _Check:
 
         Tells whether it was interrupted.
         """
-        half, luck, others = len(played.record.sequence) // 2, *(Watched(stream(SEED, "agent")) for _ in range(2))
-        agent, other = (fitted(point, self._made()) for _ in range(2))
+        half, luck, others = (
+            len(played.record.sequence) // 2,
+            *(TrackedGenerator(stream(SEED, "agent")) for _ in range(2)),
+        )
+        agent, other = (adapt_agent(point, self._made()) for _ in range(2))
         part, rest = (point.simulation(SEED) for _ in range(2))
         agent.start(part.view, luck)
         other.start(rest.view, others)
         if named(agent) is None:
             return False
-        answers, interrupted = Answers(part), False
-        Answers(rest)
+        answers, interrupted = DecisionRecorder(part), False
+        DecisionRecorder(rest)
 
         def watch() -> int:
             nonlocal interrupted
@@ -282,7 +285,7 @@ class _Check:
             play(part, agent, watch)
             if not interrupted:
                 return False
-            answer_again(rest, Given(answers.portion()), part.record.reasons, Portions(lambda: 1, rest))
+            answer_again(rest, DecisionLog(answers.portion()), part.record.reasons, Portions(lambda: 1, rest))
             recall(other, *memory(agent))
             others.go_on(luck.states())
             play(rest, other)

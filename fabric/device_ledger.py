@@ -13,8 +13,8 @@ from fabric.fragmentation import stranded
 from fabric.ledger import WRITTEN, Ledger, read_only
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
 from simcore.faults import Kind
+from simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload
 from simcore.units import say
-from simcore.vocabulary import QUANTUM, Ints, OnDevices, Placement, Request, Workload
 
 UNKNOWN = 1 << 62
 """The bit of models that no server has."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from fabric.cluster import Cluster
 from simcore.jit import inlined, kernel
-from simcore.vocabulary import QUANTUM, Amounts, Ints, OnDevices, Request, View
+from simcore.types import QUANTUM, Amounts, Ints, OnDevices, Request, View
 
 
 class Devices(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 
 from fabric.devices import Devices, DeviceView, has_devices, in_python, wanted
 from simcore.jit import kernel
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 CAUSES = ("both", "devices", "usable", "cpu", "no_devices_asked", "no_devices_asked_no_cpu", "model")
 """For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no

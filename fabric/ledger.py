@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from fabric.cluster import Cluster
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
+from simcore.types import Ints, Placement, Request, Share, View, Workload
 from simcore.units import say
-from simcore.vocabulary import Ints, Placement, Request, Share, View, Workload
 
 if TYPE_CHECKING:
     from fabric.survey import Survey
@@ -296,7 +296,7 @@ class Ledger:
 
     @property
     def log(self) -> Ints | None:
-        """Return the log of changed servers, `fabric.changes`, which may be written; `None` with few servers."""
+        """Return the log of changed servers (`fabric.changed_servers`), writable; `None` with few servers."""
         return self._log
 
     def confirm(self) -> None:

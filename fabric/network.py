@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.books import (
+from fabric.cluster import Cluster
+from fabric.ledger import WRITTEN, Ledger, read_only
+from fabric.network_accounting import (
     APART,
     HEAD,
     LINK_FULL,
@@ -29,16 +31,14 @@ from fabric.books import (
     give_back,
     take,
 )
-from fabric.cluster import Cluster
-from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.routing import Routing
 from fabric.topology import Topology
 from fabric.virtual import check_embedding
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
 from simcore.faults import Kind
 from simcore.jit import prepared
+from simcore.types import Ints, Placement, Request, View
 from simcore.units import say
-from simcore.vocabulary import Ints, Placement, Request, View
 
 _LINK = ("bandwidth",)
 FAILED = -1
@@ -64,7 +64,7 @@ class NetworkView(View):
 
 @dataclass(slots=True)
 class Provisioned(Placement):
-    """A placement by the rules of `fabric.filling`: its servers are those in `chosen`, also those that give nothing."""
+    """Holds a placement by the rules of `fabric.multi_server`; `chosen` servers may give nothing."""
 
     chosen: tuple[int, ...] = ()
 
@@ -72,7 +72,7 @@ class Provisioned(Placement):
 class NetworkLedger(Ledger):
     """Who holds what, links included. Shares lie on any servers, as long as the links reserved connect these.
 
-    Every placement is checked, and taken, by `fabric.books`.
+    Every placement is checked, and taken, by `fabric.network_accounting`.
     """
 
     view: NetworkView
@@ -149,7 +149,7 @@ class NetworkLedger(Ledger):
         return server, node
 
     def _numbers(self, placement: object, amounts: Sequence[int] = ()) -> Ints:
-        """Flatten a placement as `fabric.books` reads it; an `InfeasiblePlacement` where numbers are not whole."""
+        """Flatten a placement for `fabric.network_accounting`; `InfeasiblePlacement` where numbers are not whole."""
         if not isinstance(placement, Placement):
             raise InfeasiblePlacement(f"answered {placement!r:.200}, which is not a Placement, Refusal or None")
         chosen = placement.chosen if isinstance(placement, Provisioned) else ()
@@ -191,7 +191,7 @@ class NetworkLedger(Ledger):
             NO_LINK: f"there is no link {number}",
             LINK_TWICE: f"reserves link {number} twice",
             NO_SERVER: f"there is no server {number}",
-            APART: "its links do not connect its servers: use fabric.filling, or reserve a route",
+            APART: "its links do not connect its servers: use fabric.multi_server, or reserve a route",
         }[said]
 
     def _give_back(self, shares: Any) -> None:

@@ -5,7 +5,8 @@ request determines. Weights differ from request to request, so there is no best 
 these parts there is a most that any server of a block has of their sum, and no weighted sum on the block is above the
 one made of these. So a search goes down a tree over blocks to where the sum may be largest, and leaves the rest out.
 
-The tree follows the log of servers that changed (`fabric.changes`). Its root is at 1, 2 k and 2 k + 1 are below k.
+The tree follows the log of servers that changed (`fabric.changed_servers`). Its root is at 1, 2 k and 2 k + 1 are below
+k.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.changes import BLOCK, blocks_of
+from fabric.changed_servers import BLOCK, blocks_of
 from fabric.topology import Indices, Topology
 from simcore.jit import lean, lean_inlined
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 MOST_PARTS = 5
 """Of more resources, and the link, too many sets would have to be kept."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fabric.topology import Topology
 from simcore.errors import UserError, suggest
 from simcore.roles import Role
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 SERVER = "server"
 """The label that every server has by itself: each is a domain of its own."""

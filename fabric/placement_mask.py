@@ -15,7 +15,7 @@ import numpy.typing as npt
 from fabric.placement import EVERY, Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
 from simcore.jit import inlined
 from simcore.roles import Role
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""

@@ -26,7 +26,7 @@ import numpy as np
 from fabric.shortest import FAR, k_shortest
 from fabric.topology import Indices, Topology, TopologyError
 from simcore.jit import allocating, lean
-from simcore.vocabulary import Ints, fixed
+from simcore.types import Ints, fixed
 
 MOST_PATHS = 1000
 """Per pair of racks."""

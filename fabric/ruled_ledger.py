@@ -14,7 +14,7 @@ from fabric.device_ledger import DeviceLedger
 from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
 from fabric.placement import Drain, Rule, ServerLabels, groups_of
 from fabric.placement_mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
-from fabric.placement_shown import (
+from fabric.role_views import (
     Ruling,
     Stage,
     catch_up,
@@ -30,13 +30,13 @@ from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserErr
 from simcore.faults import Kind
 from simcore.jit import prepared
 from simcore.roles import NO_ROLE, Role
-from simcore.vocabulary import Ints, Placement, Request, Workload
+from simcore.types import Ints, Placement, Request, Workload
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What refuses before any of the rules does."""
 
 
-class Ruled(Ledger):
+class ConstrainedLedger(Ledger):
     """Keeps rules of placement on top of another ledger, and counts for them who is in which domain.
 
     Before `roles_of` is told of a workload, all requests have the role of one that says nothing.
@@ -350,7 +350,7 @@ class Ruled(Ledger):
         return held == {row: server for row, (server, _) in self._lies.items()}
 
 
-class RuledDevices(Ruled, DeviceLedger):
+class RuledDevices(ConstrainedLedger, DeviceLedger):
     """Keeps rules of placement on servers with devices."""
 
     def _with_room(self, request: Request) -> npt.NDArray[np.bool_]:

@@ -11,14 +11,14 @@ from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from fabric.placement import Rule, ServerLabels
 from fabric.placement_mask import Mask, add
-from fabric.placement_shown import refusals, refusing
+from fabric.role_views import refusals, refusing
 from fabric.routing import Routing
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore.errors import InfeasiblePlacement
-from simcore.vocabulary import Ints, Placement, Request
+from simcore.types import Ints, Placement, Request
 
 
-class RuledNetwork(Ruled, NetworkLedger):
+class RuledNetwork(ConstrainedLedger, NetworkLedger):
     """Keeps rules of placement in a network: a request takes only servers of which it might take each one alone.
 
     It has taken the servers that its answer names, also those that give nothing but their links, and counts once in

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.jit import inlined, kernel
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @kernel

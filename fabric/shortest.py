@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.arrays import overwrite
+from fabric.array_kernels import overwrite
 from fabric.topology import Indices
 from simcore.jit import allocating, kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 FAR = np.iinfo(np.int64).max

@@ -7,14 +7,15 @@ import numpy.typing as npt
 
 from fabric.servers import strand
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Survey:
     """Counts over all servers of one size of cluster.
 
     `flavours` int64 [k, resources] are the demands that say what is stranded, `spread` bool [k] which of them are
-    spread, and `log` int64 [any] says which servers changed, as `fabric.changes` has it; without it all may have.
+    spread, and `log` int64 [any] says which servers changed, as `fabric.changed_servers` has it; without it all may
+    have.
     """
 
     def __init__(self, servers: int, flavours: Ints, spread: npt.NDArray[np.bool_], log: Ints | None) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import UserError
+from simcore.types import QUANTUM, Ints, fixed
 from simcore.units import amount, quanta
-from simcore.vocabulary import QUANTUM, Ints, fixed
 
 Indices: TypeAlias = npt.NDArray[np.int32]
 Small: TypeAlias = npt.NDArray[np.int8]

@@ -13,8 +13,8 @@ from fabric.topology import Indices, Topology
 from fabric.virtual_tree import reserve, tree
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
+from simcore.types import Embedding, Ints, Share, VirtualNetwork
 from simcore.units import say
-from simcore.vocabulary import Embedding, Ints, Share, VirtualNetwork
 
 
 def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, ...]:

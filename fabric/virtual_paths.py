@@ -7,7 +7,7 @@ import numpy as np
 from fabric.routing import Routes, find_route, route_links
 from fabric.topology import Indices
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @kernel

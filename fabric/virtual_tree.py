@@ -9,7 +9,7 @@ import numpy as np
 
 from fabric.topology import Indices, Topology, TopologyError
 from simcore.jit import kernel
-from simcore.vocabulary import Ints, VirtualNetwork
+from simcore.types import Ints, VirtualNetwork
 
 NO_TREE = "virtual clusters need a tree: this network has several ways from one server to another"
 

@@ -16,16 +16,16 @@ from typing import Literal
 
 import numpy as np
 
-from simcore.asking import said
+from simcore.agent_calls import describe_request
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FaultProcess, Faults, Kind, Together
-from simcore.foresight import Asking
+from simcore.lifetime_info import LifetimeOracle
 from simcore.model import Moves, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
-from simcore.returned import with_returned
+from simcore.requeue import with_returned
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import Floats, HiddenLifetimeRequest, Ints, Placement, Placements, Refusal, Request, Workload
+from simcore.types import Floats, HiddenLifetimeRequest, Ints, Placement, Placements, Refusal, Request, Workload
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""
@@ -93,7 +93,7 @@ class Simulation:
         self._line: deque[Request] = deque()
         self._blocked = False  # the head of the line was refused, and nothing has changed since
         foresight = workload.foresight
-        self._asking = self.view.asking = None if foresight is None else Asking(foresight)
+        self._asking = self.view.asking = None if foresight is None else LifetimeOracle(foresight)
         self._durations = np.ascontiguousarray(workload.duration).data  # reads a number faster than the array does
         self._kind: type[Request] = HiddenLifetimeRequest if foresight and foresight.hidden else Request
         self._placed = self.view.placed = Placements(ledger.running)
@@ -160,7 +160,7 @@ class Simulation:
         if request is None:
             request = offer[0] if offer else line[0]
         elif not any(request is one for one in offer):
-            known = said(request, self.view.resources)
+            known = describe_request(request, self.view.resources)
             raise AgentError(f"answered {known}, which is not offered or has its answer")
         if placement is None or type(placement) is Refusal:
             if offer:
@@ -171,7 +171,7 @@ class Simulation:
         try:
             server, node = self.ledger.apply(request, placement)
         except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{said(request, self.view.resources)}: {error}") from None
+            raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
         if offer:
             offer.remove(request)
             line.remove(request)

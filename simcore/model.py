@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from simcore.faults import Kind
 from simcore.moves import Moved, MoveRules
-from simcore.vocabulary import Ints, Placement, Request, View, Workload
+from simcore.types import Ints, Placement, Request, View, Workload
 
 
 class ResourceModel(Protocol):

@@ -11,12 +11,12 @@ from time import perf_counter_ns
 import numpy as np
 import numpy.typing as npt
 
-from simcore.asking import raised, said
+from simcore.agent_calls import describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.moves import Asked, Move, Moved, Mover, MoveRules, Outcome, Running, Why
 from simcore.record import SPREAD
-from simcore.vocabulary import Floats, Ints, Request, part
+from simcore.types import Floats, Ints, Request, part
 
 HOUR = 3600.0
 
@@ -145,7 +145,9 @@ class Moving:
         try:
             plan = list(mover.plan(view, running, moves, request))
         except Exception as error:
-            raise raised(mover, error, said(request, view.resources) if request else f"the plan {self._at}") from error
+            raise raised(
+                mover, error, describe_request(request, view.resources) if request else f"the plan {self._at}"
+            ) from error
         took = perf_counter_ns() - before
         self.plans.append((self._clock.now, took, took > asked.within * 1e9))
         known = set(running.row.tolist())
@@ -258,7 +260,7 @@ class Moving:
         try:
             server, node = self._ledger.begin_move(request, placement)
         except InfeasiblePlacement as error:
-            return f"{said(request, simulation.view.resources)}: {error}"
+            return f"{describe_request(request, simulation.view.resources)}: {error}"
         decisions = len(record.sequence)
         source = int(record.server[row]), int(record.node[row])
         bits = sum(1 << device for device in getattr(placement, "devices", ()))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter_ns
 
-from simcore.asking import answer_all, raised, rare_collection, said
+from simcore.agent_calls import answer_all, describe_request, raised, rare_collection
 from simcore.engine import Simulation
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Portions:
@@ -63,7 +63,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 try:
                     placement = decide(view, request)
                 except Exception as error:
-                    raise raised(agent, error, said(request, view.resources)) from error
+                    raise raised(agent, error, describe_request(request, view.resources)) from error
                 took = perf_counter_ns() - before
                 thought += took
                 if times is not None:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from simcore.foresight import Foresight
-from simcore.vocabulary import Floats, Workload
+from simcore.lifetime_info import LifetimeInfo
+from simcore.types import Floats, Workload
 
 
 class Predictor:
@@ -38,6 +38,6 @@ class Predictor:
         """
         return first if first > elapsed else 2 * elapsed
 
-    def foresight(self, requests: Workload, told: Floats) -> Foresight:
+    def foresight(self, requests: Workload, told: Floats) -> LifetimeInfo:
         """Make what agents know who were told this of these requests."""
-        return Foresight(told, partial(self.again, requests))
+        return LifetimeInfo(told, partial(self.again, requests))

@@ -14,7 +14,7 @@ from traceback import extract_tb
 from typing import Any, ClassVar
 
 from simcore.errors import UnknownName, UserError, from_here, suggest
-from simcore.opened import follow
+from simcore.file_tracking import follow
 
 
 class Registry:

@@ -16,17 +16,17 @@ def stream(seed: int, *name: str | int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
-class Watched(np.random.Generator):
+class TrackedGenerator(np.random.Generator):
     """A generator that knows whether anything was drawn from it, or from what it spawned."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         super().__init__(generator.bit_generator)
         self._before = str(self.bit_generator.state)
-        self._spawned: list[Watched] = []
+        self._spawned: list[TrackedGenerator] = []
 
     def spawn(self, n_children: int) -> list[np.random.Generator]:
         """Make children as numpy does, whose draws count, too."""
-        children = [Watched(np.random.Generator(bits)) for bits in self.bit_generator.spawn(n_children)]
+        children = [TrackedGenerator(np.random.Generator(bits)) for bits in self.bit_generator.spawn(n_children)]
         self._spawned += children
         return [*children]
 

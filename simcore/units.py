@@ -9,7 +9,7 @@ from decimal import Decimal
 from math import inf, isfinite
 
 from simcore.errors import UserError, nearest
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 
 _TEXT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*)")
 LARGEST = 1e9

@@ -19,7 +19,7 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
-    "agents": ("rules inner networked policy running world", "environments", "heuristics learned solver"),
+    "agents": ("rules nested_agent networked policy running world", "environments", "heuristics learned solver"),
     "agents.heuristics": (
         "candidates lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage",
     ),
@@ -28,7 +28,7 @@ INSIDE = {
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
         "online", "movers",
     ),
-    "analysis": ("measure", "results", "compare", "figures", "report", "front"),
+    "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
     "scenarios": ("schema", "build", "run", "batch", "learn size draft"),
 }  # fmt: skip
 """The parts of a package, written like the ladder: each imports only those before it."""
@@ -268,7 +268,7 @@ from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.play import play
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 
 capacity = np.full((1, 1, 1), 1)
 simulation = Simulation(

@@ -8,8 +8,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.large import blocks, zeros
-from simcore.vocabulary import Floats
+from simcore.memmap import blocks, zeros
+from simcore.types import Floats
 
 
 class Arrivals(Protocol):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
-from simcore.vocabulary import Floats, Ints, Workload
+from simcore.types import Floats, Ints, Workload
 
 
 class Change(Protocol):

@@ -13,9 +13,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from simcore.errors import WorkloadError
+from simcore.ordered_sums import dot
 from simcore.registry import Registry
-from simcore.sums import dot
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 from workloads.lifetimes import edges_of
 
 DEMANDS = Registry(

@@ -12,7 +12,7 @@ import numpy as np
 
 from simcore.errors import UserError
 from simcore.files import write_table
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 from workloads import TRACES
 from workloads.survival import kaplan_meier
 from workloads.traces.check import resources_in

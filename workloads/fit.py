@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.large import blocks, zeros
+from simcore.memmap import blocks, zeros
 from simcore.rng import stream
 from simcore.roles import NO_ROLE, Role, Roles
-from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from simcore.types import QUANTUM, Floats, Ints, Workload
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Empirical, Lifetimes, pick
 

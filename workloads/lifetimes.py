@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 class Lifetimes(Protocol):

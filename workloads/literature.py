@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 UNIFORM = {f"u{count}": count for count in (120, 250, 500, 1000)}
 TRIPLETS = {f"t{count}": count for count in (60, 120, 249, 501)}

@@ -13,7 +13,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Ints, Workload
+from simcore.types import QUANTUM, Ints, Workload
 from workloads.demands import Demands
 from workloads.holding import LONGEST, check_load, find_holding
 

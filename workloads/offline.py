@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.errors import WorkloadError, suggest
-from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
+from simcore.types import QUANTUM, Floats, Ints, Workload
 from workloads import literature
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from simcore.errors import WorkloadError, suggest, unread
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from workloads.offline import Machines
 
 SUFFIXES = (".txt", ".bpp", ".vbp")

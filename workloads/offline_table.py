@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from simcore.errors import UserError, WorkloadError, unread
+from simcore.types import Ints
 from simcore.units import amount, quanta, say
-from simcore.vocabulary import Ints
 from workloads.offline import ANY, Machines, Servers
 
 NAME = "name"

@@ -10,7 +10,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.predictor import Predictor
-from simcore.vocabulary import Floats, Ints, Workload
+from simcore.types import Floats, Ints, Workload
 from workloads.survival import kaplan_meier
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from simcore.errors import WorkloadError
 from simcore.rng import stream
+from simcore.types import Ints
 from simcore.units import TIME
-from simcore.vocabulary import Ints
 from workloads.traces.mapped import Columns
 
 DAY = 86_400.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 
 def kaplan_meier(seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats | None = None) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from simcore.errors import FileNeeded, WorkloadError
 from simcore.rng import stream
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 from workloads import TRACES
 from workloads.demands import NARA, Law, equal
 from workloads.traces.alibaba_containers import SOURCE, read_containers

@@ -18,7 +18,7 @@ import numpy as np
 from simcore.errors import WorkloadError
 from simcore.registry import Registry
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Floats, Ints, VirtualNetwork, Workload
+from simcore.types import QUANTUM, Floats, Ints, VirtualNetwork, Workload
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Lifetimes
 

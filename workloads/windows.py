@@ -13,8 +13,8 @@ import numpy.typing as npt
 from simcore.errors import WorkloadError
 from simcore.rng import stream
 from simcore.roles import Roles
+from simcore.types import QUANTUM, Floats, Ints, Workload
 from simcore.units import LARGEST, measure_of
-from simcore.vocabulary import QUANTUM, Floats, Ints, Workload
 from workloads.resampling import Blocks, resampled
 from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in

@@ -15,8 +15,8 @@ from agents.world import World
 from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
 from fabric.network import NetworkLedger
 from simcore.errors import UserError
-from simcore.sums import rows_dot
-from simcore.vocabulary import QUANTUM, Floats, Workload
+from simcore.ordered_sums import rows_dot
+from simcore.types import QUANTUM, Floats, Workload
 
 Reward: TypeAlias = Literal["one", "delta", "income"]
 HOUR = 3600.0

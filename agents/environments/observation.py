@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
-from fabric.filling import Filling
+from fabric.multi_server import Filling
 from fabric.topology import Indices, Topology
 from simcore.jit import lean, prepared
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0

@@ -9,7 +9,7 @@ from agents.world import World
 from fabric.compiled.numa_episodes import Flags, NumaShown, check_overflow
 from fabric.compiled.numa_loop import placement_of
 from simcore.engine import Simulation
-from simcore.vocabulary import Floats, Ints, Request, Workload
+from simcore.types import Floats, Ints, Request, Workload
 
 
 class RuledEpisodes:

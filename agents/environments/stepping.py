@@ -19,7 +19,7 @@ from agents.world import World
 from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.compiled.numa_episodes import NumaEpisodes
 from simcore.errors import UserError
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 Seen: TypeAlias = dict[str, npt.NDArray[Any]]
 Buffers: TypeAlias = Mapping[str, npt.NDArray[Any]]

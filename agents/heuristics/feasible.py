@@ -8,10 +8,10 @@ import numpy as np
 
 from agents.heuristics.networks.common import NetworkAgent
 from agents.heuristics.random_fit import RandomFit
-from agents.inner import inner
+from agents.nested_agent import inner
+from simcore.agent_state import named
 from simcore.errors import UserError
-from simcore.memory import named
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from simcore.types import Agent, Placement, Refusal, Request, View
 
 
 class Feasible(Agent):

@@ -7,10 +7,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from agents.inner import inner
+from agents.nested_agent import inner
+from simcore.agent_state import named
 from simcore.errors import UserError, suggest
-from simcore.memory import named
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from simcore.types import Agent, Placement, Refusal, Request, View
 
 Order = Literal["arrival", "longest", "random"]
 

@@ -12,7 +12,7 @@ from agents.rules.scan import ScanAgent
 from fabric.network import NetworkView
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Amounts, Ints, Placement, Refusal, Request, View
+from simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
 @kernel

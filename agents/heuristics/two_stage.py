@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.heuristics.servers.best_fit import BestFit
 from agents.running import Running
-from simcore.vocabulary import Agent, Amounts, Ints, Placement, Request, View
+from simcore.types import Agent, Amounts, Ints, Placement, Request, View
 
 
 class TwoStage(Agent):

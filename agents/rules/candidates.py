@@ -6,14 +6,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from agents.rules.following import upkeep
-from fabric.changes import BLOCK
+from agents.rules.ranking_updates import upkeep
+from fabric.changed_servers import BLOCK
+from fabric.ranking import best_of, climb, cost_of, put
 from fabric.servers import fits_node, fits_spread
-from fabric.standings import best_of, climb, cost_of, put
 from simcore.errors import UserError, suggest
 from simcore.jit import inlined, kernel, lean
 from simcore.jit.costs import NOTHING
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
 Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]

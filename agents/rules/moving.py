@@ -9,7 +9,7 @@ import numpy as np
 from simcore.errors import UserError, suggest
 from simcore.jit import kernel
 from simcore.moves import Move, Running
-from simcore.vocabulary import QUANTUM, Ints, View
+from simcore.types import QUANTUM, Ints, View
 
 Goal: TypeAlias = Literal["fragments", "stranded"]
 """What is to become less; see `loss`."""

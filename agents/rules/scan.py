@@ -7,10 +7,10 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from fabric.standings import standings
+from fabric.ranking import standings
 from simcore.errors import UserError
 from simcore.jit import is_kernel, prepared
-from simcore.vocabulary import Agent, Compiled, Floats, Ints, Placement, Request, View
+from simcore.types import Agent, Compiled, Floats, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.

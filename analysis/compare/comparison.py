@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.compare import words
+from analysis.compare import render_text
 from analysis.compare.differences import Differences
 
 if TYPE_CHECKING:
@@ -17,19 +17,19 @@ class Comparison(Differences):
     @property
     def legend(self) -> str:
         """Say what the columns are about, and what was left out."""
-        return words.legend(self)
+        return render_text.legend(self)
 
     def rich(self, width: int) -> rich.console.Group:
         """Show a table per metric in a terminal that is `width` characters wide."""
-        return words.terminal(self, width)
+        return render_text.terminal(self, width)
 
     def markdown(self) -> str:
         """Write a Markdown table per metric."""
-        return words.markdown(self)
+        return render_text.markdown(self)
 
     def latex(self) -> str:
         r"""Write one table for a paper: needs `\usepackage{booktabs}`."""
-        return words.latex(self)
+        return render_text.latex(self)
 
     def csv(self) -> str:
         """Write the whole frame."""

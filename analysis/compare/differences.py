@@ -20,15 +20,15 @@ from analysis.compare.statistics import (
 )
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
-from analysis.measure.outside import outside_of
+from analysis.measure.outside_training import outside_of
 from analysis.measure.overlap import overlap_of
-from analysis.results.choice import metric_named, worth_showing
-from analysis.results.escaped import plain
+from analysis.results.concatenated import NOW, pooled, set_beside
+from analysis.results.escaping import plain
 from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Groups
-from analysis.results.several import NOW, pooled, set_beside
+from analysis.results.metric_choice import metric_named, worth_showing
 from simcore.errors import ResultsError, UnknownName, suggest
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
 from analysis.measure.metric import Metric
 from analysis.results.groups import Groups
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 

@@ -13,11 +13,11 @@ from analysis.compare.family import Bools, Family, in_words
 from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
-from analysis.results import escaped
-from analysis.results.choice import worth_showing
+from analysis.results import escaping
 from analysis.results.groups import Groups
-from analysis.results.written import as_written
-from simcore.vocabulary import Floats
+from analysis.results.metric_choice import worth_showing
+from analysis.results.swept_values import as_written
+from simcore.types import Floats
 
 if TYPE_CHECKING:
     import polars as pl
@@ -207,8 +207,8 @@ class Table:
         )
 
     def __str__(self) -> str:
-        heads = [escaped.markdown(heading) for heading in self.headings]
-        lines = [heads, ["---"] * len(heads), *self.texts(escaped.markdown)]
+        heads = [escaping.markdown(heading) for heading in self.headings]
+        lines = [heads, ["---"] * len(heads), *self.texts(escaping.markdown)]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
 
     def _repr_markdown_(self) -> str:

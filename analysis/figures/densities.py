@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from analysis.figures.chosen_style import points
 from analysis.figures.style import COLOURS
 from simcore.files import replacing
-from simcore.vocabulary import QUANTUM, Floats, Workload
+from simcore.types import QUANTUM, Floats, Workload
 
 BINS = 25
 Z = 1.96

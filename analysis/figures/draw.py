@@ -12,8 +12,8 @@ from PIL import Image
 
 from analysis.figures.kind import kind_named
 from analysis.figures.style import rendered, save
+from analysis.results.combined import Together
 from analysis.results.folder import ResultsFolder
-from analysis.results.together import Together
 from simcore.errors import ResultsError
 
 LARGE = 100_000

@@ -16,8 +16,8 @@ from matplotlib.ticker import MaxNLocator
 
 from analysis.compare.differences import BASELINE, BETTER, LESS, MORE, WORSE, Differences
 from analysis.compare.table import Entry, Table, TableRow
-from analysis.figures.chosen import Chosen
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData
 from analysis.figures.panels import apart_enough
 from analysis.figures.rows import named_rows
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
@@ -76,7 +76,7 @@ def is_numeric(table: Table) -> bool:
     return len(table.swept) == 1 and all(isinstance(row.point[0], int | float) for row in table.rows)
 
 
-def compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compared:
+def compared(chosen: FigureData, table: Table, metrics: Sequence[Metric]) -> Compared:
     """Compare with the baseline over the seeds in common, by metric; nothing where there is nobody to compare with."""
     results = copy(chosen.results)
     if "scenario" in results.swept:  # a name that the comparison has a use of its own for
@@ -107,7 +107,9 @@ def compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compare
     return Compared(panels, chosen.heading(comparison.baseline) if tested else "", comparison.family)
 
 
-def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel], compared: Compared) -> Figure:
+def draw(
+    chosen: FigureData, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel], compared: Compared
+) -> Figure:
     """Draw the panels, whose entries are those of the rows."""
     numeric = is_numeric(table)
     if not panels or (not numeric and len(rows) > ROWS):
@@ -150,7 +152,7 @@ def draw(chosen: Chosen, table: Table, rows: Sequence[TableRow], panels: Sequenc
     return figure
 
 
-def _words(chosen: Chosen, panel: Panel, unit: str, letters: int) -> str:
+def _words(chosen: FigureData, panel: Panel, unit: str, letters: int) -> str:
     """Write what stands beside a panel's axis."""
     metric = panel.metric
     points = " points" if panel.baseline and metric.unit == "%" else ""
@@ -180,13 +182,13 @@ def few(table: Table, panels: list[Panel]) -> list[Panel]:
     return [panels[place] for place in sorted(order[:most])]
 
 
-def _varied(chosen: Chosen, table: Table, row: TableRow) -> tuple[Any, ...]:
+def _varied(chosen: FigureData, table: Table, row: TableRow) -> tuple[Any, ...]:
     """Return what of a row's point differs from those of others."""
     return tuple(value for key, value in zip(table.swept, row.point, strict=True) if key in chosen.swept)
 
 
 def _dots(
-    ax: Axes, panel: Panel, scale: float, places: Sequence[float], rows: Sequence[TableRow], chosen: Chosen
+    ax: Axes, panel: Panel, scale: float, places: Sequence[float], rows: Sequence[TableRow], chosen: FigureData
 ) -> None:
     """Draw a dot for each row at its place, hollow where the panel says so."""
     for y, row, entry, hollow in zip(places, rows, panel.entries, panel.hollow, strict=True):

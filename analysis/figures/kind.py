@@ -10,12 +10,12 @@ from warnings import catch_warnings
 from matplotlib.figure import Figure
 
 from analysis.figures import FIGURES
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import style
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.style import finish
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError, UnknownName, UserError, short, suggest
-from simcore.raised import place_in
+from simcore.tracebacks import place_in
 
 Source = Literal["results", "training"]
 ANY = "any results"
@@ -54,7 +54,7 @@ class Kind:
         if self.is_ours:  # names are what they are: a dollar begins no formula
             look = replace(look, rc={**look.rc, "text.parse_math": False})
         with style(look):
-            found = self._drawn(given if self.source == "training" else Chosen(given, asked), asked)
+            found = self._drawn(given if self.source == "training" else FigureData(given, asked), asked)
             if isinstance(found, Figure):
                 finish(found)
         if not isinstance(found, Figure):
@@ -86,7 +86,7 @@ def said(error: BaseException) -> str:
 
 
 def figure(*, meaning: str, needs: str = ANY, source: Source = "results") -> Callable[[Callable[..., Figure]], Kind]:
-    """Make a kind of figure of a function that takes what to draw (`Chosen`) and `Options`.
+    """Make a kind of figure of a function that takes what to draw (`FigureData`) and `Options`.
 
     One with the `source` "training" gets the folders of trainings instead.
     """

@@ -16,7 +16,7 @@ from analysis.figures.chosen_style import points
 from analysis.figures.style import COLOURS
 from fabric.topology import Topology
 from simcore.files import replacing
-from simcore.vocabulary import QUANTUM, Floats, Ints
+from simcore.types import QUANTUM, Floats, Ints
 
 MOST_SERVERS = 200
 """More servers are drawn as one box per rack, with how many they are."""

@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.figures.chosen import MOST, Average, Chosen, Point
+from analysis.figures.figure_data import MOST, Average, FigureData, Point
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from simcore.errors import ResultsError
 from simcore.units import TIME
 
@@ -22,7 +22,7 @@ TICKS = 8
 """More values than that have ticks at round numbers instead."""
 
 
-def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
+def over_key(chosen: FigureData, key: str, default: Sequence[str]) -> Figure:
     """Draw the metrics over a swept key."""
     if key not in chosen.swept:
         raise ResultsError(
@@ -49,7 +49,7 @@ def over_key(chosen: Chosen, key: str, default: Sequence[str]) -> Figure:
 
 
 def panels(
-    chosen: Chosen,
+    chosen: FigureData,
     metrics: Sequence[Metric],
     x: Mapping[tuple[Point, str], float],
     keys: Sequence[str],

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from analysis.figures.chosen import Chosen, Point
+from analysis.figures.figure_data import FigureData, Point
 from simcore.errors import ResultsError
 
 
-def placements(chosen: Chosen, point: Point, columns: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
+def placements(chosen: FigureData, point: Point, columns: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
     """Read for every agent at a point a frame of placed requests per run, without the warm start's and empty runs."""
     found: dict[str, list[pl.DataFrame]] = {agent: [] for agent in chosen.agents}
     for other, agent, runs in chosen.groups():

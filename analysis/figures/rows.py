@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
-from analysis.figures.chosen import Chosen, Point
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Point
 
 BARS = 48
 """More bars than that nobody reads."""
 
 
-def named_rows(ax: Axes, chosen: Chosen, rows: Sequence[tuple[Point, str]], *, named: bool = True) -> list[float]:
+def named_rows(ax: Axes, chosen: FigureData, rows: Sequence[tuple[Point, str]], *, named: bool = True) -> list[float]:
     """Place the bars of these points and agents, top down; writes their names, and a point's above its bars."""
     places: list[float] = []
     at = 0.0

@@ -7,8 +7,8 @@ from math import floor, log2
 
 import numpy as np
 
-from analysis.measure.costs import HOUR, Costs, Course, Tariff
-from analysis.measure.stretches import (
+from analysis.measure.costs import HOUR, Costs, Tariff, TimeSeries
+from analysis.measure.server_intervals import (
     FAILED,
     OFF,
     USED,
@@ -21,8 +21,8 @@ from analysis.measure.stretches import (
     switching,
 )
 from simcore.engine import Simulation
-from simcore.sums import dot
-from simcore.vocabulary import Floats, Ints
+from simcore.ordered_sums import dot
+from simcore.types import Floats, Ints
 
 KWH = 3.6e6
 """Joules of a kilowatt-hour."""
@@ -131,7 +131,7 @@ def _most(spent: Stretches, watts: Floats, servers: int) -> float:
     return float(drawn.max(initial=0)) / parts
 
 
-def _over(course: Course, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:
+def _over(course: TimeSeries, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:
     """Add up energy times what a kWh of it comes to at its time; `waking` joules at each time in `woken`."""
     course.check(finish)
     drawn = dot(watts, course.until(spent.end) - course.until(spent.begin))

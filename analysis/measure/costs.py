@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from simcore.errors import RunError
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 HOUR = 3600.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Course:
+class TimeSeries:
     """Gives a value to every moment of a run: `values` float64 [n] one after another, each for `every` seconds.
 
     The run begins `start` seconds after the first of them. Where they end, they begin again if the course `repeats`;
@@ -88,8 +88,8 @@ class Costs:
     off_power: float = 0.0
     waking: float = 0.0
     pue: float = 1.0
-    electricity: Course | None = None
-    carbon: Course | None = None
+    electricity: TimeSeries | None = None
+    carbon: TimeSeries | None = None
     move: float | None = None
     move_gb: float = 0.0
 

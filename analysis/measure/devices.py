@@ -11,7 +11,7 @@ from fabric.device_ledger import DeviceLedger
 from fabric.devices import empty_devices
 from fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
 from simcore.engine import Simulation
-from simcore.vocabulary import QUANTUM, Floats, Ints
+from simcore.types import QUANTUM, Floats, Ints
 
 
 @dataclass(frozen=True)

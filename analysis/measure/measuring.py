@@ -13,10 +13,10 @@ from analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from analysis.measure.definition import Asked, Definition
 from analysis.measure.metric import Metric
 from simcore.errors import RunError, UserError, short
-from simcore.raised import place_in
+from simcore.tracebacks import place_in
 
 if TYPE_CHECKING:
-    from analysis.measure.finished import FinishedRun
+    from analysis.measure.finished_run import FinishedRun
 
 KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""

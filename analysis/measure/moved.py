@@ -10,7 +10,7 @@ import numpy as np
 
 from simcore.engine import Simulation
 from simcore.moves import Moved
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

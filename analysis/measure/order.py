@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore import large
-from simcore.vocabulary import Floats, Ints
+from simcore import memmap
+from simcore.types import Floats, Ints
 
 
 class Order:
@@ -14,12 +14,12 @@ class Order:
 
     def __init__(self, answered: npt.NDArray[np.int32], decided: Floats) -> None:
         self._answered, count = answered, len(answered)
-        parts = (answered[some.start : some.stop + 1] for some in large.blocks(count))
+        parts = (answered[some.start : some.stop + 1] for some in memmap.blocks(count))
         self._ascends = all((part[1:] > part[:-1]).all() for part in parts)
         self._times = decided
         if not self._ascends or count < len(decided):
-            self._times = large.zeros(count, np.float64)
-            for some in large.blocks(count):
+            self._times = memmap.zeros(count, np.float64)
+            for some in memmap.blocks(count):
                 self._times[some] = decided[answered[some]]
         if not self._ascends:
             self._place = np.empty(answered.max(initial=0) + 1, np.int64)

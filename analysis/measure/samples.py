@@ -9,7 +9,7 @@ import numpy as np
 
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 KEPT = 128
 """At most so many samples are kept of a run, and half as many at least."""

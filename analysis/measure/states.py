@@ -14,7 +14,7 @@ from analysis.measure.samples import KEPT, Sampler
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl

@@ -20,13 +20,13 @@ from analysis.compare.table import Table
 from analysis.figures import FIGURES
 from analysis.figures.draw import draw, image
 from analysis.figures.kind import FigureFailed, kind_named
-from analysis.measure.outside import outside_of
+from analysis.measure.outside_training import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from itertools import groupby
 from typing import Any
 
 from analysis.compare.table import BEST, TIED, Table, TableRow
-from analysis.figures.chosen import number
+from analysis.figures.figure_data import number
 from analysis.measure.metric import Metric
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from simcore.errors import UserError
 
 MOST = 12

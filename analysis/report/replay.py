@@ -16,7 +16,7 @@ from analysis.measure.samples import KEPT
 from analysis.measure.states import moments
 from analysis.results.folder import ResultsFolder
 from analysis.results.network import network_of
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from fabric.presets import topology as build
 from simcore.errors import ResultsError, UserError
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from analysis.compare import words
+from analysis.compare import render_text
 from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""
@@ -96,13 +96,13 @@ def main_table(table: Table) -> str:
     ]
     rows = []
     for row, line in zip(table.rows, table.texts(), strict=True):
-        words = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
-        runs = HtmlCell(line[len(words)], row.runs - row.failed, "wrong" if row.failed else "")
+        render_text = [HtmlCell(text) for text in line[: len(table.swept) + 1]]
+        runs = HtmlCell(line[len(render_text)], row.runs - row.failed, "wrong" if row.failed else "")
         numbers = [
             HtmlCell("-") if cell is None else HtmlCell(text, _written(metric, cell.mean), CLASSES.get(cell.mark, ""))
-            for metric, cell, text in zip(table.metrics, row.entries, line[len(words) + 1 :], strict=True)
+            for metric, cell, text in zip(table.metrics, row.entries, line[len(render_text) + 1 :], strict=True)
         ]
-        rows.append([*words, runs, *numbers])
+        rows.append([*render_text, runs, *numbers])
     return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
 
 
@@ -168,9 +168,9 @@ def by_what(results: ResultsFolder) -> str:
             runs = 0 if column == "refused_by" else nothing[group]  # of these it is only noted that none was refused
             counted = (found.get(value, []) for value in named)
             means = [sum(one) / (len(one) + runs) if one else None for one in counted]
-            words = (*group[:-1], results.heading(group[-1]))
+            render_text = (*group[:-1], results.heading(group[-1]))
             cells = (HtmlCell("-") if mean is None else HtmlCell(f"{mean:.2f}", mean) for mean in means)
-            rows.append([*(HtmlCell(as_written(part)) for part in words), *cells])
+            rows.append([*(HtmlCell(as_written(part)) for part in render_text), *cells])
         heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
         heads += [(value if in_order else f"{value or '-'} %", f"{label}: {value or '-'}") for value in named]
         caption = f"Of the requests of each {label}, how many % were refused; means over the runs"
@@ -192,22 +192,22 @@ def _told_apart(told: dict[str, Any]) -> Iterator[tuple[tuple[str, str], dict[st
 def comparison_tables(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     comparison = Differences(results)
-    heads = [(text, MEANINGS.get(text, "")) for text in words.headings(comparison)]
+    heads = [(text, MEANINGS.get(text, "")) for text in render_text.headings(comparison)]
     texts = len(comparison.keys) + 1
     parts: list[str] = []
     left, dropped = MOST_ROWS, []
-    for number, (metric, lines) in enumerate(words.blocks(comparison)):
+    for number, (metric, lines) in enumerate(render_text.blocks(comparison)):
         if parts and len(lines) > left:
             dropped.append(metric.name)
             continue
         left -= len(lines)
         rows = [_compared(metric, texts, row, line) for row, line in lines]
-        name = words.title(metric)
+        name = render_text.title(metric)
         table = html(
             f"compare-{number}", f"{name}: differences to {comparison.heading(comparison.baseline)}", heads, texts, rows
         )
         parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
-    notes = [words.legend(comparison)]
+    notes = [render_text.legend(comparison)]
     if dropped:
         notes.append(f"Left out here to keep this file small, and shown by binwright compare: {', '.join(dropped)}.")
     return "\n".join([*parts, *(f'<p class="soft">{escape(note)}</p>' for note in notes)])

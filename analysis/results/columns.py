@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from analysis.measure.metric import Better, Metric, Table
-from analysis.results.escaped import plain
+from analysis.results.escaping import plain
 from simcore.files import replacing, write_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
-from analysis.results.escaped import plain
+from analysis.results.escaping import plain
 from analysis.results.groups import LARGEST
 from simcore.errors import ResultsError
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.measure.metric import Metric
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl

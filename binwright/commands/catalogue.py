@@ -24,7 +24,7 @@ def agents(asked: Namespace) -> int:
         raise UserError("changes no scenario", key="--set", remedy="Name the scenario with --for FILE.")
     unsuited = {}
     if asked.scenario:
-        from scenarios.run.suited import suited
+        from scenarios.run.compatible_agents import suited
 
         unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
     _list(AGENTS, unsuited)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
 from binwright.commands.console import out
-from binwright.commands.headed import head
+from binwright.commands.headings import head
 from simcore.errors import ResultsError
 from simcore.files import write_text
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
     from analysis.compare.comparison import Comparison
-    from analysis.front import Results, load_many
     from analysis.measure.condition import limit_of
     from analysis.results.columns import merged
     from analysis.results.folder import check_target
+    from analysis.results_api import Results, load_many
 
     form = asked.format or _form(asked.out)
     if asked.out:
@@ -58,7 +58,7 @@ def compare(asked: Namespace) -> int:
 
 def _broken(comparison: Comparison, limit: Limit) -> bool:
     """Say on stderr who is beyond a limit; tells whether somebody is."""
-    from analysis.compare.words import broken
+    from analysis.compare.render_text import broken
 
     lines = broken(comparison, limit)
     print(f"{limit.text}:{'' if lines else ' nowhere'}", *lines, sep="\n  ", file=sys.stderr)

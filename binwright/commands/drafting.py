@@ -20,8 +20,8 @@ OVERFLOWS = ("drop", "wait", "stop")
 
 def init(asked: Namespace) -> int:
     """Answer `binwright init`."""
-    from scenarios.draft.asked import asked_of
-    from scenarios.draft.begin import begin, node_of
+    from scenarios.draft.first_scenario import begin, node_of
+    from scenarios.draft.request_source import asked_of
     from scenarios.draft.text import AGENTS, write_new
 
     target = Path(asked.out)
@@ -78,7 +78,7 @@ def _overflow(text: str) -> str:
 
 def _agents(text: str) -> list[Any]:
     """Read agents, some of them with options."""
-    from scenarios.draft.begin import checked_agents
+    from scenarios.draft.first_scenario import checked_agents
 
     try:
         found = yaml.safe_load(f"[{text}]")
@@ -89,7 +89,7 @@ def _agents(text: str) -> list[Any]:
 
 def fit(asked: Namespace) -> int:
     """Answer `binwright fit FILE`."""
-    from scenarios.draft.asked import asked_of
+    from scenarios.draft.request_source import asked_of
     from scenarios.draft.text import write_new
 
     for option, least in (("flavours", 1), ("points", 3), ("requests", 1)):

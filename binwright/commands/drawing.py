@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, out, seconds, where
-from binwright.commands.headed import head
+from binwright.commands.headings import head
 from simcore.errors import ResultsError, UserError, suggest
 
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
-    from analysis.front import Results
+    from analysis.results_api import Results
 
 ALL = "all"
 
@@ -59,7 +59,7 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
     """Tell the folders of trainings from results, and read these, under the headings that were asked for."""
     from analysis.figures.kind import kind_named
     from analysis.figures.kinds.learning import LOG
-    from analysis.front import load_many
+    from analysis.results_api import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]

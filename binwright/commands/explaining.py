@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from binwright.commands.answers import print_goals, print_left
 from binwright.commands.console import out
-from binwright.commands.given import bins_of, problem_of
-from binwright.solved import left, used
-from binwright.solved import reached as reached_json
+from binwright.commands.solver_inputs import bins_of, problem_of
+from binwright.commands.solver_output import print_goals, print_left
+from binwright.solver_json import left, used
+from binwright.solver_json import reached as reached_json
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from binwright.commands.billed import bills_of
 from binwright.commands.console import many_of
+from binwright.commands.size_costs import bills_of
 from scenarios.size.mixing import Mixed
 from scenarios.size.sizing import FAILED, NOT_TOLD
 

@@ -49,7 +49,7 @@ def pack(asked: Namespace) -> int:
         if not asked.json:
             where(f"Placements: {file}")
     if figure:
-        from analysis.figures.course import draw
+        from analysis.figures.search_progress import draw
         from analysis.figures.style import save
 
         unit, what = prices(given), "servers" if prices(given) == 1 else "price"

@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.commands.console import notes, say, saying_to
-from scenarios.run.guard import alone
+from scenarios.run.sandbox import alone
 from simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
-    from scenarios.run.going import Told
+    from scenarios.run.progress import RunProgress
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
@@ -115,7 +115,7 @@ class Live(Line):
         super().__init__("runs", total)
         self._before, self._rows, self._failed = done, 0, 0
         self._runs, self._jobs = total, jobs
-        self._going: dict[str, Told] = {}
+        self._going: dict[str, RunProgress] = {}
         self._lost: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -137,7 +137,7 @@ class Live(Line):
         self._rows = self._before = self._failed = 0
         self._going = {}
 
-    def told(self, told: Told) -> None:
+    def told(self, told: RunProgress) -> None:
         """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
         self.heard()
         if told.again and told.run not in self._going:
@@ -172,7 +172,7 @@ class Live(Line):
         return ", ".join(parts)
 
 
-def _share(told: Told) -> float:
+def _share(told: RunProgress) -> float:
     return told.requests / max(1, told.of)
 
 

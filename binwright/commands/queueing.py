@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from binwright.commands.answers import print_answer
 from binwright.commands.console import out
 from binwright.commands.serving import client_of
+from binwright.commands.solver_output import print_answer
 from simcore.errors import UserError
 
 FAILED = 1

@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 
 from binwright.commands.console import out, say, where
-from binwright.commands.headed import head
+from binwright.commands.headings import head
 from binwright.commands.progress import Line
 
 
 def report(asked: Namespace) -> int:
     """`binwright report RESULTS`."""
-    from analysis.front import Results
     from analysis.report import write
+    from analysis.results_api import Results
     from binwright.replays import played
 
     results = Results(asked.results)

@@ -12,14 +12,14 @@ from rich import box
 from rich.markup import escape
 from rich.table import Table
 
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import out, say, where
 from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from analysis.front import Results
+    from analysis.results_api import Results
     from scenarios.batch.batch import Batch
     from scenarios.build.engines import Engine
 
@@ -169,7 +169,7 @@ def _note(what: str) -> None:
 
 
 def _warn(results: Results) -> None:
-    from analysis.measure.outside import outside_of
+    from analysis.measure.outside_training import outside_of
     from analysis.measure.overlap import overlap_of
 
     _warn_of(overlap_of(results.runs, results.swept))

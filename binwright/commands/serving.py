@@ -13,7 +13,7 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import out
-from binwright.commands.given import drain, places_of
+from binwright.commands.solver_inputs import drain, places_of
 from simcore.errors import UserError, suggest
 
 

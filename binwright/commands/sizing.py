@@ -18,8 +18,8 @@ LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
     import rich.table
 
-    from analysis.front import Results
     from analysis.measure.metric import Metric
+    from analysis.results_api import Results
     from scenarios.size.sizing import Sized
 
 
@@ -118,7 +118,7 @@ def _table(found: Sized) -> rich.table.Table:
     from rich.table import Table
 
     from analysis.compare.terminal import enough, fitting
-    from binwright.commands.billed import bills_of
+    from binwright.commands.size_costs import bills_of
     from scenarios.size.sizing import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from rich import box
 from rich.table import Table
 
-from binwright.commands.answers import print_answer
 from binwright.commands.console import entry, many_of, out, say, seconds
-from binwright.commands.given import names_in, parameters, problem_of
 from binwright.commands.progress import Line
-from binwright.solved import as_json, properties
+from binwright.commands.solver_inputs import names_in, parameters, problem_of
+from binwright.commands.solver_output import print_answer
+from binwright.solver_json import as_json, properties
 from simcore.errors import UserError
 
 if TYPE_CHECKING:

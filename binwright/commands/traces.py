@@ -19,8 +19,8 @@ from simcore.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
 
+    from workloads.column_guesses import Proposal
     from workloads.describe import Description
-    from workloads.propose import Proposal
 
 
 def list_known(asked: Namespace) -> int:
@@ -40,7 +40,7 @@ def list_known(asked: Namespace) -> int:
 
 def describe_file(asked: Namespace) -> int:
     """`binwright traces describe FILE`."""
-    from scenarios.draft.asked import asked_of
+    from scenarios.draft.request_source import asked_of
     from scenarios.draft.text import write_new
     from simcore.units import measure_of
     from workloads.describe import describe_frame

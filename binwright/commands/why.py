@@ -157,7 +157,7 @@ def _print(which: str, found: Why) -> None:
 
 def _would(found: Why) -> list[str]:
     """Say with how much of one resource the request would have had room."""
-    from simcore.vocabulary import QUANTUM
+    from simcore.types import QUANTUM
 
     lines = []
     for (name, most), amount in zip(found.largest.items(), found.request.demand, strict=True):

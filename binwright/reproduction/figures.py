@@ -120,7 +120,7 @@ def of_kind(
 
     def draw(given: Material) -> Figure:
         from analysis.figures.draw import draw
-        from analysis.results.together import Together
+        from analysis.results.combined import Together
 
         found = [given.of(*one) for one in where]
         return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from analysis.compare.statistics import mean_interval
-from analysis.front import Results
 from analysis.results.folder import ResultsFolder
+from analysis.results_api import Results
 from binwright.reproduction.verdict import Value
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 DRAWS = 10_000
 """How often blocks are drawn for an interval."""

@@ -41,7 +41,7 @@ def prepare() -> None:
     """Start the process that forks workers. Numeric libraries must not start threads in it."""
     settle()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    _context.set_forkserver_preload(["binwright.service.warm"])
+    _context.set_forkserver_preload(["binwright.service.preload"])
     forkserver.ensure_running()
 
 

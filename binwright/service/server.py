@@ -43,9 +43,9 @@ def serve(
     try:
         import uvicorn
 
+        from binwright.service.access_control import read_tokens
         from binwright.service.app import application
-        from binwright.service.gate import read_tokens
-        from binwright.service.offered import offered
+        from binwright.service.opencl_devices import offered
         from binwright.service.protocol import guarded
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):

@@ -26,10 +26,10 @@ from agents.solver.model.verify import faults, utilisation
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.conclude import Allocated, described
 from agents.solver.solving.solve import solve
-from binwright.placed import bins, placed
+from binwright.placements import bins, placed
 from binwright.service.limits import Limits
 from binwright.service.models import Found
-from binwright.solved import as_json, properties
+from binwright.solver_json import as_json, properties
 from simcore.errors import UserError
 
 PR_SET_PDEATHSIG = 1

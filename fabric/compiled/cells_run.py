@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.changes import log_of
+from fabric.changed_servers import log_of
 from fabric.compiled.heap import Rows, pop
 from fabric.compiled.numa_loop import (
     ANSWERED,
@@ -37,14 +37,14 @@ from fabric.compiled.numa_loop import (
 )
 from fabric.compiled.numa_run import requests
 from fabric.ledger import Ledger
-from fabric.standings import standings
+from fabric.ranking import standings
 from fabric.survey import Survey
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
 from simcore.record import PENDING, Record
 from simcore.rules import Cells
-from simcore.vocabulary import Agent, Compiled, Floats, Ints, Workload
+from simcore.types import Agent, Compiled, Floats, Ints, Workload
 
 
 @kernel
@@ -85,7 +85,7 @@ def route(used: Floats, installed: Floats, demand: Ints, candidates: Ints, rows:
 
 
 def tell(log: Ints, servers: Ints) -> None:
-    """Note in a log of `fabric.changes` that these servers changed; more than it holds mean that all may have."""
+    """Note in a log of `fabric.changed_servers` that these changed; more than it holds mean that all may have."""
     ring = len(log) - 1
     if len(servers) <= ring:
         log[1 + ((log[0] + np.arange(len(servers))) & (ring - 1))] = servers

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.jit import lean
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 

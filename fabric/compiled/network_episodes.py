@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.allowed import Flags, allow, homes, narrow
 from fabric.compiled.heap import pop, push
-from fabric.filling import COMPLETE, GOES_ON, Filling, begin, choose, filling
+from fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
 from fabric.network import NetworkView
+from fabric.reachable_servers import Flags, allow, homes, narrow
 from fabric.routing import Routes
 from fabric.topology import Indices, Small
 from simcore.errors import UserError
 from simcore.jit import lean, prepared
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
 from simcore.rules import Pacing
-from simcore.vocabulary import Floats, Ints, Workload
+from simcore.types import Floats, Ints, Workload
 
 
 class NetworkRules(NamedTuple):
@@ -97,8 +97,9 @@ class NetworkState(NamedTuple):
 class NetworkEpisodes:
     """Steps `count` simulations of one network: `reset` gives requests to one of them, `step` a choice to each.
 
-    `state` (`NetworkState`) and `filling` (`fabric.filling.Filling` with the simulation as a further first axis) hold
-    everything, `rules` what kernels need that look at them. `filling.need` is what the request on offer still needs.
+    `state` (`NetworkState`) and `filling` (`fabric.multi_server.Filling` with the simulation as a further first axis)
+    hold everything, `rules` what kernels need that look at them. `filling.need` is what the request on offer still
+    needs.
     """
 
     def __init__(self, view: NetworkView, pacing: Pacing | None, count: int = 1, *, feasible: bool = False) -> None:

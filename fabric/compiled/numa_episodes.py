@@ -18,7 +18,7 @@ from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError
 from simcore.jit import lean, prepared
 from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.vocabulary import Amounts, Floats, Ints, Workload
+from simcore.types import Amounts, Floats, Ints, Workload
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Reals: TypeAlias = npt.NDArray[np.float32]

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.heap import pop, push
-from fabric.placement_shown import Ruling, catch_up, happen, why_ruled
+from fabric.ranking import note
+from fabric.role_views import Ruling, catch_up, happen, why_ruled
 from fabric.servers import fits_node, fits_spread, why_not
-from fabric.standings import note
 from simcore.jit import callback, inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.vocabulary import Amounts, Floats, Ints, Placement, Request
+from simcore.types import Amounts, Floats, Ints, Placement, Request
 
 OVER, ASK, GROW, CHANGE, BROKEN = range(5)
 """Why the loop stopped: the run is over; a request needs an answer, or got one; servers have to be added because a
@@ -63,7 +63,7 @@ class NumaState(NamedTuple):
     counts as free, so that a rule gains nothing by writing to `free`. `due` float64 [k] and `holder` int64 [k] are a
     heap of the times when placements end, and of their rows. `at` is int64 [COUNTERS], `now` float64 [1], and
     `sequence` int32 [k] has the rows in the order of their answers. The others are the columns of
-    `simcore.record.Record`. `log` int64 [any] tells which servers changed, as `fabric.changes` has it.
+    `simcore.record.Record`. `log` int64 [any] tells which servers changed, as `fabric.changed_servers` has it.
     """
 
     capacity: Ints

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabric.changes import log_of
+from fabric.changed_servers import log_of
 from fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
@@ -30,16 +30,16 @@ from fabric.compiled.numa_loop import (
     placement_of,
 )
 from fabric.ledger import Ledger
-from fabric.placement_shown import Stage
-from fabric.standings import Standings, standings
-from simcore.asking import said
+from fabric.ranking import Standings, standings
+from fabric.role_views import Stage
+from simcore.agent_calls import describe_request
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import prepared
-from simcore.large import blocks, zeros
+from simcore.memmap import blocks, zeros
 from simcore.record import PENDING, PLACED
 from simcore.rules import Overflow
-from simcore.vocabulary import Agent, Compiled, Request, Workload
+from simcore.types import Agent, Compiled, Request, Workload
 
 
 class CompiledSimulation(Simulation):
@@ -193,7 +193,7 @@ class CompiledSimulation(Simulation):
         try:
             self.ledger.apply(request, placement_of(code, request, self.view.free.shape[1]))
         except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{said(request, workload.resources)}: {error}") from None
+            raise InfeasiblePlacement(f"{describe_request(request, workload.resources)}: {error}") from None
 
 
 def requests(workload: Workload, spread: Any, possible: Any) -> NumaRequests:

@@ -12,13 +12,13 @@ from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run, modules_of
 from scenarios.run.execute import execute
-from scenarios.run.going import Tell, Told
-from scenarios.run.guard import TooLong, aloud, printing, recursion
+from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.sandbox import TooLong, aloud, printing, recursion
 from simcore.compiling import awaited_by
 from simcore.errors import RunError, UserError
-from simcore.large import in_files
-from simcore.opened import digest_of, written_by
-from simcore.raised import place_of
+from simcore.file_tracking import digest_of, written_by
+from simcore.memmap import in_files
+from simcore.tracebacks import place_of
 from simcore.units import TIME
 
 
@@ -46,7 +46,7 @@ def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
     """
     began = perf_counter()
 
-    def said(told: Told) -> None:
+    def said(told: RunProgress) -> None:
         with aloud():
             tell(told._replace(batch=task.batch))
 

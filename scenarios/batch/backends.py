@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
 from scenarios.build.plan import Run
-from scenarios.run.going import Tell, Told
+from scenarios.run.progress import RunProgress, Tell
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
-from simcore.opened import unchanged
+from simcore.file_tracking import unchanged
 
 if TYPE_CHECKING:
     from scenarios.batch.pool import Pool
@@ -128,7 +128,7 @@ class _Here:
             self._pool = Pool(self._jobs, self._told).__enter__()
         return self._pool
 
-    def _told(self, told: Told) -> None:
+    def _told(self, told: RunProgress) -> None:
         self.tell(told)  # of the batch of now
 
     def rows(self, tasks: Sequence[Task]) -> Rows:
@@ -153,7 +153,7 @@ class _Here:
     def _rows(self, tasks: Sequence[Task]) -> Rows:
         began = perf_counter()
 
-        def impatient(told: Told) -> None:
+        def impatient(told: RunProgress) -> None:
             self.tell(told)
             if told.seconds >= PATIENCE:
                 raise _Longer

@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.front import Results
 from analysis.measure.measuring import KEPT_APART, describe
 from analysis.results.columns import Columns, write_runs
+from analysis.results_api import Results
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
 from scenarios.batch.journal import UNDER_WAY, Row, line_of, rows_of, under_way
@@ -30,16 +30,16 @@ from scenarios.build.world import build_world
 from scenarios.run import checkpoints
 from scenarios.run.check import draw, start_agents, start_movers
 from scenarios.run.execute import cache_of
-from scenarios.run.going import Tell, Told
-from scenarios.run.guard import recursion
+from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.sandbox import recursion
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
 from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
+from simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
-from simcore.large import in_files
-from simcore.opened import digest_of, stamp_of, stamping, unchanged
+from simcore.memmap import in_files
 
 LOG = logging.getLogger("binwright")
 EVERY = 30.0
@@ -341,7 +341,7 @@ def _run_batches(
     forget()
     record: list[Callable[[Row], None]] = []
 
-    def tell(so_far: Told) -> None:
+    def tell(so_far: RunProgress) -> None:
         told(so_far)
         if so_far.kept:
             record[so_far.batch](under_way(so_far))

@@ -14,7 +14,7 @@ from scenarios.batch.journal import Row
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run
-from scenarios.run.going import Told
+from scenarios.run.progress import RunProgress
 
 PATIENCE = 5.0
 """Seconds that all the trying may take."""
@@ -78,9 +78,9 @@ def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> di
     from scenarios.batch.pool import Pool
 
     took: dict[str, float] = {}
-    going: dict[str, Told] = {}
+    going: dict[str, RunProgress] = {}
 
-    def tell(told: Told) -> None:
+    def tell(told: RunProgress) -> None:
         going[told.run] = told
 
     with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), tell) as pool:

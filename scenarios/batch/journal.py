@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scenarios.run.going import Told
+    from scenarios.run.progress import RunProgress
 
 Row = dict[str, Any]
 CHECK = ', "check": "'
@@ -22,7 +22,7 @@ UNDER_WAY = "under way"
 """The status of a run that goes on, beside `done` and `failed`."""
 
 
-def under_way(told: Told) -> Row:
+def under_way(told: RunProgress) -> Row:
     """Make the row of a run that is under way, and was kept just now."""
     who: Row = {"run": told.run, "agent": told.agent, "seed": told.seed, "status": UNDER_WAY}
     return who | {"requests": told.requests, "of": told.of, "seconds": told.seconds}

@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row
+from scenarios.batch.work_queue import PORTION, Handout
 from scenarios.build.code import ours
 from scenarios.build.trace import with_copy
 from scenarios.run.details import LASTING

@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.child import child
-from scenarios.batch.handout import PORTION, Handout
+from scenarios.batch.child_process import child
 from scenarios.batch.journal import Row
-from scenarios.run.going import Tell, Told
-from scenarios.run.guard import alone
+from scenarios.batch.work_queue import PORTION, Handout
+from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.sandbox import alone
 from simcore.address_space import check_address_space
 from simcore.compiling import Compiling, elsewhere, tell
 from simcore.cores import ONE_THREAD, WORKER
@@ -96,7 +96,7 @@ class Pool:
                     if row is None:
                         worker.idle = worker.began = True
                         handout.back(worker.take_back())
-                    elif isinstance(row, Told):
+                    elif isinstance(row, RunProgress):
                         self._tell(row)
                     elif isinstance(row, Compiles):
                         elsewhere(worker, row.found)
@@ -178,7 +178,7 @@ class Compiles(NamedTuple):
     found: Compiling | None
 
 
-def _say(pipe: Connection, row: Row | Told | Compiles | None) -> None:
+def _say(pipe: Connection, row: Row | RunProgress | Compiles | None) -> None:
     """Tell the parent; when it is gone, so is the worker, without a word."""
     try:
         with _saying:

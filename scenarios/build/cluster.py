@@ -19,9 +19,9 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError, unread
 from simcore.rng import stream
+from simcore.types import QUANTUM, Ints, part
 from simcore.units import LARGEST, measure_of, quanta
-from simcore.vocabulary import QUANTUM, Ints, part
-from workloads.inflated import fgd_order
+from workloads.inflation import fgd_order
 from workloads.traces.library import find_servers
 
 UNNAMED = "unnamed"
@@ -50,9 +50,9 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if network is None:
         cluster, labels = _build(scenario, seed)
         if scenario.is_ruled:
-            from fabric.ruled_ledger import Ruled, RuledDevices  # numba: only rules pay for it
+            from fabric.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
 
-            kind = Ruled if cluster.devices is None else RuledDevices
+            kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             check_labels(scenario, labels)
             return kind(cluster, labels, [spec.rule for spec in scenario.placement])
         if cluster.devices is None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from simcore import opened
-from simcore.opened import OURS, ROOT
+from simcore import file_tracking
+from simcore.file_tracking import OURS, ROOT
 
 SHOWING = ("analysis/figures/", "analysis/report/", "binwright/")
 """Of ours, what shows results and does not make any."""
@@ -33,7 +33,7 @@ def ours() -> str:
                 continue
             content = file.read_bytes()
             digest.update(f"{name}\0{len(content)}\0".encode() + content)
-            if opened.is_edited(file):  # what this process imported may be what it was, or what it is
+            if file_tracking.is_edited(file):  # what this process imported may be what it was, or what it is
                 digest.update(uuid4().bytes)
     return digest.hexdigest()
 
@@ -47,13 +47,13 @@ def of(thing: object) -> str:
     name, file = _home(thing)
     if name == "__main__" or file is None:
         return uuid4().hex
-    return "" if opened.is_ours(file) else _digest(sorted(_imported(name, file)))
+    return "" if file_tracking.is_ours(file) else _digest(sorted(_imported(name, file)))
 
 
 def modules_from(thing: object) -> list[str]:
     """List the module of a class or a function from outside and all modules that it imports; none for ours."""
     name, file = _home(thing)
-    if file is None or opened.is_ours(file):
+    if file is None or file_tracking.is_ours(file):
         return []
     return [name, *(other for other, _ in _imported(name, file) if other)]
 
@@ -67,17 +67,17 @@ def _home(thing: object) -> tuple[str, Path | None]:
 
 def _imported(name: str, file: Path) -> Iterator[tuple[str, str]]:
     """Yield a module and all that it imports from outside, each with its digest."""
-    home = "" if opened.from_outside(file) else name.partition(".")[0]
+    home = "" if file_tracking.from_outside(file) else name.partition(".")[0]
     waiting, seen = [(name, file)], {name}
     while waiting:
         name, file = waiting.pop()
         # A file that a scenario names is another module when it was edited; any other is read once by a process.
         if name.startswith("binwright_user_"):
-            opened.stamp(file)
+            file_tracking.stamp(file)
             yield "", _digest(file.read_bytes())
         else:
-            digest = opened.as_imported(name, file)
-            yield name, uuid4().hex if digest == opened.CHANGED else digest
+            digest = file_tracking.as_imported(name, file)
+            yield name, uuid4().hex if digest == file_tracking.CHANGED else digest
         for wanted in _imports(file, name):
             if wanted not in seen and (found := _file_of(wanted, home)):
                 waiting.append((wanted, found))
@@ -110,7 +110,7 @@ def _file_of(name: str, home: str) -> Path | None:
     if spec is None or not spec.has_location or spec.origin is None:
         return None
     file = Path(spec.origin).resolve()
-    return file if name.partition(".")[0] == home or opened.from_outside(file) else None
+    return file if name.partition(".")[0] == home or file_tracking.from_outside(file) else None
 
 
 def _spec(name: str) -> ModuleSpec | None:

@@ -11,17 +11,17 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from analysis.measure.costs import Costs, Course
+from analysis.measure.costs import Costs, TimeSeries
 from analysis.measure.costs import Tariff as Terms
 from scenarios.build.cluster import kinds_of
 from scenarios.schema.costs import OverTime, Tariff
 from scenarios.schema.explain import explain
 from scenarios.schema.fields import together
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import Source
+from scenarios.schema.yaml_source import Source
 from simcore.errors import ScenarioError, suggest, unread
+from simcore.types import Floats
 from simcore.units import TIME
-from simcore.vocabulary import Floats
 
 
 def build_costs(scenario: Scenario, seed: int = 0) -> Costs | None:
@@ -70,12 +70,12 @@ def _terms(spec: Tariff) -> Terms:
     )
 
 
-def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> Course | None:
+def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> TimeSeries | None:
     """Read what holds over time; `below_zero` says whether there may be such numbers."""
     if spec is None:
         return None
     if not isinstance(spec, OverTime):
-        return Course(np.array([spec], np.float64))
+        return TimeSeries(np.array([spec], np.float64))
     at = f"costs.electricity.{key}"
     try:
         values = _numbers(spec, at, below_zero, Path(spec.path).stat().st_mtime_ns)
@@ -86,7 +86,7 @@ def _course(spec: float | OverTime | None, key: str, *, below_zero: bool) -> Cou
         hours = spec.every * len(values) / 3600
         remedy = f"It has {hours:g} h in {len(values)} row{'s' * (len(values) != 1)}: give a shorter time."
         raise ScenarioError("is after the end of the file", file=spec.path, key=f"{at}.start", remedy=remedy)
-    return Course(values, spec.every, spec.start, spec.at_end == "repeat", f"the file {spec.path} of {at}")
+    return TimeSeries(values, spec.every, spec.start, spec.at_end == "repeat", f"the file {spec.path} of {at}")
 
 
 def _next(before: datetime | None, spec: OverTime, text: str, line: int) -> datetime:

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias, get_args
 
 from agents.world import World
 from scenarios.build.plan import Run
-from scenarios.build.world import build_agent, build_world, fitted
+from scenarios.build.world import adapt_agent, build_agent, build_world
 from simcore.errors import ScenarioError, UserError, suggest
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 Engine: TypeAlias = Literal["auto", "simpy", "compiled"]
 """`auto` is compiled wherever it can be: the results are the same."""
@@ -42,11 +42,11 @@ def on_the_clock(runs: Iterable[Run]) -> Iterator[tuple[str, str]]:
 
 def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
     """Make a run's agent, and the one of the warm start if there is one, which may be another of the same."""
-    agent = fitted(world, build_agent(run.agent))
+    agent = adapt_agent(world, build_agent(run.agent))
     if world.warm_start is None:
         return agent, None
     other = world.warm_start.agent
-    return agent, fitted(world, other() if other else build_agent(run.agent))
+    return agent, adapt_agent(world, other() if other else build_agent(run.agent))
 
 
 def is_compiled(engine: str, run: Run, world: World, agent: Agent, warm: Agent | None) -> bool:

@@ -11,9 +11,9 @@ from fabric.placement import ServerLabels, numbered
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import Source
+from scenarios.schema.yaml_source import Source
 from simcore.roles import read_names
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def labels_of(spec: ClusterSpec, cells: Mapping[str, Sequence[str]], order: Ints, last: int) -> ServerLabels:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.world import World
-from scenarios.build.named import built
+from scenarios.build.named_objects import built
 from scenarios.schema.moves import MakeRoom, Rescheduling
 from scenarios.schema.overflow import room_of
 from scenarios.schema.scenario import Scenario
@@ -20,7 +20,7 @@ from simcore.errors import UserError
 from simcore.moves import Asked, Mover, MoveRules
 from simcore.moving import Moving
 from simcore.roles import where_of
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 from workloads.changes import matching
 
 Where = tuple[tuple[str, tuple[str, ...]], ...]

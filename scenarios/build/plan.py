@@ -24,10 +24,10 @@ from scenarios.schema.fields import Model
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.registered import Registered
 from scenarios.schema.scenario import FIXED, Scenario
-from scenarios.schema.source import Keys, Place, Source, undotted
 from scenarios.schema.workload import Trace
+from scenarios.schema.yaml_source import Keys, Place, Source, undotted
 from simcore.errors import UserError
-from simcore.opened import digest_of
+from simcore.file_tracking import digest_of
 from simcore.registry import Registry
 from workloads.traces.library import find_servers
 

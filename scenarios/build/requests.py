@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from agents.world import Requests
-from scenarios.build import own
-from scenarios.build.foresight import forget_predictors
-from scenarios.build.named import built
+from scenarios.build import user_workload
+from scenarios.build.lifetime_info import forget_predictors
+from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.schema.changes import Changing
 from scenarios.schema.fields import Model
@@ -23,7 +23,7 @@ from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Generated, OwnWorkload, Trace
 from simcore.rng import stream
 from simcore.roles import Role, Roles
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 from workloads.changes import Change, changed
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import pick
@@ -137,10 +137,10 @@ class _Own:
 
     @property
     def drawn(self) -> bool:
-        return own.is_drawn(self.spec)
+        return user_workload.is_drawn(self.spec)
 
     def draw(self, seed: int) -> Workload:
-        return _drawn_by_own(self.spec, self.resources, own.identity_of(self.spec), seed)
+        return _drawn_by_own(self.spec, self.resources, user_workload.identity_of(self.spec), seed)
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
         return None
@@ -155,7 +155,7 @@ def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, floa
 @lru_cache(maxsize=1)
 def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, seed: int) -> Workload:
     """Draw; `identity` tells apart what compares equal, and what was edited."""
-    return own.draw(spec, resources, seed)
+    return user_workload.draw(spec, resources, seed)
 
 
 def _generated(spec: Generated, total: Total) -> Synthetic:

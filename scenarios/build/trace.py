@@ -11,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios.build.named import built
+from scenarios.build.named_objects import built
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.starts import ApartStart, ListedStart, RandomStart
 from scenarios.schema.workload import Trace
-from simcore.opened import digest_of
+from simcore.file_tracking import digest_of
 from simcore.roles import NO_ROLE, Roles
+from simcore.types import QUANTUM, Workload
 from simcore.units import TIME
-from simcore.vocabulary import QUANTUM, Workload
-from workloads.inflated import Inflated
+from workloads.inflation import Inflated
 from workloads.resampling import Blocks
-from workloads.starts import first_listed, listed_start
+from workloads.trace_starts import first_listed, listed_start
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped

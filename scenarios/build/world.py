@@ -11,7 +11,7 @@ import numpy as np
 from agents import AGENTS
 from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_labels, build_ledger
-from scenarios.build.foresight import foreseen
+from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cells import CellsSpec
@@ -24,7 +24,7 @@ from scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.rules import Cells, Overflow, Pacing
-from simcore.vocabulary import QUANTUM, Agent
+from simcore.types import QUANTUM, Agent
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
@@ -82,7 +82,7 @@ def build_agent(spec: AgentSpec) -> Agent:
     return agent
 
 
-def fitted(world: World, agent: Agent) -> Agent:
+def adapt_agent(world: World, agent: Agent) -> Agent:
     """Return an agent that places in a world: where servers have devices, one that chooses them.
 
     Raises a `UserError` where they have none and the agent chooses them, where rules of placement are to hold for an

@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 
 class Cma:

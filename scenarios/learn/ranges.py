@@ -16,7 +16,7 @@ from agents import AGENTS
 from scenarios.build.world import build_agent
 from scenarios.schema.agent import AgentSpec
 from simcore.errors import UserError, suggest
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 Between: TypeAlias = str | tuple[float, float]
 """`"0..4"`, `"0.01..2:log"`, or (low, high)."""

@@ -14,7 +14,7 @@ import polars as pl
 
 from agents.learned.common.training import Row
 from scenarios.build.folders import named, plain
-from scenarios.learn.side_by_side import at_a_time, side_by_side
+from scenarios.learn.parallel import at_a_time, side_by_side
 from scenarios.learn.training import (
     announced,
     check_training,

@@ -19,8 +19,8 @@ from scenarios.schema.explain import locate
 from scenarios.schema.load import source_of, validate
 from scenarios.schema.options import check_options
 from scenarios.schema.scenario import FIXED, Scenario
-from scenarios.schema.source import CHOICES, Keys, Source, undotted
 from scenarios.schema.train import WHAT_TO_TRAIN, Train
+from scenarios.schema.yaml_source import CHOICES, Keys, Source, undotted
 from simcore.errors import ScenarioError, UserError, WorkloadError
 from simcore.files import clear, make_folder, writing
 

@@ -17,8 +17,8 @@ import polars as pl
 import yaml
 
 from analysis.compare.comparison import Comparison
-from analysis.front import Results
-from analysis.results.choice import metric_named
+from analysis.results.metric_choice import metric_named
+from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
@@ -31,7 +31,7 @@ from scenarios.schema.starts import ListedStart
 from simcore.errors import UserError
 from simcore.files import write_table, write_text
 from simcore.rng import stream
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 Row: TypeAlias = dict[str, Any]
 FIRST = 2**29

@@ -13,24 +13,24 @@ from scenarios.build.costs import build_costs
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.trace import TraceRequests, kept
-from scenarios.build.world import build_agent, build_world, fitted
+from scenarios.build.world import adapt_agent, build_agent, build_world
 from scenarios.run.execute import cache_of
-from scenarios.run.guard import STARTING, limited, printing
+from scenarios.run.sandbox import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
 from scenarios.schema.moves import MovesSpec
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import Keys, dotted, undotted
 from scenarios.schema.starts import ListedStart
 from scenarios.schema.workload import Trace
+from scenarios.schema.yaml_source import Keys, dotted, undotted
 from simcore.compiling import awaited_by
 from simcore.engine import Simulation
 from simcore.errors import FileNeeded, UserError, as_one
 from simcore.jit import postponed
 from simcore.record import IMPOSSIBLE
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, View, Workload
-from workloads.starts import listed_start
+from simcore.types import QUANTUM, View, Workload
+from workloads.trace_starts import listed_start
 from workloads.traces.library import find, find_servers
 
 SEEDS = 20
@@ -229,7 +229,7 @@ def start_movers(scenario: Scenario, first: Run, world: World, workload: Workloa
 def _start(scenario: Scenario, first: Run, at: Keys, spec: AgentSpec, world: World, view: View) -> None:
     try:
         with printing(None), limited(max(first.scenario.decision_limit, STARTING)):
-            agent = fitted(world, build_agent(spec))
+            agent = adapt_agent(world, build_agent(spec))
         if (key := world.grows_by) and not agent.any_size:
             remedy = "Let the cluster stay as it is, or take another agent, such as cvd-rl."
             raise UserError(f"is for one number of servers, and the cluster grows by {key}", remedy=remedy)

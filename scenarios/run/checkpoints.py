@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from scenarios.build.plan import Run, modules_of
+from simcore.agent_state import memory, recall
 from simcore.engine import Simulation
+from simcore.file_tracking import files_of, unchanged
 from simcore.files import make_folder, replacing, writing
-from simcore.memory import memory, recall
-from simcore.opened import files_of, unchanged
 from simcore.play import Portions
-from simcore.rng import Watched
-from simcore.vocabulary import Agent
+from simcore.rng import TrackedGenerator
+from simcore.types import Agent
 
 FOLDER = "checkpoints"
 """The folder in that of the results in which runs are kept while they are under way, each in a folder of its own."""
@@ -41,7 +41,7 @@ class CheckpointMismatch(Exception):
 
 
 class Snapshot(NamedTuple):
-    """What was kept: arrays and words by name, and the portions of `fabric.answers.Answers`, uint8 [any]."""
+    """What was kept: arrays and words by name, and the portions of `fabric.decision_log.Answers`, uint8 [any]."""
 
     arrays: Mapping[str, npt.NDArray[Any]]
     words: Mapping[str, Any]
@@ -162,17 +162,17 @@ class Keeper:
         """Whether it should be kept now, because of the memory that its answers take."""
         return self._answers.many
 
-    def set_out(self, simulation: Simulation, agent: Agent, luck: Watched, portions: Portions) -> None:
+    def set_out(self, simulation: Simulation, agent: Agent, luck: TrackedGenerator, portions: Portions) -> None:
         """Go on with this agent, which is started with `luck`; they all come to where they were."""
-        from fabric.answers import Answers, Given, answer_again  # numba
+        from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again  # numba
 
         self._simulation, self._agent, self._luck = simulation, agent, luck
-        self._answers = Answers(simulation)
+        self._answers = DecisionRecorder(simulation)
         memory(agent)  # raises early what could not be kept later
         if self._kept:
             arrays, words = self._kept.arrays, self._kept.words
             with _believing():
-                answer_again(simulation, Given(self._kept.answers), words["reasons"], portions)
+                answer_again(simulation, DecisionLog(self._kept.answers), words["reasons"], portions)
                 recall(agent, arrays, words["memory"])
                 luck.go_on(words["luck"])
             self._answers.skip()

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from analysis.measure.spans import reserved_after, spread_columns
+from analysis.measure.placement_spread import reserved_after, spread_columns
 from fabric.fragmentation import CAUSES
 from simcore.engine import Simulation
 from simcore.files import write_tables
-from simcore.large import blocks
+from simcore.memmap import blocks
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from simcore.types import QUANTUM
 from simcore.units import measure_of
-from simcore.vocabulary import QUANTUM
 from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from agents.learned.common.regime import Learned, outside, regime_of
+from agents.learned.common.training_conditions import Learned, outside, regime_of
 from agents.world import WarmStart, World
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.metric import Metric
 from analysis.measure.overlap import written
@@ -25,19 +25,19 @@ from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
 from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
-from scenarios.run.going import PORTION, Going, Tell
-from scenarios.run.guard import STARTING, limited
+from scenarios.run.progress import PORTION, Going, Tell
 from scenarios.run.refusals import refusals
+from scenarios.run.sandbox import STARTING, limited
 from scenarios.schema.scenario import Scenario
+from simcore.agent_state import named
 from simcore.cores import WORKER
 from simcore.engine import Simulation
 from simcore.errors import RunError
-from simcore.memory import named
-from simcore.opened import files_of
+from simcore.file_tracking import files_of
 from simcore.play import Portions, play
-from simcore.rng import Watched, stream
+from simcore.rng import TrackedGenerator, stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 if TYPE_CHECKING:
     from analysis.measure.states import StateSampler
@@ -67,9 +67,9 @@ def _execute(run: Run, folder: Path, engine: Engine, tell: Tell, checkpoint: Che
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
-    warm_luck, luck = Watched(stream(run.seed, "warm-start")), Watched(stream(run.seed, "agent"))
-    simulation, ledger, play_on = warmed_up(run, world, warm_agent, compiled, warm_luck)
-    moving_luck = Watched(stream(run.seed, "movers"))
+    warm_luck, luck = TrackedGenerator(stream(run.seed, "warm-start")), TrackedGenerator(stream(run.seed, "agent"))
+    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, warm_luck)
+    moving_luck = TrackedGenerator(stream(run.seed, "movers"))
     begin_moving(scenario, world, simulation, moving_luck)
     first, chance = measured_from(simulation), warm_luck.drawn
     limit = scenario.decision_limit
@@ -144,7 +144,7 @@ def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
     return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
 
 
-def warmed_up(
+def prepare_run(
     run: Run, world: World, warm_agent: Agent | None, compiled: bool, luck: np.random.Generator | None = None
 ) -> tuple[Simulation, Ledger, Player]:
     """Set up a run as its agent finds it, after the warm start; returns its ledger and how an agent plays it, too.

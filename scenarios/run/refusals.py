@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.engine import Simulation
-from simcore.large import blocks
+from simcore.memmap import blocks
 from simcore.record import IMPOSSIBLE, PENDING, REJECTED
+from simcore.types import Floats, Ints
 from simcore.units import say
-from simcore.vocabulary import Floats, Ints
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 

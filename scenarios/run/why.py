@@ -15,14 +15,14 @@ from scenarios.build.engines import agents_of, is_compiled
 from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
-from scenarios.run.execute import measured_from, warmed_up
+from scenarios.run.execute import measured_from, prepare_run
 from scenarios.run.refusals import over_time
-from simcore.asking import answer_all, raised, said
+from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Agent, Ints, Request, View, Workload, part
+from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
 from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
         remedy = "`binwright why` without --request counts all that were refused."
         raise UserError("single requests are not looked at in cells", key="cluster.cells", remedy=remedy)
     agent, warm = agents_of(run, world)
-    simulation, ledger, _ = warmed_up(run, world, warm, False)
+    simulation, ledger, _ = prepare_run(run, world, warm, False)
     row = _row(simulation.workload, wanted)
     if simulation.record.outcome[row] == IMPOSSIBLE:
         empty = world.ledger(run.seed)
@@ -172,7 +172,7 @@ def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
 def _played(run: Run, world: World) -> tuple[int, Simulation]:
     """Play a run to its end; returns the first row that its agent was asked about, too."""
     agent, warm = agents_of(run, world)
-    simulation, _, play_on = warmed_up(run, world, warm, is_compiled("auto", run, world, agent, warm))
+    simulation, _, play_on = prepare_run(run, world, warm, is_compiled("auto", run, world, agent, warm))
     first = measured_from(simulation)
     begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
@@ -217,7 +217,7 @@ class _Asked:
                 try:
                     placement = agent.decide(self._view, request)
                 except Exception as error:
-                    raise raised(agent, error, said(request, self._view.resources)) from error
+                    raise raised(agent, error, describe_request(request, self._view.resources)) from error
                 simulation.answer(placement)
             if seen is not None and simulation.record.outcome[row] != PENDING:
                 break

@@ -10,12 +10,12 @@ from pydantic import Field
 
 from agents import AGENTS
 from scenarios.schema.fields import Model, Shown, Text, wrong
+from scenarios.schema.json_schema import PLUGIN, Schema, mapping, nullable
 from scenarios.schema.options import by_name, check_options, needs_none
-from scenarios.schema.outline import PLUGIN, Schema, mapping, nullable
-from simcore.asking import WRITE_DECIDE
+from simcore.agent_calls import WRITE_DECIDE
 from simcore.errors import UserError, suggest
 from simcore.registry import class_in
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class AgentSpec(Model):

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 from pydantic import Field, model_validator
 
 from scenarios.schema.fields import FromOne, Lifespan, Model, Number, PositiveTime, Time, wrong
-from scenarios.schema.outline import Schema, given
+from scenarios.schema.json_schema import Schema, given
 from scenarios.schema.registered import Registered
 from simcore.registry import Registry
 from workloads import ARRIVALS, LIFETIMES

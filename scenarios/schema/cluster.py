@@ -23,8 +23,8 @@ from scenarios.schema.fields import (
     together,
     wrong,
 )
+from scenarios.schema.json_schema import Schema, given
 from scenarios.schema.network import Network
-from scenarios.schema.outline import Schema, given
 from scenarios.schema.placement import Labels, Names
 from simcore.errors import UserError, suggest
 from simcore.units import DATA, measure_of

@@ -23,7 +23,7 @@ from scenarios.schema.fields import (
     Watts,
     wrong,
 )
-from scenarios.schema.outline import Schema, given
+from scenarios.schema.json_schema import Schema, given
 from simcore.errors import suggest
 from simcore.units import POWER
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from scenarios.schema.fields import Model
-from scenarios.schema.source import Keys, Source, dotted
+from scenarios.schema.yaml_source import Keys, Source, dotted
 from simcore.errors import ScenarioError, UserError, as_one, suggest
 
 DEPTH = 3

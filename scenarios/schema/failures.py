@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from scenarios.schema.fields import Index, Model, PositiveTime, Text, Time, wrong
-from scenarios.schema.outline import Schema, given
+from scenarios.schema.json_schema import Schema, given
 
 
 class Failure(Model):

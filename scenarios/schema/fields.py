@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from scenarios.schema.outline import OTHERS, Schema, amounts, nullable, one_key, quantity, units
+from scenarios.schema.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from simcore.errors import UserError, nearest, suggest
 from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_of
 

@@ -11,7 +11,7 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Model, wrong
 from scenarios.schema.placement import Placed, WeightedRole
-from scenarios.schema.source import Keys
+from scenarios.schema.yaml_source import Keys
 
 
 class WorkloadKind(Model):

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import LIBRARY, Source, given_as, read
+from scenarios.schema.yaml_source import LIBRARY, Source, given_as, read
 from simcore.errors import ScenarioError, UserError, meant, suggest
 
 LISTED = "`binwright scenarios`"

@@ -23,7 +23,7 @@ from scenarios.schema.fields import (
     word_or,
     wrong,
 )
-from scenarios.schema.outline import Schema, given, quantity
+from scenarios.schema.json_schema import Schema, given, quantity
 from scenarios.schema.placement import Where
 from scenarios.schema.registered import Registered
 from simcore.errors import suggest

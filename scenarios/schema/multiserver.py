@@ -10,12 +10,12 @@ from pydantic import AfterValidator, Field, model_validator
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.fields import Count, Number, PositiveTime, Share, Shown, wrong
+from scenarios.schema.json_schema import Schema, given
 from scenarios.schema.kind import Roled
-from scenarios.schema.outline import Schema, given
 from scenarios.schema.registered import Registered
-from scenarios.schema.source import Keys
+from scenarios.schema.yaml_source import Keys
 from simcore.registry import Registry
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from workloads.demands import DEMANDS
 
 

@@ -12,8 +12,8 @@ from pydantic import Field, model_validator
 from fabric.placement import SERVER, ServerLabels, labels_of
 from fabric.presets import TOPOLOGIES
 from scenarios.schema.fields import Count, Model, checked, together, wrong
+from scenarios.schema.json_schema import Schema, quantity
 from scenarios.schema.networks import topology
-from scenarios.schema.outline import Schema, quantity
 from scenarios.schema.placement import Labels, Names, SomeServers, Values, check_servers
 from scenarios.schema.registered import Registered
 from simcore.registry import Registry

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
 from scenarios.schema.fields import together, whole, wrong
-from scenarios.schema.outline import Schema
+from scenarios.schema.json_schema import Schema
 from simcore.errors import UserError, suggest
 from simcore.registry import Registry
 

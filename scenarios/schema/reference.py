@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scenarios.schema.fields import Model, Shown
-from scenarios.schema.outline import laid_over
+from scenarios.schema.json_schema import laid_over
 from scenarios.schema.scenario import Scenario
 
 _INTRO = """\

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from scenarios.schema.fields import OneOf, checked, whole
+from scenarios.schema.json_schema import PLUGIN, Schema, one_key
 from scenarios.schema.options import by_name, check_options, needs_none
-from scenarios.schema.outline import PLUGIN, Schema, one_key
 from simcore.registry import Registry
 
 

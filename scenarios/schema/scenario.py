@@ -15,6 +15,7 @@ from analysis.measure.measuring import check_added
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
+from scenarios.schema.display import Figures, check_headings, headings_of
 from scenarios.schema.failures import Failures
 from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
@@ -22,12 +23,11 @@ from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import DrainRule, PlacementRule, Values, check_role, check_rule, check_rules, empties
-from scenarios.schema.shown import Figures, check_headings, headings_of
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
-from scenarios.schema.source import Keys, Source
 from scenarios.schema.train import Train
 from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
+from scenarios.schema.yaml_source import Keys, Source
 from simcore.errors import UserError, suggest
 from simcore.units import DATA, measure_of
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
 from scenarios.schema.fields import Index, Model, Shown, Text, checked, wrong
-from scenarios.schema.outline import quantity
+from scenarios.schema.json_schema import quantity
 from simcore.units import TIME
 from workloads.traces.cells import is_date
 

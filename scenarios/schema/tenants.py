@@ -25,14 +25,14 @@ from scenarios.schema.fields import (
     checked,
     wrong,
 )
+from scenarios.schema.json_schema import Schema, quantity
 from scenarios.schema.kind import Roled
 from scenarios.schema.network import Network
-from scenarios.schema.outline import Schema, quantity
 from scenarios.schema.registered import Registered
-from scenarios.schema.source import Keys
+from scenarios.schema.yaml_source import Keys
 from simcore.registry import Registry
+from simcore.types import QUANTUM, Agent
 from simcore.units import BANDWIDTH, LARGEST, amount
-from simcore.vocabulary import QUANTUM, Agent
 from workloads.virtual import NETWORKS, Sizes
 
 

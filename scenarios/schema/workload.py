@@ -21,6 +21,7 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.changes import Changing
 from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
+from scenarios.schema.column_mapping import Mapped
 from scenarios.schema.fields import (
     TIMES,
     Count,
@@ -36,21 +37,20 @@ from scenarios.schema.fields import (
     together,
     wrong,
 )
+from scenarios.schema.json_schema import PLUGIN, Schema, amounts, nullable
 from scenarios.schema.kind import WorkloadKind
-from scenarios.schema.mapped import Mapped
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
-from scenarios.schema.outline import PLUGIN, Schema, amounts, nullable
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
-from scenarios.schema.source import Keys
 from scenarios.schema.starts import ApartStart, RandomStart, Start
 from scenarios.schema.tenants import Tenants
+from scenarios.schema.yaml_source import Keys
 from simcore.errors import UserError, suggest
 from simcore.registry import Registry
+from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta
-from simcore.vocabulary import QUANTUM
 from workloads import TRACES, WORKLOADS
 from workloads.resampling import DAY
 from workloads.windows import ApartRows

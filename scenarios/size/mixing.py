@@ -20,14 +20,14 @@ from typing import Any, Self
 import polars as pl
 
 from analysis.compare.differences import Differences
-from analysis.front import Results
 from analysis.measure.condition import Target, target_of
+from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
-from scenarios.size.looking import ENDS, Looked, Pairs, Row, Runs, enough
+from scenarios.size.evaluate import ENDS, Looked, Pairs, Row, Runs, enough
 from scenarios.size.mixes import FoundMix, Market, Mix, next_mix, to_come
 from scenarios.size.question import LARGEST, TIMES, refuse
 from scenarios.size.search import Found, next_size

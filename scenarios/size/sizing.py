@@ -17,15 +17,15 @@ from typing import Any
 import polars as pl
 
 from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
-from analysis.front import Results
 from analysis.measure.condition import Target
+from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.build.folders import named, plain
 from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
-from scenarios.size.looking import ENDS, Asked, Looked, Pairs, Row, Runs, enough
+from scenarios.size.evaluate import ENDS, Asked, Looked, Pairs, Row, Runs, enough
 from scenarios.size.question import Question
 from scenarios.size.search import Found, next_size, to_come
 from simcore.errors import UserError

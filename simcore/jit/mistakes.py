@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any
 
 from simcore.errors import KernelError, from_here, nearest, short
-from simcore.opened import is_ours
+from simcore.file_tracking import is_ours
 
 Function = Callable[..., Any]
 

@@ -16,7 +16,7 @@ import binwright as bw
 from agents.policy import Policy, observed
 from scenarios.build.world import build_world
 from simcore.play import play
-from simcore.vocabulary import Placement, Request, View
+from simcore.types import Placement, Request, View
 from tests.support import ROOT
 from tests.support.learning import ruled, small
 from tests.support.properties import first

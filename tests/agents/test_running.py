@@ -14,7 +14,7 @@ from agents.running import Job, Running
 from agents.solver.online.agent import Solver
 from agents.solver.online.jobs import Jobs
 from simcore.play import play
-from simcore.vocabulary import Placement, Request, View
+from simcore.types import Placement, Request, View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, decided, simulate

@@ -29,10 +29,10 @@ from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import Run, plan
 from scenarios.build.world import build_world
-from scenarios.run.execute import warmed_up
+from scenarios.run.execute import prepare_run
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.vocabulary import Compiled
+from simcore.types import Compiled
 from tests.support.learning import small
 
 
@@ -135,7 +135,7 @@ def test_knowing_what_comes_leads_as_far_and_sometimes_farther(tmp_path: Path) -
 def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
     """What is reached while knowing what comes is the length of a run with those answers."""
     [run] = plan(scenario_from(small(agents=["internal"], replications=1)))
-    simulation = warmed_up(run, build_world(run.scenario), None, True)[0]
+    simulation = prepare_run(run, build_world(run.scenario), None, True)[0]
     assert isinstance(simulation, CompiledSimulation)
     replay, rule = Replay(simulation), Compiled(internal)
     wanted, offer, answers = replay.placed(rule), replay.follow(rule, 0), 0

@@ -14,10 +14,10 @@ import pytest
 
 from agents import AGENTS
 from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
-from agents.rules.cheapest import cheapest
+from agents.rules.cheapest_place import cheapest
 from agents.rules.scan import ScanAgent
 from binwright import Agent, Placement, Request, UserError, View, check_agent, checker, cli
-from simcore.vocabulary import Compiled
+from simcore.types import Compiled
 from tests.support.properties import first
 
 SLOW = ["solver"]

@@ -20,7 +20,7 @@ from agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
 from scenarios.schema.load import shipped
 from scenarios.schema.train import Train
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 from tests.support.batches import TEXT
 from tests.support.properties import first
 from workloads import TRACES, catalogue
@@ -35,7 +35,7 @@ AGENT = """\
 import os
 import time
 
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Mine(Agent):

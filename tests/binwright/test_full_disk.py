@@ -151,7 +151,7 @@ def test_what_nobody_expected_is_one_message(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of nobody's making")
 
-    monkeypatch.setattr("analysis.front.load_many", broken)
+    monkeypatch.setattr("analysis.results_api.load_many", broken)
     monkeypatch.setenv("TMPDIR", str(here))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert main(["compare", "there"]) == 70

@@ -43,7 +43,7 @@ def test_a_module_beside_a_script_hides_a_package(tmp_path: Path, installed: Pat
     assert f"ImportError: {hidden}" in text
     (work / "agents.py").unlink()
     code, text = said(installed, work, "script.py")
-    assert (code, text) == (0, "<class 'simcore.vocabulary.Agent'>\n")
+    assert (code, text) == (0, "<class 'simcore.types.Agent'>\n")
 
 
 def test_a_folder_where_the_module_is_started_hides_a_package(tmp_path: Path, installed: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.front import Results
+from analysis.results_api import Results
 from binwright.cli import main
 from binwright.replays import SECONDS, played
 from tests.support.batches import FIRST, TEXT

@@ -26,7 +26,7 @@ HELD = """\
 import os, subprocess, sys, threading, time, warnings
 from pathlib import Path
 
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Held(Agent):
@@ -277,7 +277,7 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
 
 COMPILES = """\
 from simcore.jit import generated
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 exec("def slow_to_compile(free):\\n    total = {new}\\n" + "".join(
     f"    total += free[{{n}} % len(free), 0, 0] * {{n}}\\n" for n in range(40)

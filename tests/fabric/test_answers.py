@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabric.answers import ENTRY, Answers, Given, answer_again
+from fabric.decision_log import ENTRY, DecisionLog, DecisionRecorder, answer_again
+from simcore.agent_state import memory, recall
 from simcore.engine import Simulation
-from simcore.memory import memory, recall
 from simcore.play import Portions, play
 from simcore.record import Record
-from simcore.rng import Watched, stream
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View, fixed
+from simcore.rng import TrackedGenerator, stream
+from simcore.types import Agent, Placement, Refusal, Request, View, fixed
 from tests.reference.engine import Case, feasible
 from tests.support.compiled import Looker
 from tests.support.properties import scaled
@@ -58,14 +58,14 @@ class Started:
     def __init__(self, case: Case, kept: tuple[bytes, str] | None = None) -> None:
         self.simulation = simulate(case)
         self.simulation.times = []
-        self.agent, self.luck = Moody(), Watched(stream(0, "agent"))
+        self.agent, self.luck = Moody(), TrackedGenerator(stream(0, "agent"))
         self.agent.start(self.simulation.view, self.luck)
         self.looker = Looker(self.simulation, [3, 1, 5])
         self.portions = Portions(self.looker, self.simulation)
-        self.answers, self.before = Answers(self.simulation), b""
+        self.answers, self.before = DecisionRecorder(self.simulation), b""
         if kept:
             self.before, words = kept[0], json.loads(kept[1])
-            given = Given(np.frombuffer(self.before, np.uint8))
+            given = DecisionLog(np.frombuffer(self.before, np.uint8))
             answer_again(self.simulation, given, words["reasons"], self.portions)
             recall(self.agent, {name: np.array(array) for name, array in words["arrays"].items()}, words["memory"])
             self.luck.go_on(words["luck"])
@@ -156,7 +156,7 @@ def test_answers_of_another_run_are_refused(column: str, value: int) -> None:
 @pytest.mark.parametrize("portions", [b"\1", b"\1" * 48, (-1).to_bytes(8, "little", signed=True) * 6, b"\0" * 50])
 def test_what_is_no_portion_is_refused(portions: bytes) -> None:
     with pytest.raises(ValueError, match=r"buffer|offset|negative"):
-        Given(np.frombuffer(portions, np.uint8))
+        DecisionLog(np.frombuffer(portions, np.uint8))
 
 
 def test_what_is_remembered_may_become_something_else() -> None:
@@ -210,6 +210,6 @@ def test_what_cannot_be_kept_is_refused() -> None:
 def test_a_simulation_notes_nothing_unless_it_is_to() -> None:
     simulation: Simulation = simulate(replace(SOME, mode="wait"))
     agent = Moody()
-    agent.start(simulation.view, Watched(stream(0, "agent")))
+    agent.start(simulation.view, TrackedGenerator(stream(0, "agent")))
     play(simulation, agent)
     assert simulation.passes is None

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.arrays import ascending, overwrite
+from fabric.array_kernels import ascending, overwrite
 
 
 @given(st.lists(st.integers(-5, 5), max_size=70))

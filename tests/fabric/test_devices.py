@@ -13,7 +13,7 @@ from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from simcore.record import IMPOSSIBLE
-from simcore.vocabulary import OnDevices, Placement, Workload
+from simcore.types import OnDevices, Placement, Workload
 from tests.reference.devices import UNIT, Ask, Server, choices
 from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of
 from tests.support.properties import scaled

@@ -15,7 +15,7 @@ from fabric.ledger import Ledger
 from fabric.servers import why_not
 from fabric.survey import Survey
 from simcore.errors import InfeasiblePlacement, LedgerError
-from simcore.vocabulary import Amounts, Placement, Request, Share
+from simcore.types import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
 from tests.reference.looks import stranded

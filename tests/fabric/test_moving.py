@@ -14,10 +14,10 @@ from fabric.cluster import NEVER, Cluster, DevicesOf
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.roles import Role, Roles
-from simcore.vocabulary import QUANTUM, OnDevices, Request, Workload
+from simcore.types import QUANTUM, OnDevices, Request, Workload
 from tests.reference.placement import Lies, refused_by
 from tests.support.properties import scaled
 
@@ -39,10 +39,10 @@ ROLES = (Role("a"), Role("b"), Role())
 LABELS = ServerLabels(4, {"zone": np.array(["x", "y", "x", "y"])})
 
 
-def ruled(rules: list[Rule]) -> Ruled:
+def ruled(rules: list[Rule]) -> ConstrainedLedger:
     """Make servers of four cores in two zones, for requests of groups a and b, and of none."""
     capacity, labels = np.full((4, 1, 1), 4), LABELS
-    ledger = Ruled(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), labels, rules)
+    ledger = ConstrainedLedger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]), labels, rules)
     roles = Roles(ROLES, np.arange(3))
     nothing = np.zeros(3)
     ledger.roles_of(Workload(("cpu",), nothing, nothing, np.ones((3, 1), np.int64), np.arange(3), roles=roles))

@@ -22,7 +22,7 @@ from simcore.jit import kernel
 from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Pacing
-from simcore.vocabulary import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
+from simcore.types import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
 from tests.reference.ledger import accepts, joined, span
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request

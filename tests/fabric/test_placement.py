@@ -15,14 +15,14 @@ from agents.heuristics.servers.first_fit import FirstFit
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import Ruled, RuledDevices
+from fabric.ruled_ledger import ConstrainedLedger, RuledDevices
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from simcore.play import play
 from simcore.record import IMPOSSIBLE, PLACED
 from simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference.devices import Ask
 from tests.reference.placement import Lies, refused_by
 from tests.support.devices import ledger_of, request_of
@@ -63,13 +63,13 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
     """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
     written = data.draw(rules(labels.servers))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement_shown.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
+        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
         keep_the_slow_rules(labels, written, data)
 
 
 def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.DataObject) -> None:
     """Draw events, and hold the ledger to the slow rules after each."""
-    ledger = Ruled(cluster_of(labels.servers), labels, written)
+    ledger = ConstrainedLedger(cluster_of(labels.servers), labels, written)
     ledger.roles_of(asking(ROLES, []))
     held: dict[int, Lies] = {}
     down: set[int] = set()
@@ -122,7 +122,7 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
 def played(written: list[Rule], roles: tuple[Role, ...], of: list[int], agent: Agent, **more: Any) -> Simulation:
     """Play requests of a core each on six servers in three zones of two."""
     labels = ServerLabels(6, {"zone": np.array(list("aabbcc"))}, {"spot": np.arange(6) == 0})
-    ledger = Ruled(cluster_of(6), labels, written)
+    ledger = ConstrainedLedger(cluster_of(6), labels, written)
     simulation = Simulation(asking(roles, of, more.pop("lifetime", 1e9)), ledger, **more)
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -159,7 +159,7 @@ def test_each_rule_on_a_few_servers(
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
     many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
-    ledger = Ruled(cluster_of(many), ServerLabels(many), [AtMost(1, "web", "server")])
+    ledger = ConstrainedLedger(cluster_of(many), ServerLabels(many), [AtMost(1, "web", "server")])
     simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -187,7 +187,7 @@ def test_where_no_server_is_a_request_is_impossible() -> None:
 
 def test_what_is_sent_back_keeps_its_role() -> None:
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = Ruled(cluster_of(3), labels, [AtMost(1, "web", "zone")])
+    ledger = ConstrainedLedger(cluster_of(3), labels, [AtMost(1, "web", "zone")])
     simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
     agent = FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
@@ -226,7 +226,7 @@ def test_devices_and_rules_hold_together() -> None:
 
 
 def test_miscounting_is_found_and_so_is_who_writes() -> None:
-    ledger = Ruled(cluster_of(2), ServerLabels(2), [AtMost(1, "web", "server")])
+    ledger = ConstrainedLedger(cluster_of(2), ServerLabels(2), [AtMost(1, "web", "server")])
     ledger.roles_of(asking((WEB,), []))
     ledger.apply(request(0, 0), request(0, 0).on(0, 0))
     ledger.check()
@@ -252,7 +252,7 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
 def test_rules_about_what_is_not_there(rule: Rule, said: str) -> None:
     labels = ServerLabels(2, {"zone": np.array(["a", "b"]), "rack": np.array(["1", ""])})
     with pytest.raises(UserError, match=said):
-        Ruled(cluster_of(2), labels, [rule])
+        ConstrainedLedger(cluster_of(2), labels, [rule])
 
 
 def test_without_labels_nobody_may_ask_for_them() -> None:

@@ -25,7 +25,7 @@ from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.play import play
 from simcore.record import IMPOSSIBLE
 from simcore.roles import NO_ROLE, Role, Roles, where_of
-from simcore.vocabulary import QUANTUM, Placement, Request, Workload
+from simcore.types import QUANTUM, Placement, Request, Workload
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, lone
 from tests.support.placement import ROLES, rules

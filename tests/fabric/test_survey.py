@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore.errors import InfeasiblePlacement
-from simcore.vocabulary import Request
+from simcore.types import Request
 from tests.reference.looks import looked
 from tests.support.properties import scaled
 

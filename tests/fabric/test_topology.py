@@ -16,7 +16,7 @@ from fabric.presets import TOPOLOGIES, topology
 from fabric.shapes import alpha, fabric, fat_tree, tree
 from fabric.topology import Topology, TopologyError, tier_rows
 from simcore.errors import UnknownName, UserError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.support.properties import first
 
 MIXED = """a,b,capacity,server

@@ -26,8 +26,8 @@ from fabric.virtual_tree import grouped, needed, reserve, tree
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, UserError, WorkloadError
 from simcore.rng import stream
+from simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
 from simcore.units import say
-from simcore.vocabulary import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
-from analysis.measure.costs import Costs, Course, Tariff
+from analysis.measure.costs import Costs, Tariff, TimeSeries
 
 Spell = tuple[float, float]
 
@@ -72,14 +72,14 @@ def pieces_of(server: Server, costs: Costs, last: float) -> tuple[list[Piece], l
     return found, woken
 
 
-def rate(course: Course, time: Fraction) -> Fraction:
+def rate(course: TimeSeries, time: Fraction) -> Fraction:
     """Look up the value that holds from this time on."""
     step = floor((Fraction(course.start) + time) / Fraction(course.every))
     count = len(course.values)
     return Fraction(float(course.values[step % count if course.repeats else min(step, count - 1)]))
 
 
-def over(course: Course, piece: Piece) -> Fraction:
+def over(course: TimeSeries, piece: Piece) -> Fraction:
     """Add up, step by step, the value x seconds of a piece."""
     every, start = Fraction(course.every), Fraction(course.start)
     total, time = Fraction(0), piece.begin

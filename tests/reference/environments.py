@@ -8,7 +8,7 @@ from agents.environments.observation import Features, Observer
 from agents.environments.stepping import Seen
 from fabric.compiled.network_episodes import NetworkEpisodes
 from fabric.compiled.numa_episodes import NumaEpisodes
-from simcore.vocabulary import QUANTUM, Floats, Request
+from simcore.types import QUANTUM, Floats, Request
 
 
 def numa(episodes: NumaEpisodes) -> Seen:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fabric.network import NetworkLedger
 from fabric.topology import Topology
-from simcore.vocabulary import Request
+from simcore.types import Request
 
 
 def joined(found: Topology, servers: Sequence[int], links: Sequence[int]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fabric.ledger import Ledger
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def looked(ledger: Ledger, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:

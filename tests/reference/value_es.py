@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from agents.learned.numa.value import HIDDEN, SIZE, TERMS
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 def worth_of(nodes: list[list[float]], weights: Floats) -> float:

@@ -8,7 +8,7 @@ from itertools import permutations, product
 import numpy as np
 
 from fabric.topology import Topology
-from simcore.vocabulary import Ints, VirtualNetwork
+from simcore.types import Ints, VirtualNetwork
 
 Placed = tuple[tuple[int, int], ...]
 """(server, group) of every machine placed so far."""

@@ -15,8 +15,8 @@ import yaml
 
 import scenarios.batch.attempt
 import scenarios.batch.batch
-from analysis.front import Results
 from analysis.measure.measuring import KEPT_APART
+from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.plan import Run

@@ -14,7 +14,7 @@ from scenarios.build.costs import build_costs
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario, resolved, scenario_from
 from simcore.errors import ScenarioError, UserError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.support.batches import plain
 
 POWER: dict[str, Any] = {"idle": "100 W", "peak": "0.3 kW"}

@@ -11,7 +11,7 @@ import pytest
 
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
-from simcore.rng import Watched, stream
+from simcore.rng import TrackedGenerator, stream
 from tests.support.batches import data
 
 TRACE = "id,arrival,lifetime,cpu,mem\n" + "".join(f"{n},{7 * n},{50 + 31 * n % 97},{1 + n % 3},1\n" for n in range(80))
@@ -81,14 +81,14 @@ def test_failures_and_warm_starts(tmp_path: Path, trace: dict[str, Any]) -> None
 
 
 def test_a_generator_knows_whether_anything_was_drawn() -> None:
-    rng = Watched(stream(7, "agent"))
+    rng = TrackedGenerator(stream(7, "agent"))
     first, second = rng.spawn(2)
     assert not rng.drawn
     assert [type(first).__name__, first.random()] == ["Watched", stream(7, "agent").spawn(2)[0].random()]
     assert rng.drawn
-    assert isinstance(second, Watched)
+    assert isinstance(second, TrackedGenerator)
     assert not second.drawn
-    other = Watched(stream(7, "agent"))
+    other = TrackedGenerator(stream(7, "agent"))
     assert other.random() == stream(7, "agent").random()
     assert other.drawn
-    assert Watched(np.random.default_rng(1)).drawn is False
+    assert TrackedGenerator(np.random.default_rng(1)).drawn is False

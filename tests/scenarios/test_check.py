@@ -20,7 +20,7 @@ from scenarios.schema.load import load_scenario, scenario_from, shipped
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
 from simcore.play import play
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 from workloads.traces.table import Table
 
 SERVERS: dict[str, Any] = {
@@ -35,7 +35,7 @@ SERVERS: dict[str, Any] = {
 }
 COMPILES = """\
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 @kernel
@@ -51,7 +51,7 @@ class Mine(Agent):
         return None
 """
 BREAKS = """\
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Breaks(Agent):
@@ -156,7 +156,7 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.py").write_text("from simcore.vocabulary import Agent\nclass Empty(Agent):\n    pass\n")
+    (tmp_path / "empty.py").write_text("from simcore.types import Agent\nclass Empty(Agent):\n    pass\n")
     (tmp_path / "s.yaml").write_text(json.dumps({**SERVERS, "agents": ["empty.py:Empty"]}))
     assert main(["validate", str(tmp_path / "s.yaml")]) == MISTAKE
     said = capsys.readouterr().out
@@ -170,7 +170,7 @@ def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_request_of_an_error_is_in_words(tmp_path: Path) -> None:
     (tmp_path / "breaks.py").write_text(
-        "import numpy as np\nfrom simcore.vocabulary import Agent\nclass Breaks(Agent):\n"
+        "import numpy as np\nfrom simcore.types import Agent\nclass Breaks(Agent):\n"
         "    def decide(self, view, request):\n        return np.stack([])\n"
     )
     name = f"{tmp_path}/breaks.py:Breaks"

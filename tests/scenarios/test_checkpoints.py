@@ -20,17 +20,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.answers import ENTRY
+from fabric.decision_log import ENTRY
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import Row, rows_of
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
-from scenarios.run import checkpoints, going
+from scenarios.run import checkpoints, progress
 from scenarios.run.checkpoints import FOLDER, Checkpoint
 from scenarios.run.execute import execute
-from scenarios.run.going import PORTION, Going, Told
-from simcore import opened
+from scenarios.run.progress import PORTION, Going, RunProgress
+from simcore import file_tracking
 from simcore.play import Portions
 from tests.support.long_runs import asked, contents, kept_often
 from tests.support.properties import scaled
@@ -48,7 +48,7 @@ def often() -> Iterator[None]:
 def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks that come soon tell nothing of how many decisions a portion may have."""
     clock, left = [0.0], [1] * 200 + [10**9]
-    monkeypatch.setattr(going, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
     (run,) = plan(asked({}))
     simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
     watch = Going(Portions(lambda: left.pop(0), simulation), simulation, run, lambda told: None, None, "", PORTION)
@@ -100,12 +100,12 @@ def test_a_run_goes_on_only_if_the_files_that_were_read_hold_what_they_did(
 
     def played(name: str, policy_says: str, stop: bool = False) -> tuple[list[int], Row]:
         """Run it as a worker would that starts now, to its end or, to `stop`, until it was kept three times."""
-        monkeypatch.setattr(opened, "_read", {})
-        monkeypatch.setattr(going, "KEPT_EVERY", 0.0 if stop else 60.0)
+        monkeypatch.setattr(file_tracking, "_read", {})
+        monkeypatch.setattr(progress, "KEPT_EVERY", 0.0 if stop else 60.0)
         policy.write_text(policy_says)
         seen: list[int] = []
 
-        def told(told: Told) -> None:
+        def told(told: RunProgress) -> None:
             seen.append(told.requests)
             if stop and len(seen) == 3:
                 raise KeyboardInterrupt
@@ -147,9 +147,9 @@ def test_what_is_damaged_is_not_believed(tmp_path: Path, file: str, harm: Callab
 def interrupted(folder: Path, after: int = 4, agent: Any = None) -> Path:
     """Interrupt a run on SimPy's clock after it was kept so often; returns the folder that keeps it."""
     (run,) = plan(asked({}, agent or {"random-top": {"k": 3}}))
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
 
-    def stop(told: Told) -> None:
+    def stop(told: RunProgress) -> None:
         heard.append(told)
         if len(heard) == after:
             raise KeyboardInterrupt
@@ -162,9 +162,9 @@ def interrupted(folder: Path, after: int = 4, agent: Any = None) -> Path:
 def came_to(folder: Path, begins_at: int | None = 0, agent: Any = None) -> dict[str, Any]:
     """Play the run to its end, which begins at this request; returns what does not depend on the time it took."""
     (run,) = plan(asked({}, agent or {"random-top": {"k": 3}}))
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(going, "TOLD_EVERY", 0.0)
+        patch.setattr(progress, "TOLD_EVERY", 0.0)
         found = execute(run, folder, "simpy", heard.append)
     assert begins_at is None or heard[0].begun == begins_at
     return {name: value for name, value in found.items() if name not in TIMED}
@@ -185,7 +185,7 @@ def forged(folder: Path, how: Callable[[dict[str, Any], dict[str, Any], bytearra
 
 
 def all_become(column: str, value: int) -> Callable[[dict[str, Any], dict[str, Any], bytearray], None]:
-    """Write the same into all answers; see `fabric.answers.Answers.portion`."""
+    """Write the same into all answers; see `fabric.decision_log.Answers.portion`."""
 
     def write(words: dict[str, Any], arrays: dict[str, Any], answers: bytearray) -> None:
         at = 0
@@ -316,7 +316,7 @@ def test_what_fails_for_want_of_memory_stays_kept(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.usefixtures("often")
 def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path) -> None:
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
     Batch(asked({}, "random"), tmp_path).run(told=heard.append)
     rows, damaged = rows_of(tmp_path / "journal.jsonl")
     assert not damaged
@@ -332,7 +332,7 @@ def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path) -
 def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(going, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(progress, "TOLD_EVERY", 0.0)
     Batch(asked({}), tmp_path).run(told=lambda told: print(f"{told.requests} of {told.of}"))
     assert "150 of 150" in capsys.readouterr().out
     assert not list((tmp_path / "details").glob("*.printed.txt"))
@@ -347,7 +347,7 @@ def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
     ],
 )
 def test_a_run_that_cannot_be_kept_says_why(tmp_path: Path, form: dict[str, Any], lost: str) -> None:
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
     Batch(asked(form), tmp_path).run(told=heard.append)
     assert heard
     assert all(told.lost == lost and not told.kept for told in heard)

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from binwright.cli import MISTAKE, main
 from scenarios.build.world import build_world
-from scenarios.draft.asked import asked_of
+from scenarios.draft.request_source import asked_of
 from scenarios.draft.servers import servers_for
 from scenarios.draft.text import block, flow
 from scenarios.schema.load import load_scenario
 from simcore.errors import UserError, WorkloadError
 from tests.support.properties import scaled
-from workloads.propose import propose
+from workloads.column_guesses import propose
 
 COLUMNS = {
     "Instance": [f"i-{number}" for number in range(6)],

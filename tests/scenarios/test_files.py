@@ -21,7 +21,7 @@ from scenarios.schema.reference import json_schema, reference
 from scenarios.schema.workload import Generated, Trace
 from simcore.errors import ScenarioError
 from simcore.rules import Overflow
-from simcore.vocabulary import part
+from simcore.types import part
 from tests.support import ROOT
 
 TRACE = """\
@@ -465,7 +465,7 @@ def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None
 
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from simcore.vocabulary import Agent\n\n\n"
+        "from simcore.types import Agent\n\n\n"
         "class Mine(Agent):\n    def __init__(self, k: int, deep: dict | None = None) -> None:\n        self.k = k\n"
         "    def decide(self, view, request):\n        return None\n"
     )

@@ -16,7 +16,7 @@ from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
 from scenarios.run.checkpoints import Checkpoint
 from scenarios.run.execute import execute
-from scenarios.run.going import Told
+from scenarios.run.progress import RunProgress
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from tests.support.long_runs import asked, contents, kept_often
@@ -109,7 +109,7 @@ def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, name: str) -
     while found is None:
         left = draw.randint(2, 15)
 
-        def tell(told: Told) -> None:
+        def tell(told: RunProgress) -> None:
             nonlocal left
             assert told.kept
             assert not told.lost
@@ -135,7 +135,7 @@ COUNTS = """
 from pathlib import Path
 
 from agents.heuristics.servers.first_fit import FirstFit
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 class Counts(Agent):
     {remembers}
@@ -152,11 +152,11 @@ class Counts(Agent):
 """
 
 
-def interrupted(scenario: Scenario, folder: Path, after: int) -> list[Told]:
+def interrupted(scenario: Scenario, folder: Path, after: int) -> list[RunProgress]:
     """Begin the run of a scenario, and end it after it was told so often how far it is."""
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
 
-    def tell(told: Told) -> None:
+    def tell(told: RunProgress) -> None:
         heard.append(told)
         if len(heard) == after:
             raise KeyboardInterrupt

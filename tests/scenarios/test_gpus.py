@@ -18,7 +18,7 @@ from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_cluster
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.reference import devices as reference
 from tests.reference.devices import Server
 from tests.support.documentation import blocks

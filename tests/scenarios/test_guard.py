@@ -13,7 +13,7 @@ import pytest
 
 from binwright.cli import main
 from scenarios.batch.batch import Batch
-from scenarios.run.guard import TooLong, limited, printing
+from scenarios.run.sandbox import TooLong, limited, printing
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from analysis.front import Results
+from analysis.results_api import Results
 from scenarios.batch import backends
 from scenarios.batch.batch import CHANGES, Batch
 from scenarios.batch.journal import Row

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.front import Results
+from analysis.results_api import Results
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import line_of, rows_of

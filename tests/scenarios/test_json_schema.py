@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.reference import json_schema
-from scenarios.schema.source import LIBRARY
+from scenarios.schema.yaml_source import LIBRARY
 from simcore.errors import ScenarioError
 
 BEYOND = (

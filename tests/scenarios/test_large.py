@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
-from simcore import large
+from simcore import memmap
 
 RUN = ["workload.requests=700", "cluster.servers=6", "replications=1", "record=[requests, samples]"]
 FORMS = {
@@ -36,8 +36,8 @@ def test_a_run_is_the_same_in_blocks_and_in_files(form: str, tmp_path: Path, mon
         return zeros(dir=dir)
 
     monkeypatch.setattr(tempfile, "TemporaryFile", counted)
-    monkeypatch.setattr(large, "BLOCK", 64)
-    monkeypatch.setattr(large, "LARGE", 1000)
+    monkeypatch.setattr(memmap, "BLOCK", 64)
+    monkeypatch.setattr(memmap, "LARGE", 1000)
     parts = Batch(scenario, tmp_path / "parts").run(jobs=1).runs.drop(TIMES)
     assert made
     assert set(made) == {tmp_path, tmp_path / "parts"}  # what is drawn before there are results lies above them

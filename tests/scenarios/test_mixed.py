@@ -16,7 +16,7 @@ from scenarios.build.world import build_world
 from scenarios.run.execute import execute
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ScenarioError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 
 GROUPS: list[dict[str, Any]] = [
     {"count": 1, "nodes": 3, "node": {"cpu": 2, "mem": 8}},

@@ -16,9 +16,9 @@ from scenarios.batch.batch import Batch
 from scenarios.build.requests import forget
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario, resolved
-from simcore import opened
+from simcore import file_tracking
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 from tests.support import ROOT
 from workloads import WORKLOADS, catalogue
 
@@ -73,7 +73,7 @@ def test_an_edit_of_it_or_of_what_it_reads_is_run_again(here: Path, monkeypatch:
         rows: list[object] = []
         forget()
         for noted in ("_read", "_written"):  # as in a process of its own
-            monkeypatch.setattr(opened, noted, {})
+            monkeypatch.setattr(file_tracking, noted, {})
         batch = Batch(load_scenario("s.yaml"), here / "out")
         there = len(batch.done())
         batch.run(finished=rows.append)

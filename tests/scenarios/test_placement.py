@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 
 from binwright.cli import main
 from fabric.placement import Apart, AtMost, Drain, Near, Spread, Together
-from fabric.ruled_ledger import Ruled, RuledDevices
+from fabric.ruled_ledger import ConstrainedLedger, RuledDevices
 from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_ledger
 from scenarios.build.plan import plan
@@ -70,7 +70,7 @@ def changed(*path: str | int, to: Any) -> dict[str, Any]:
 def test_what_is_written_is_what_the_ledger_keeps() -> None:
     scenario = scenario_from(ZONES)
     ledger = build_ledger(scenario)
-    assert isinstance(ledger, Ruled)
+    assert isinstance(ledger, ConstrainedLedger)
     assert ledger.rules == (
         AtMost(2, "web", "zone"),
         Spread("*", "rack", 2),
@@ -136,12 +136,12 @@ def test_seeds_number_labels_with_their_servers() -> None:
     found = {
         tuple(ledger._labels.labels["zone"].tolist())
         for seed in range(5)
-        if isinstance(ledger := build_ledger(scenario, seed), Ruled)
+        if isinstance(ledger := build_ledger(scenario, seed), ConstrainedLedger)
     }
     assert len(found) > 1
     for seed in range(5):
         ledger = build_ledger(scenario, seed)
-        assert isinstance(ledger, Ruled)
+        assert isinstance(ledger, ConstrainedLedger)
         assert ((ledger._labels.labels["zone"] == "b") == ledger._labels.taints["spot"]).all()
 
 
@@ -201,7 +201,7 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
     csv = {"path": path, "columns": {"cpu": "cores"}, "labels": {"zone": "az"}, "taints": "marks"}
     data = changed("cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
     ledger = build_ledger(scenario_from(data))
-    assert isinstance(ledger, Ruled)
+    assert isinstance(ledger, ConstrainedLedger)
     assert ledger._labels.labels["zone"].tolist() == ["a", "b", "b"]
     assert {name: there.tolist() for name, there in ledger._labels.taints.items()} == {
         "old": [False, True, True],

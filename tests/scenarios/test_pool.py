@@ -21,18 +21,18 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.front import Results
+from analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, Looks, duration
 from scenarios.batch import backends, batch, estimate, pool
 from scenarios.batch.attempt import Task
 from scenarios.batch.backends import held, opened
 from scenarios.batch.batch import Batch, run_batches
-from scenarios.batch.handout import PORTION, Handout
 from scenarios.batch.journal import Row, line_of, rows_of
 from scenarios.batch.pool import Pool, _Worker, ending
-from scenarios.run import going
-from scenarios.run.going import Told
+from scenarios.batch.work_queue import PORTION, Handout
+from scenarios.run import progress as run_progress
+from scenarios.run.progress import RunProgress
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -382,7 +382,7 @@ def test_an_estimate_goes_by_how_far_long_runs_come(tmp_path: Path, monkeypatch:
 @pytest.mark.long
 def test_workers_are_called_in_while_the_first_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backends, "PATIENCE", 0.5)
-    monkeypatch.setattr(going, "TOLD_EVERY", 0.2)
+    monkeypatch.setattr(run_progress, "TOLD_EVERY", 0.2)
     notes = tmp_path / "notes"
     notes.mkdir()
     noting = f"time.sleep(.03); Path({str(notes)!r}, f'{{time.time_ns()}}.{{os.getpid()}}').touch()"
@@ -415,7 +415,7 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
 
 def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with Live(2, 0, 2) as live:
-        far = Told("a", "best-fit", 0, 3000, 10_000, 40.0, begun=1000)
+        far = RunProgress("a", "best-fit", 0, 3000, 10_000, 40.0, begun=1000)
         live.told(far)
         assert live.text() == "0 of 2, under way: 30.0%, 2 min left of it"
         live.told(far._replace(run="b", requests=2000, seconds=10.0))
@@ -431,7 +431,7 @@ def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys:
 
 @pytest.mark.long
 def test_workers_say_how_far_their_runs_are(tmp_path: Path) -> None:
-    heard: list[Told] = []
+    heard: list[RunProgress] = []
     slow = [agent(tmp_path, "time.sleep(0.02)")]
     Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, told=heard.append)
     assert {told.seed for told in heard} == {0, 1}

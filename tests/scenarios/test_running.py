@@ -22,7 +22,7 @@ from scenarios.run.check import running_at_start
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 from tests.support.batches import data
 from workloads.changes import Change, Demand, Holiday, Wave, changed
 from workloads.predictors import Survival

@@ -13,9 +13,9 @@ from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
 from scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.source import LIBRARY
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Trace
+from scenarios.schema.yaml_source import LIBRARY
 from simcore.errors import WorkloadError
 from tests.support import ROOT
 from workloads.traces.library import FOLDER, find

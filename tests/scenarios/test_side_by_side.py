@@ -15,9 +15,9 @@ import yaml
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import MISTAKE, main
-from scenarios.batch.child import child as original
-from scenarios.learn import side_by_side
-from scenarios.learn.side_by_side import work
+from scenarios.batch.child_process import child as original
+from scenarios.learn import parallel
+from scenarios.learn.parallel import work
 from scenarios.learn.sweeping import points
 from scenarios.learn.training import Lesson
 from scenarios.schema.scenario import Scenario
@@ -112,7 +112,7 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path:
             started.clear()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(side_by_side, "child", child)
+        patch.setattr(parallel, "child", child)
         with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
             bw.train(given(), out=tmp_path, jobs=2, watch=kill)
     assert "the same command goes on" in str(found.value)
@@ -144,7 +144,7 @@ def test_ray_comes_to_the_same_in_slices(
     ray = pytest.importorskip("ray")
     try:
         bw.train(given(), out=tmp_path / "whole", jobs=2, on="ray")
-        monkeypatch.setattr(side_by_side, "_slice", _short)
+        monkeypatch.setattr(parallel, "_slice", _short)
         bw.train(given(), out=tmp_path / "sliced", jobs=2, on="ray")
     finally:
         ray.shutdown()
@@ -154,5 +154,5 @@ def test_ray_comes_to_the_same_in_slices(
 
 def _short(*arguments: Any) -> Any:
     """Give back what there is after every iteration."""
-    side_by_side.SLICE = 0.0  # on the node
-    return side_by_side._slice(*arguments)
+    parallel.SLICE = 0.0  # on the node
+    return parallel._slice(*arguments)

@@ -21,7 +21,7 @@ from analysis.figures.draw import draw, svg
 from analysis.measure.metric import Metric
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
-from scenarios.size.looking import ENDS, Looked, Runs
+from scenarios.size.evaluate import ENDS, Looked, Runs
 from scenarios.size.search import AHEAD, Found, ahead, exhaustive, next_size
 from simcore.errors import UserError
 from tests.support import ROOT

@@ -15,7 +15,7 @@ from binwright.reproduction.published import published
 from scenarios.batch.batch import Batch
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.schema.source import LIBRARY
+from scenarios.schema.yaml_source import LIBRARY
 from simcore.errors import UserError, WorkloadError
 from tests.reference import spane
 from tests.support import ROOT

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from agents import AGENTS
-from analysis.front import Results
+from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.build import code
-from simcore import opened
-from simcore.opened import OURS
-from simcore.vocabulary import Agent
+from simcore import file_tracking
+from simcore.file_tracking import OURS
+from simcore.types import Agent
 from tests.support import ROOT
 from tests.support.batches import FIRST, agent, plain, scenario
 
@@ -93,7 +93,12 @@ def test_what_was_edited_while_a_process_ran_is_known_to_nobody(copied: Path) ->
 def test_what_editors_and_compilers_leave_is_no_code(copied: Path) -> None:
     before = names()
     (copied / "agents" / "__pycache__").mkdir()
-    for left in ("agents/.DS_Store", "agents/inner.py~", "scenarios/.code.py.swp", "agents/__pycache__/inner.nbc"):
+    for left in (
+        "agents/.DS_Store",
+        "agents/nested_agent.py~",
+        "scenarios/.code.py.swp",
+        "agents/__pycache__/inner.nbc",
+    ):
         (copied / left).write_text("x")
         assert names() == before, left
 
@@ -111,18 +116,18 @@ class Session:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.ran = folder, 0
         monkeypatch.syspath_prepend(str(folder))
-        monkeypatch.setattr(opened, "_read", {})
-        monkeypatch.setattr(opened, "_written", {})
-        monkeypatch.setattr(opened, "_imported", {})
-        monkeypatch.setattr(opened, "_began", 0)
+        monkeypatch.setattr(file_tracking, "_read", {})
+        monkeypatch.setattr(file_tracking, "_written", {})
+        monkeypatch.setattr(file_tracking, "_imported", {})
+        monkeypatch.setattr(file_tracking, "_began", 0)
 
     def run(self, *agents: Any, **changes: Any) -> Results:
         for name in [name for name in sys.modules if "_of_mine" in name or name.startswith("binwright_user_")]:
             del sys.modules[name]
         code._imports.cache_clear()
-        for noted in (opened._read, opened._written, opened._imported):
+        for noted in (file_tracking._read, file_tracking._written, file_tracking._imported):
             noted.clear()
-        opened._began = time.time_ns()
+        file_tracking._began = time.time_ns()
         asked = plain(agents=list(agents), replications=2, **changes)
         batch = Batch(asked, self.folder / "out")
         self.ran = len(batch.runs) - len(batch.done())
@@ -252,7 +257,7 @@ OTHERS = """\
 from pathlib import Path
 
 from simcore.moves import Mover
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Moves(Mover):
@@ -392,7 +397,7 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
 
 
 def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
-    assert AGENTS.load("simcore.vocabulary:Agent") is Agent
+    assert AGENTS.load("simcore.types:Agent") is Agent
     assert AGENTS.load("pathlib:Path") is Path
     (tmp_path / "any").write_text("thing")
     assert (tmp_path / "any").read_text() == "thing"
@@ -402,13 +407,13 @@ def test_who_has_no_home_may_open_files(tmp_path: Path, monkeypatch: pytest.Monk
     def nowhere() -> Path:
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(opened, "user_cache", nowhere)
-    opened._known.cache_clear()
+    monkeypatch.setattr(file_tracking, "user_cache", nowhere)
+    file_tracking._known.cache_clear()
     try:
         (tmp_path / "any").write_text("thing")
         assert (tmp_path / "any").read_text() == "thing"
     finally:
-        opened._known.cache_clear()
+        file_tracking._known.cache_clear()
 
 
 def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import main
-from scenarios.run import suited as module
-from scenarios.run.suited import suited
+from scenarios.run import compatible_agents as module
+from scenarios.run.compatible_agents import suited
 from tests.support.batches import TEXT
 
 

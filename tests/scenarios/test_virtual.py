@@ -20,7 +20,7 @@ from scenarios.batch.batch import Batch
 from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
 from workloads.virtual import Hose, Pairs, Sizes, TenantRequests

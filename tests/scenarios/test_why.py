@@ -18,8 +18,8 @@ from scenarios.run.execute import execute
 from scenarios.run.why import ROOM, Refused, Why, refused, why
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
+from simcore.types import QUANTUM, part
 from simcore.units import say
-from simcore.vocabulary import QUANTUM, part
 
 SMALL: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},

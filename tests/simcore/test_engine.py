@@ -18,7 +18,7 @@ from simcore.faults import Faults
 from simcore.play import play
 from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Placement, Request, View
+from simcore.types import Agent, Placement, Request, View
 from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where, why_not
 from tests.support.properties import first, scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from simcore.engine import Simulation
 from simcore.errors import AgentError, UserError
-from simcore.foresight import Foresight
+from simcore.lifetime_info import LifetimeInfo
 from simcore.play import play
 from simcore.predictor import Predictor
 from simcore.roles import Role, Roles
-from simcore.vocabulary import Agent, Floats, Placement, Placements, Request, View, Workload
+from simcore.types import Agent, Floats, Placement, Placements, Request, View, Workload
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
 from tests.support.properties import scaled
@@ -29,7 +29,7 @@ from workloads.predictors import Noise, Shuffled, Survival
 def told(workload: Workload, predictor: Predictor | None) -> Workload:
     """Give agents a predictor's foresight, or none."""
     if predictor is None:
-        return replace(workload, foresight=Foresight(np.full(len(workload), np.nan)))
+        return replace(workload, foresight=LifetimeInfo(np.full(len(workload), np.nan)))
     found = predictor.predict(workload, np.random.default_rng(0))
     return replace(workload, foresight=predictor.foresight(workload, found))
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore import large
-from simcore.large import blocks, in_files, let_go, zeros
+from simcore import memmap
+from simcore.memmap import blocks, in_files, release_pages, zeros
 
 
 def resident(array: np.ndarray) -> int:
@@ -28,7 +28,7 @@ def resident(array: np.ndarray) -> int:
 
 
 def test_what_is_let_go_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "LARGE", 8_000_000)
+    monkeypatch.setattr(memmap, "LARGE", 8_000_000)
     with in_files(tmp_path / "new"):
         array, small = zeros((1_000_000, 1), np.int64), zeros(9, np.int8)
     assert isinstance(array.base, np.ndarray)
@@ -36,7 +36,7 @@ def test_what_is_let_go_is_still_there(tmp_path: Path, monkeypatch: pytest.Monke
     assert array.shape == (1_000_000, 1)
     assert not array.any()
     array[:, 0] = numbers = np.arange(1_000_000)
-    let_go()
+    release_pages()
     if Path("/proc/self/smaps").exists() and hasattr(mmap, "MADV_DONTNEED"):
         assert resident(array) == 0
     assert (array[:, 0] == numbers).all()
@@ -48,13 +48,13 @@ def test_a_full_disk_leaves_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def full(*_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(large, "LARGE", 1)
+    monkeypatch.setattr(memmap, "LARGE", 1)
     monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
     with in_files(tmp_path):
         assert zeros(4, np.float64).base is None
     monkeypatch.undo()
-    monkeypatch.setattr(large, "LARGE", 1)
-    monkeypatch.setattr(large, "SPARE", 10**18)
+    monkeypatch.setattr(memmap, "LARGE", 1)
+    monkeypatch.setattr(memmap, "SPARE", 10**18)
     with in_files(tmp_path):
         assert zeros(4, np.float64).base is None
 
@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4))
 def test_blocks_are_the_rows_in_order(first: int, rows: int, size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large, "BLOCK", size)
+        patch.setattr(memmap, "BLOCK", size)
         found = [*blocks(rows, first)]
     assert [row for some in found for row in range(some.start, some.stop)] == [*range(first, rows)]
     assert all(some.stop - some.start <= size for some in found)

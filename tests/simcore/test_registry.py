@@ -12,7 +12,7 @@ import simcore.registry
 from agents import AGENTS
 from simcore.errors import UnknownName, UserError
 from simcore.registry import Registry
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 from workloads import ARRIVALS, LIFETIMES, TRACES
 
 BUILTIN = {"ordered": "collections:OrderedDict", "gone": "collections:NoSuchThing"}

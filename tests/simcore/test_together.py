@@ -20,7 +20,7 @@ from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
 from simcore.play import play
 from simcore.rules import Overflow
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View
+from simcore.types import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import first, scaled

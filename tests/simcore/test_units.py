@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.errors import UserError
+from simcore.types import QUANTUM
 from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME, Measure, amount, measure_of, quanta, say
-from simcore.vocabulary import QUANTUM
 
 MEASURES = [BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from analysis.front import Results
+from analysis.results_api import Results
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 
@@ -24,7 +24,7 @@ agents: [first-fit, worst-fit]
 """
 """A file that is smaller still."""
 FIRST = """\
-from simcore.vocabulary import Agent
+from simcore.types import Agent
 
 
 class Mine(Agent):

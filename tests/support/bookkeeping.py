@@ -14,7 +14,7 @@ from fabric.device_ledger import DeviceLedger
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from simcore.faults import Kind
-from simcore.vocabulary import QUANTUM, Embedding, Placement, Request
+from simcore.types import QUANTUM, Embedding, Placement, Request
 
 Place = tuple[int, int, int]
 """Server, node, resource."""

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from fabric.cluster import NEVER, Cluster
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 
 ROUTERS = ["least-loaded", "two-choices", "affinity"]
 CASES: dict[str, Any] = {

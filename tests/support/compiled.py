@@ -19,7 +19,7 @@ from simcore.engine import Simulation
 from simcore.jit import kernel
 from simcore.record import Record
 from simcore.rules import Overflow
-from simcore.vocabulary import Amounts, Ints, Workload
+from simcore.types import Amounts, Ints, Workload
 from tests.support.properties import forms
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.cheapest import cheapest, left
-from simcore.vocabulary import Amounts, Ints
+from agents.rules.cheapest_place import cheapest, left
+from simcore.types import Amounts, Ints
 
 
 @cheapest

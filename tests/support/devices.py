@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from fabric.cluster import NEVER, Cluster, DevicesOf
 from fabric.device_ledger import DeviceLedger
 from simcore.moves import Running
-from simcore.vocabulary import OnDevices, Request
+from simcore.types import OnDevices, Request
 from tests.reference.devices import UNIT, Ask, Held, Server, after, before, choices
 
 MODELS = ("A", "B")

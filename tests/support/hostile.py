@@ -15,7 +15,7 @@ import polars as pl
 
 from agents.solver import examples, problem
 from analysis.compare.comparison import Comparison
-from analysis.front import Results
+from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import line_of
 from scenarios.schema.load import load_scenario, shipped

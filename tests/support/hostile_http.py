@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 from agents.solver import examples
 from binwright.service import worker
+from binwright.service.access_control import Gate
 from binwright.service.app import application
-from binwright.service.gate import Gate
 from binwright.service.jobs import Jobs
 from binwright.service.limits import Limits
 from tests.support.hostile import IN_SPECIFICATIONS, mangled

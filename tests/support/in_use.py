@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from simcore.moves import Move, Running
-from simcore.vocabulary import Request, View
+from simcore.types import Request, View
 from tests.reference import defragment as slow
 
 

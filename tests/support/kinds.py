@@ -6,7 +6,7 @@ from agents import AGENTS
 from agents.heuristics.candidates.agent import CheapestCandidate
 from agents.heuristics.feasible import Feasible
 from agents.heuristics.networks.common import NetworkAgent
-from agents.learned.network.choosing import Choosing
+from agents.learned.network.sequential_choice import Choosing
 
 ANYWHERE = {"solver"}
 _KINDS = NetworkAgent | Feasible | Choosing | CheapestCandidate

@@ -14,7 +14,7 @@ from fabric.cluster import NEVER, Cluster
 from scenarios.batch.batch import Batch
 from scenarios.learn.training import train
 from scenarios.schema.load import load_scenario, scenario_from
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 
 
 def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:

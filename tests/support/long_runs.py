@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from scenarios.run import going
+from scenarios.run import progress
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 
@@ -50,6 +50,6 @@ def kept_often() -> Iterator[None]:
     """Keep runs at every look, and look after every decision; nobody waits for the disk."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("KEPT_EVERY", 0.0), ("TOLD_EVERY", 0.0), ("SHARE", inf), ("SHORT", -1.0)):
-            patch.setattr(going, name, value)
+            patch.setattr(progress, name, value)
         patch.setattr(os, "fsync", lambda number: None)
         yield

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simcore.engine import Simulation
 from simcore.moves import Asked, Move, Mover, MoveRules, Running
 from simcore.moving import Moving
-from simcore.vocabulary import Request, View
+from simcore.types import Request, View
 from tests.reference.engine import Room, Where, feasible, shares
 from tests.reference.moving import May, Plans, Rules, Runs
 from tests.support.simulations import place

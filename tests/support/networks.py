@@ -14,7 +14,7 @@ from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree
 from fabric.topology import Topology
-from simcore.vocabulary import QUANTUM, Request
+from simcore.types import QUANTUM, Request
 
 UNIT = 1_000_000
 """Quanta of one unit."""

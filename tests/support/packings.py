@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agents.solver.model.fleet import ENDLESS, Fleet
 from agents.solver.search.packing import Packing, powers
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @st.composite

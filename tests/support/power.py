@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from scenarios.batch.journal import rows_of
-from simcore.opened import digest_of
+from simcore.file_tracking import digest_of
 from tests.support.faults import Changes, contents, following, said_by
 
 

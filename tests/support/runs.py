@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
@@ -20,7 +20,7 @@ from simcore.engine import Simulation
 from simcore.faults import Faults
 from simcore.play import play
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 
 RESOURCES = ("cpu", "mem")
 PRICES = {"cpu": 0.5, "mem": 3.0}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from fabric.placement import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore import rng
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
@@ -26,7 +26,7 @@ from simcore.play import play
 from simcore.record import OUTCOMES
 from simcore.roles import Roles
 from simcore.rules import Overflow
-from simcore.vocabulary import Agent, Placement, Request, Workload
+from simcore.types import Agent, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
 from tests.support.properties import forms
 
@@ -89,7 +89,7 @@ class WatchedLedger(Ledger):
         self._observe()
 
 
-class WatchedRules(WatchedLedger, Ruled):
+class WatchedRules(WatchedLedger, ConstrainedLedger):
     """Checks so what is counted for rules of placement, too."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents import AGENTS
 from simcore import rng
-from simcore.vocabulary import QUANTUM, Agent, View
+from simcore.types import QUANTUM, Agent, View
 from tests.support import ROOT
 from tests.support.views import view_of
 

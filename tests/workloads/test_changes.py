@@ -14,7 +14,7 @@ from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from simcore.errors import ScenarioError, UserError
 from simcore.roles import Roles
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 from tests.support.properties import scaled
 from workloads.changes import Demand, Holiday, Wave, changed
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Workload
+from simcore.types import Workload
 from tests.support.properties import scaled
 from workloads import ARRIVALS, LIFETIMES
 from workloads.arrivals import Arrivals, Bursty, Poisson

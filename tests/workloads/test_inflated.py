@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 from workloads.go_stream import GoStream
-from workloads.inflated import Draws, Inflated, fgd_order
+from workloads.inflation import Draws, Inflated, fgd_order
 
 
 def test_draws_what_go_draws() -> None:

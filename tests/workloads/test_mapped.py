@@ -17,7 +17,7 @@ from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError, WorkloadError
 from simcore.roles import Role
 from tests.support.properties import scaled
-from workloads.propose import propose
+from workloads.column_guesses import propose
 from workloads.traces.library import read
 
 INF = float("inf")

@@ -21,7 +21,7 @@ from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
 from simcore.errors import UnknownName, WorkloadError
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
 from workloads.multiserver import MultiServerRequests

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check, require
 from workloads.traces.text import contents, number

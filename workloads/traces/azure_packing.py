@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simcore.errors import WorkloadError
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check, require
 

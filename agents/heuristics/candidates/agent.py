@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from agents.heuristics.candidates.observation import forget, sight
 from agents.heuristics.candidates.search import place
-from agents.heuristics.candidates.sight import forget, sight
 from agents.networked import network_of, provisioned
-from fabric.filling import COMPLETE, choose
+from fabric.multi_server import COMPLETE, choose
 from fabric.network import NetworkView, Provisioned
 from simcore.jit import prepared
-from simcore.vocabulary import Agent, Refusal, Request, View
+from simcore.types import Agent, Refusal, Request, View
 
 
 class CheapestCandidate(Agent):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from simcore.jit import lean
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 LIKES = {
     "given": (1.0, 1.0, 1.0, 0.5, 0.0),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.heuristics.candidates.liking import like, relative
+from agents.heuristics.candidates.next_server import like, relative
+from agents.heuristics.candidates.observation import Sight, look
 from agents.heuristics.candidates.scoring import STYLES
-from agents.heuristics.candidates.sight import Sight, look
-from fabric.allowed import Flags
-from fabric.filling import COMPLETE, GOES_ON, begin, choose
+from fabric.multi_server import COMPLETE, GOES_ON, begin, choose
+from fabric.reachable_servers import Flags
 from fabric.topology import Indices
 from simcore.jit import lean
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 
 @lean

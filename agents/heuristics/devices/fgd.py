@@ -11,7 +11,7 @@ from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
 from fabric.devices import DeviceView
 from fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Amounts, Floats, Ints
+from simcore.types import QUANTUM, Amounts, Floats, Ints
 
 Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
 """Usual kinds and their shares, the place of the cpu, how many steps there are; scratch of fragments and devices."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import floor
 
 from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @cheapest_on_devices

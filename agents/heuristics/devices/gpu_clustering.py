@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from simcore.vocabulary import QUANTUM, Amounts, Ints
+from simcore.types import QUANTUM, Amounts, Ints
 
 
 @cheapest_on_devices

@@ -10,7 +10,7 @@ from agents.rules.on_devices import DeviceAgent
 from fabric.devices import Devices, DeviceView, fits_server, in_python, wanted
 from simcore.errors import UserError
 from simcore.jit import inlined, kernel
-from simcore.vocabulary import QUANTUM, Amounts, Ints, Placement, Request, View
+from simcore.types import QUANTUM, Amounts, Ints, Placement, Request, View
 
 MOST = 1 << 22
 """Costs that are kept at most, of all kinds of requests together."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.drawn import drawn
 from agents.rules.on_devices import DeviceAgent
+from agents.rules.random_numbers import drawn
 from fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 
 @kernel

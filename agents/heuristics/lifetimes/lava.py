@@ -11,8 +11,8 @@ import numpy as np
 
 from agents.heuristics.lifetimes.nilas import STEPS, Nilas, times
 from simcore.errors import UserError
+from simcore.types import Amounts, Ints, Placement, Refusal, Request, View
 from simcore.units import SHARE
-from simcore.vocabulary import Amounts, Ints, Placement, Refusal, Request, View
 
 CLASSES = ("1 h", "10 h", "100 h")
 """Lifetimes up to which the classes go, but for the last one, as published."""

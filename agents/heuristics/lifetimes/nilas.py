@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.inner import inner
+from agents.nested_agent import inner
 from fabric.network import NetworkView
+from simcore.agent_state import named
 from simcore.errors import UserError
-from simcore.memory import named
+from simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View, part
 from simcore.units import TIME
-from simcore.vocabulary import Agent, Floats, Ints, Placement, Refusal, Request, View, part
 
 
 class Exits:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from agents.heuristics.movers.draft import Draft
-from agents.inner import inner
+from agents.nested_agent import inner
 from agents.rules.on_devices import choosing
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Placement, Request, View
+from simcore.types import Placement, Request, View
 
 
 class ByAgent(Mover):

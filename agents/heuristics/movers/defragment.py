@@ -12,7 +12,7 @@ from agents.rules.moving import standing as standing_of
 from simcore.errors import UserError
 from simcore.jit import kernel
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Ints, Request, View
+from simcore.types import Ints, Request, View
 
 
 class Defragment(Mover):

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.heuristics.movers.draft import Draft
-from agents.inner import inner
+from agents.nested_agent import inner
 from agents.rules.on_devices import choosing
 from fabric.devices import Devices, DeviceView, wanted
 from fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
 from simcore.errors import UserError, suggest
 from simcore.jit import kernel
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Floats, Ints, OnDevices, Placement, Request, View
+from simcore.types import Floats, Ints, OnDevices, Placement, Request, View
 
 Victims: TypeAlias = Literal["fragments", "random"]
 """Which requests are asked about: by the fragments that they leave, or by chance."""

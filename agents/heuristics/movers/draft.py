@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fabric.devices import Devices, DeviceView, in_python
 from simcore.moves import Running
-from simcore.vocabulary import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
+from simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
 
 
 class Draft:

@@ -12,7 +12,7 @@ from agents.rules.moving import Standing, apply, fits, moved
 from agents.rules.moving import standing as standing_of
 from simcore.jit import kernel
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Floats, Ints, Request, View
+from simcore.types import Floats, Ints, Request, View
 
 
 class Empty(Mover):

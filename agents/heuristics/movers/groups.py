@@ -6,7 +6,7 @@ import numpy as np
 
 from agents.rules.moving import NOWHERE, Aim, Standing, apply, fits, loss, losses, shift
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @kernel

@@ -8,7 +8,7 @@ import numpy as np
 
 from simcore.jit import inlined, kernel
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Ints, Request, View
+from simcore.types import Ints, Request, View
 
 MOST = 3
 """More moves for one request are not looked for: the search would take too long."""

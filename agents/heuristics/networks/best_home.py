@@ -22,11 +22,11 @@ from agents.heuristics.networks.homes import (
     want,
     worth,
 )
-from fabric.filling import COMPLETE, GOES_ON, begin
+from fabric.multi_server import COMPLETE, GOES_ON, begin
 from fabric.network import NetworkView, Provisioned
 from simcore.errors import UserError
 from simcore.jit import kernel, lean, lean_inlined
-from simcore.vocabulary import Amounts, Ints, Refusal, Request, View
+from simcore.types import Amounts, Ints, Refusal, Request, View
 
 DECLINED = Refusal("declined")
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from agents.networked import network_of
-from fabric.filling import Filling, choose, filling
+from fabric.multi_server import Filling, choose, filling
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import Routes, find_path
 from fabric.topology import Small
 from simcore.jit import kernel, lean, prepared
-from simcore.vocabulary import Agent, Amounts, Ints, Refusal, Request, View
+from simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
 """(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `answered` returns.

@@ -11,7 +11,7 @@ from fabric.network import NetworkView
 from fabric.peaks import wire_of
 from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""

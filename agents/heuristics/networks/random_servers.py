@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.heuristics.networks.common import Network, NetworkAgent, answered, take
-from fabric.filling import GOES_ON, begin, has_any
+from fabric.multi_server import GOES_ON, begin, has_any
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import find_route
 from fabric.topology import Indices
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints, Refusal, Request, View
+from simcore.types import Amounts, Floats, Ints, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""

@@ -11,11 +11,11 @@ import numpy as np
 
 from agents.heuristics.networks.common import Network, answered, reaches, take
 from agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
-from fabric.filling import GOES_ON, begin, has_any
+from fabric.multi_server import GOES_ON, begin, has_any
 from fabric.network import NetworkView
 from fabric.topology import Indices
 from simcore.jit import kernel, lean, lean_inlined
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

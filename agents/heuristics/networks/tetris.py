@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take
-from fabric.changes import BLOCK
-from fabric.filling import GOES_ON, begin
+from fabric.changed_servers import BLOCK
+from fabric.multi_server import GOES_ON, begin
 from fabric.network import NetworkView
 from fabric.peaks import EXACT, Peaks, follow, peak, peaks, weigh, wire_of
 from fabric.topology import Indices
 from simcore.errors import UserError
 from simcore.jit import kernel, lean, lean_inlined
+from simcore.types import Amounts, Floats, Ints
 from simcore.units import SHARE
-from simcore.vocabulary import Amounts, Floats, Ints
 
 FINEST = 1000
 """Penalties are multiples of one part in this many."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.rules.cheapest import cheapest, left
+from agents.rules.cheapest_place import cheapest, left
 from agents.rules.scan import ScanAgent
 from simcore.errors import UnknownName, suggest
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @cheapest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest
+from agents.rules.cheapest_place import cheapest
 from agents.rules.scan import ScanAgent
 from simcore.jit import inlined
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @cheapest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest
+from agents.rules.cheapest_place import cheapest
 from agents.rules.scan import ScanAgent
 from simcore.jit.costs import ANY
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 def _first_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agents.rules.candidates import SIZE, room_lost
-from agents.rules.cheapest import cheapest, left
+from agents.rules.cheapest_place import cheapest, left
 from agents.rules.scan import ScanAgent
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @cheapest

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from agents.rules.candidates import Filter, candidates, candidates_following, counts
-from agents.rules.drawn import drawn
-from agents.rules.following import incremental
+from agents.rules.random_numbers import drawn
+from agents.rules.ranking_updates import incremental
 from agents.rules.scan import ScanAgent
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints, View
+from simcore.types import Amounts, Floats, Ints, View
 
 
 @kernel

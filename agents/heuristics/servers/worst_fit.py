@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest import cheapest, left
+from agents.rules.cheapest_place import cheapest, left
 from agents.rules.scan import ScanAgent
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 
 
 @cheapest

@@ -10,7 +10,7 @@ from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
 from simcore.errors import UserError
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
+from simcore.types import Agent, Embedding, Form, Ints, Refusal, View, VirtualNetwork
 
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
 

@@ -7,11 +7,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from agents.heuristics.virtual.common import tenants_of, warm
-from fabric.arrays import ascending
+from fabric.array_kernels import ascending
 from fabric.virtual import hosed
 from fabric.virtual_tree import Tree, grouped, needed, tree
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View
+from simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View
 
 NEVER = 2**62
 NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")

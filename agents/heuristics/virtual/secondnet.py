@@ -13,7 +13,7 @@ from agents.heuristics.virtual.common import tenants_of, warm
 from fabric.topology import Indices, Topology
 from fabric.virtual import routed
 from fabric.virtual_paths import route_pairs
-from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
+from simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NO_ROOM, NO_PATHS = Refusal("no cluster of servers has the room"), Refusal("no cluster of servers has the paths")

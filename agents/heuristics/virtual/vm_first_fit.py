@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.heuristics.virtual.common import NO_ROOM, connected, first_with_room, tenants_of, warm
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Embedding, Form, Ints, Refusal, Request, View
+from simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View
 
 
 @kernel

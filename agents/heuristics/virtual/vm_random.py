@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.heuristics.virtual.common import NO_ROOM, connected, has_room, tenants_of, warm
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View
+from simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View
 
 TRIES = 32
 """Nodes drawn blindly for a machine, before those with room are counted: the odds are the same."""

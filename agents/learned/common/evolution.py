@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from agents.learned.common.tensors import Tensors
-from simcore.sums import rows_dot
-from simcore.vocabulary import Floats
+from simcore.ordered_sums import rows_dot
+from simcore.types import Floats
 
 
 class Evolution:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 FORBIDDEN = -1e9
 """The logit of what the mask forbids: its probability is exactly 0."""

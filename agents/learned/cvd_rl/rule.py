@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from agents.learned.numa.mlp import dense
-from agents.learned.numa.tape import exploring, write
+from agents.learned.numa.trajectory import exploring, write
 from agents.rules.candidates import candidates, candidates_following
-from agents.rules.following import incremental
+from agents.rules.ranking_updates import incremental
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32

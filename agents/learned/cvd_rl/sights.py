@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.cvd_rl.rule import NODES, inputs, look, look_around
-from agents.learned.numa.tape import Decisions
+from agents.learned.numa.trajectory import Decisions
 from simcore.jit import kernel
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 Numbers = npt.NDArray[np.int32]
 PIECE = 1000

@@ -17,9 +17,9 @@ from agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_expl
 from agents.learned.cvd_rl.sights import Sights, distinct, look_around_all
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, taken, untrained
-from agents.learned.numa.tape import Decisions
+from agents.learned.numa.trajectory import Decisions
 from agents.rules.candidates import Filter, counts
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.types import Compiled, Floats, Ints
 
 SIGHTS = 1_000_000
 """How many different sights of servers are kept, at least, before those that are in no decision any more are left out.

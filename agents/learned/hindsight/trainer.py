@@ -11,14 +11,14 @@ import numpy as np
 from agents.learned.common.adam import averages, finite, put_averages
 from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors, extra
-from agents.learned.hindsight.lessons import Lesson, lesson_of, terms_of
+from agents.learned.hindsight.hindsight_targets import Lesson, lesson_of, terms_of
 from agents.learned.numa.rollouts import rules_of, telling
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer
 from agents.learned.numa.value import HIDDEN, INPUTS, SIZE, TERMS
 from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats
+from simcore.types import Compiled, Floats
 
 SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
 

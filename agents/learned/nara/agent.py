@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from agents.environments.observation import observation, observe
 from agents.learned.common.tensors import extra, find, fitting, read
-from agents.learned.nara.form import noted, shapes
 from agents.learned.nara.inference import infer, layers, wiring
-from agents.learned.network.choosing import Choosing
+from agents.learned.nara.variants import noted, shapes
+from agents.learned.network.sequential_choice import Choosing
 from fabric.network import NetworkView
 from simcore.jit import prepared
-from simcore.vocabulary import Request, View
+from simcore.types import Request, View
 
 FEATURES = ("enough free", "chosen")
 """What the weights are for: see `agents.environments.observation`."""

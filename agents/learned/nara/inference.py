@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.environments.observation import Reals, edge_index
-from agents.learned.nara.form import CLUSTER, STAGES, Form
-from fabric.allowed import Flags
+from agents.learned.nara.variants import CLUSTER, STAGES, Form
+from fabric.reachable_servers import Flags
 from fabric.topology import Topology
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Wiring(NamedTuple):

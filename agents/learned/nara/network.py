@@ -17,9 +17,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from agents.learned.nara.form import CLUSTER, STAGES, Form
 from agents.learned.nara.inference import wiring
 from agents.learned.nara.messages import Messages
+from agents.learned.nara.variants import CLUSTER, STAGES, Form
 from fabric.topology import Topology
 
 

@@ -15,8 +15,8 @@ from agents.learned.common.settings import Count, Finite, FromZero, Positive, Sh
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.common.trainer import TRAINING, ValidatesAnywhere
 from agents.learned.nara.agent import described, import_network
-from agents.learned.nara.form import WIDEST, WIDTH, Form
 from agents.learned.nara.inference import infer_all, layers, wiring
+from agents.learned.nara.variants import WIDEST, WIDTH, Form
 from agents.world import World
 from simcore.rng import stream
 
@@ -29,7 +29,7 @@ class NaraTrainer(ValidatesAnywhere):
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
     one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
     libraries do. `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
-    `agents.learned.nara.form` explains.
+    `agents.learned.nara.variants` explains.
     """
 
     episodes: Count = 16

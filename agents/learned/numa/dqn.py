@@ -14,17 +14,17 @@ import numpy.typing as npt
 from agents.learned.common.adam import averages, finite, put_averages
 from agents.learned.common.settings import Count, CountFromZero, Positive, PositiveShare, Share
 from agents.learned.common.tensors import Tensors, extra
-from agents.learned.numa import tape
+from agents.learned.numa import trajectory
 from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
 from agents.learned.numa.settings import CompiledAgent
-from agents.learned.numa.tape import Decisions
 from agents.learned.numa.trainer import NumaTrainer
+from agents.learned.numa.trajectory import Decisions
 from agents.rules.candidates import rooms_lost
 from agents.world import World
 from fabric.compiled.numa_replay import Replay
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.types import Compiled, Floats, Ints
 
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""
@@ -116,8 +116,8 @@ class DQN(NumaTrainer):
         for network in (self._network, self._copy, self._kept):
             self.put(network, numbers)
         self._optimiser = self._torch.optim.Adam(self._network.parameters(), lr=self.rate, fused=True)
-        self._tape = tape.blank(ROWS, self.slots(), self.view.capacity)
-        self.remembered = tape.read(self._wound(1.0, 0), self.view.capacity)
+        self._tape = trajectory.blank(ROWS, self.slots(), self.view.capacity)
+        self.remembered = trajectory.read(self._wound(1.0, 0), self.view.capacity)
         self._earned, self._chosen, self._usual = np.empty(0), np.empty(0, np.int64), np.empty(0)
         self._taught = np.empty(0, np.int64)
         self._learned = 0
@@ -136,7 +136,7 @@ class DQN(NumaTrainer):
             self._replays = [replays_of(training, [one], [share])[0] for one, share in pairs]
 
     def _wound(self, epsilon: float, seed: int) -> Floats:
-        tape.wind(self._tape, epsilon, self.slots(), self._training.overflow.mode == "stop", seed)
+        trajectory.wind(self._tape, epsilon, self.slots(), self._training.overflow.mode == "stop", seed)
         return self._tape
 
     def iterate(self, iteration: int) -> dict[str, float]:
@@ -151,7 +151,7 @@ class DQN(NumaTrainer):
             recorded = self._wound(epsilon, int(rng.integers(2**53)))
             replay = self._replays[int(rng.integers(len(self._replays)))]
             placed += replay.placed(self.rule(self._network, recorded), self.rule(self._network, None))
-            new = tape.read(recorded, self.view.capacity)
+            new = trajectory.read(recorded, self.view.capacity)
             self._pair(replay, len(new.code))
             self.remember(new)
             played += len(new.code)
@@ -203,7 +203,7 @@ class DQN(NumaTrainer):
     def _learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> list[tuple[float, float]]:
         """Update the network so many times; returns the loss and the mean value of what was chosen, of each."""
         torch = self._torch
-        known = np.flatnonzero(self.remembered.fate != tape.CUT)
+        known = np.flatnonzero(self.remembered.fate != trajectory.CUT)
         if not len(known):
             raise UserError(
                 "there is nothing to learn: no episode had two decisions",
@@ -252,7 +252,7 @@ class DQN(NumaTrainer):
         """Return what choices should be worth: the rewards, and the target's value of the network's choice after."""
         torch, memory = self._torch, self.remembered
         most = len(memory.fate) if self.returns == "episode" else self.returns
-        earned, after, counts = tape.returns(memory.fate, self._earned, rows, most, self.discount)
+        earned, after, counts = trajectory.returns(memory.fate, self._earned, rows, most, self.discount)
         wanted = (1 - self.discount) * earned - self._usual[rows]
         if counts.any():
             wanted += counts * self._later(after)

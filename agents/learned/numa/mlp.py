@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simcore.jit import kernel
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 # Of every layer [inputs, outputs] the weights of the first input, of the second, ..., then the biases.
 

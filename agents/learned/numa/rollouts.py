@@ -17,7 +17,7 @@ from simcore.cores import usable_cpus
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Agent, Compiled, Floats, Ints
+from simcore.types import Agent, Compiled, Floats, Ints
 
 TELLING = 0.02
 """An episode teaches something in which the best of some rules places so much more than the worst."""

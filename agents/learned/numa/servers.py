@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from simcore.errors import UserError
-from simcore.vocabulary import View
+from simcore.types import View
 
 NODES = 2
 

@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.common.regime import regime_of
 from agents.learned.common.settings import Count
 from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.common.training_conditions import regime_of
 from agents.learned.numa.rollouts import HeldOut, check_worlds
 from agents.learned.numa.servers import check_servers
 from agents.learned.numa.settings import CompiledAgent, WarmStarts
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, View
+from simcore.types import Compiled, View
 
 SHARES = 0.0, 0.3, 0.5
 SAMPLED = 20

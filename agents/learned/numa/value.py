@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.numa.room import room
-from agents.rules.cheapest import cheapest
+from agents.learned.numa.remaining_fits import room
+from agents.rules.cheapest_place import cheapest
 from simcore.jit import kernel, lean
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
 SIZE = TERMS + (INPUTS + 2) * HIDDEN

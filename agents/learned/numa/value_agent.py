@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import Tensors, fitting, read
-from agents.learned.numa.room import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
+from agents.learned.common.training_conditions import Learned, noted
+from agents.learned.numa.remaining_fits import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
 from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, value_es
 from agents.rules.scan import ScanAgent
 from agents.world import World
 from simcore.errors import UserError
-from simcore.vocabulary import Compiled, Floats, View
+from simcore.types import Compiled, Floats, View
 
 
 class ValueAgent(Learned, ScanAgent):

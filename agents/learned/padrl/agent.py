@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.regime import Learned, noted
 from agents.learned.common.tensors import Tensors, find, fitting, read
+from agents.learned.common.training_conditions import Learned, noted
 from agents.learned.numa.servers import NODES, check_servers
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
 from agents.rules.scan import ScanAgent
-from simcore.vocabulary import Floats, View
+from simcore.types import Floats, View
 
 
 class PADRL(Learned, ScanAgent):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel, lean
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 ASKED, CELLS, FORECAST = 3, 8, 6
 """Numbers of a request, units of the LSTM, numbers that it forecasts."""

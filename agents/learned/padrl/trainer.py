@@ -30,7 +30,7 @@ from agents.world import World
 from fabric.cluster import Cluster
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Workload
+from simcore.types import Compiled, Floats, Workload
 
 AHEAD = 100
 """How many of the next requests are forecast together."""

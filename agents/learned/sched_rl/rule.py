@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from agents.learned.numa.mlp import dense
-from agents.learned.numa.tape import exploring, write
+from agents.learned.numa.trajectory import exploring, write
 from agents.rules.candidates import candidates
 from simcore.jit import kernel
-from simcore.vocabulary import Amounts, Floats, Ints
+from simcore.types import Amounts, Floats, Ints
 
 HIDDEN, WIDTH = 2, 128
 """Layers that the two streams share, and their units, if nothing else is said."""

@@ -16,7 +16,7 @@ from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, size_of, taken, untrained
 from agents.learned.sched_rl.agent import check_servers, described, sizes
 from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring, trunk
-from simcore.vocabulary import Compiled, Floats, Ints, View
+from simcore.types import Compiled, Floats, Ints, View
 
 
 @dataclass

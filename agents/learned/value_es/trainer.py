@@ -16,7 +16,7 @@ from agents.learned.numa.value import SIZE, TERMS
 from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats
+from simcore.types import Compiled, Floats
 
 SIMPLE = ("best-fit", "internal")
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from agents.learned.common.tensors import Tensors, find, fitting, read
 from agents.learned.vmr.form import LAYERS, Forward, shapes
+from agents.learned.vmr.observation import NODE, PLACE, REQUEST, lost
 from agents.learned.vmr.planning import follow
-from agents.learned.vmr.sight import NODE, PLACE, REQUEST, lost
 from agents.rules.moving import Standing, checked_size, moved, standing
 from simcore.errors import UserError
 from simcore.moves import Move, Mover, Running
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Ints, Request, View
+from simcore.types import QUANTUM, Ints, Request, View
 
 SIZE = 16.0
 

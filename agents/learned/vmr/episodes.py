@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.vmr.sight import NODE, PLACE, REQUEST, look, look_there, lost, sight_of
+from agents.learned.vmr.observation import NODE, PLACE, REQUEST, look, look_there, lost, sight_of
 from agents.rules.moving import Standing, apply
 from simcore.jit import kernel
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 class Seen(NamedTuple):

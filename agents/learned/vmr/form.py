@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.learned.common.tensors import Tensors
-from agents.learned.vmr.sight import NODE, PLACE, REQUEST, Sight
-from simcore.vocabulary import Ints
+from agents.learned.vmr.observation import NODE, PLACE, REQUEST, Sight
+from simcore.types import Ints
 
 WIDTH = 32
 LAYERS = {

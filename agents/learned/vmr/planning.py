@@ -6,9 +6,9 @@ import numpy as np
 
 from agents.learned.vmr.episodes import make
 from agents.learned.vmr.form import DIGITS, Forward, Matrix
-from agents.learned.vmr.sight import look, look_there, sight_of
+from agents.learned.vmr.observation import look, look_there, sight_of
 from agents.rules.moving import Standing, apply
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def follow(forward: Forward, now: Standing, size: int, moves: int, rng: np.random.Generator | None) -> Ints:

@@ -25,7 +25,7 @@ from simcore.errors import UserError
 from simcore.moves import Running
 from simcore.play import play
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Floats, View
+from simcore.types import QUANTUM, Floats, View
 
 BEGIN = 0.5
 """Snapshots are taken after this share of a run's requests."""

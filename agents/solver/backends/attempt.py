@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.reference import TURNS
-from agents.solver.backends.wishes import lift, members, pinned, wish
+from agents.solver.backends.soft_constraints import lift, members, pinned, wish
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel, stream_kernel
 from simcore.jit import lean
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
 """As `agents.solver.model.emit` says."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Flat(NamedTuple):

@@ -25,7 +25,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.random import OPENCL
 from simcore.errors import UserError
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 RESIDENT = 64
 """Work-groups per compute unit of a processor at a time, at most."""

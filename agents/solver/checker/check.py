@@ -18,7 +18,7 @@ from agents.solver.language.tables import Table
 from agents.solver.model.objective import Goal, Objective
 from agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
 from simcore.errors import suggest
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @dataclass(frozen=True)

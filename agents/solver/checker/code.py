@@ -12,7 +12,7 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
 from agents.solver.model.interpreter import OPERATIONS
 from agents.solver.model.program import Const, Expr, If, Local, Op, Reject, Set, Stmt
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 STEP_LIMIT = 1_000_000
 """Nodes that one call of UTILFN may evaluate."""

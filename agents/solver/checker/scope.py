@@ -12,7 +12,7 @@ from agents.solver.language.constants import INT, PLACE, Value
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
 from agents.solver.model.program import BALL, BIN, NULL, Const, Family, Local
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Scope:

@@ -19,7 +19,7 @@ import numpy as np
 
 from agents.solver.exact.kinds import Kinds
 from agents.solver.exact.pricing import Pricing
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 ONE = 1 << 30
 """The price of the dearest bin."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agents.solver.model.fleet import Fleet
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 SHARE = 1 << 20
 """The weight of a ball that fills a bin."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.solver.exact.kinds import Kinds
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 STATES = 2_000
 """A table has no more: wider dimensions are rounded, so that patterns that fit still do."""

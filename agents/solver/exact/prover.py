@@ -21,7 +21,7 @@ import numpy as np
 from agents.solver.exact.columns import TINY, Columns
 from agents.solver.exact.kinds import Kinds
 from agents.solver.model.fleet import Fleet
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 MOST_KINDS, MOST_BALLS = 600, 20_000
 """Of more, the linear programs take too long."""

@@ -18,7 +18,7 @@ from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
 from agents.solver.language.tables import Table
 from agents.solver.model.interpreter import qdiv, qmul
 from agents.solver.model.program import MICRO, NULL, Family
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 Data = Any
 """int64 [rows], or a number that is the same for all rows; truth values likewise."""

@@ -36,7 +36,7 @@ from agents.solver.local.state import (
 from agents.solver.model.program import NULL
 from agents.solver.model.random import stream_kernel
 from simcore.jit import lean
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 GROUP = -3
 """The group in the key of its random numbers."""

@@ -19,10 +19,10 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
 from agents.solver.search.find import luby
-from agents.solver.search.lowest import lowest
+from agents.solver.search.numbered_attempts import lowest
 from simcore.cores import usable_threads
 from simcore.jit import prepared
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 PUBLISHED, TRIMMING, LOCAL = "published", "trimming", "local search"
 STEPS, BRIEF, SLICE = 64, 8, 1000

@@ -33,7 +33,7 @@ from agents.solver.local.state import (
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below_kernel, stream_kernel
 from simcore.jit import lean
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 GROUP = -2
 """The group in the key of its random numbers: no group of bins has it, nor `agents.solver.search.ruin`."""

@@ -17,7 +17,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below_kernel
 from simcore.jit import lean
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 RING = 4
 """How many units are remembered for each dimension: those that touched it last."""

@@ -8,7 +8,7 @@ from agents.solver.model.floor import Floor, floor, without_alloc
 from agents.solver.model.packing_bound import lower_bound as packing_bound
 from agents.solver.model.problem import Problem, leaving
 from agents.solver.model.program import NULL
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def lower_bound(problem: Problem) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.solver.model.evaluate import evaluator
 from agents.solver.model.program import Family, Program
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from agents.solver.model.program import (
     Set,
     Used,
 )
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 STEPS = 2_000_000
 """Nodes of UTILFN that may be evaluated: a second."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from agents.solver.model.program import MICRO, Block, Expr
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from agents.solver.model.cliques import clique
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 FINE = 1 << 20
 """A share of 1."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from agents.solver.model.dense import Matrix, dense
 from agents.solver.model.objective import Objective
 from agents.solver.model.program import MICRO, NULL, Family, Program
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 WIDEST = 2_000_000
 """Capacities that `Problem.widest` has, at most."""

@@ -35,7 +35,7 @@ from math import prod
 
 import numpy as np
 
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 MICRO = 1_000_000
 WIDE = 10**18

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.solver.model.problem import Problem, Sets
 from agents.solver.model.program import MICRO, NULL
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 MESSAGES = 20
 """No more than this are listed."""

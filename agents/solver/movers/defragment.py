@@ -13,7 +13,7 @@ from agents.solver.solving.solve import solve
 from agents.solver.specification.load import problem
 from simcore.errors import UserError
 from simcore.moves import Move, Mover, Running
-from simcore.vocabulary import Ints, Request, View
+from simcore.types import Ints, Request, View
 
 
 class SolverMover(Mover):

@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from agents.inner import inner
-from agents.solver.online.connected import Connected
+from agents.nested_agent import inner
 from agents.solver.online.jobs import Jobs
+from agents.solver.online.network_problem import Connected
 from agents.solver.online.servers import Servers
 from agents.solver.online.setup import Setup
 from agents.solver.online.virtual import Virtual
 from fabric.network import NetworkView
+from simcore.agent_state import named
 from simcore.errors import UserError
-from simcore.memory import named
+from simcore.types import Agent, Form, Placement, Refusal, Request, View
 from simcore.units import TIME
-from simcore.vocabulary import Agent, Form, Placement, Refusal, Request, View
 
 MOST = 10_000
 """Attempts and pieces."""

@@ -14,12 +14,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from agents.running import Running
+from agents.solver.online.incremental import Online
 from agents.solver.online.setup import Setup, Stated
 from agents.solver.online.sizes import BySize, in_units
-from agents.solver.online.varying import Online
 from fabric.network import NetworkView
 from simcore.errors import UserError
-from simcore.vocabulary import Ints, Placement, Request, View
+from simcore.types import Ints, Placement, Request, View
 
 NEARLY = 1e-9
 """Of a slot: what ends so little after it has ended in it."""

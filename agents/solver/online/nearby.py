@@ -18,6 +18,7 @@ import numpy as np
 from agents.solver.backends.cpu import called
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below, stream
+from agents.solver.online.incremental import Varying
 from agents.solver.online.nearby_attempt import (
     NO_LIMIT,
     Free,
@@ -31,9 +32,8 @@ from agents.solver.online.nearby_attempt import (
     slots,
     touched_bins,
 )
-from agents.solver.online.varying import Varying
 from simcore.jit import prepared
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Nearby(Varying):

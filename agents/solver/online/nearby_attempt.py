@@ -13,11 +13,11 @@ import numpy as np
 
 from agents.solver.backends.attempt import Utilfn, put, take_last
 from agents.solver.backends.flat import Flat, Room
-from agents.solver.backends.wishes import impose
+from agents.solver.backends.soft_constraints import impose
 from agents.solver.model.program import NULL
 from agents.solver.model.random import stream_kernel
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 NO_LIMIT = 1 << 60
 

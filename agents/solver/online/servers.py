@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from agents.solver.online.incremental import Online
 from agents.solver.online.setup import Setup, Stated
 from agents.solver.online.sizes import BySize, exceeds, in_units
-from agents.solver.online.varying import Online
 from simcore.errors import UserError
-from simcore.vocabulary import Ints, Placement, Request, View, part
+from simcore.types import Ints, Placement, Request, View, part
 
 
 class Servers:

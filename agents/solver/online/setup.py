@@ -8,7 +8,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents.solver.online.varying import Online
+from agents.solver.online.incremental import Online
 from agents.solver.specification.load import specification, text_of
 from simcore.errors import UserError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agents.solver.online.varying import Online
-from simcore.vocabulary import QUANTUM, Floats, Ints, Request
+from agents.solver.online.incremental import Online
+from simcore.types import QUANTUM, Floats, Ints, Request
 
 
 class BySize:

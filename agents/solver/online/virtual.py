@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from agents.solver.online.nearby import Nearby
-from agents.solver.online.parts import leading_out, parts_of
+from agents.solver.online.network_parts import leading_out, parts_of
 from agents.solver.online.setup import Setup, Stated
 from agents.solver.online.sizes import in_units
 from fabric.network import NetworkView
@@ -19,7 +19,7 @@ from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
 from fabric.virtual_tree import grouped, tree
 from simcore.jit import kernel, prepared
-from simcore.vocabulary import QUANTUM, Embedding, Ints, Request, VirtualNetwork
+from simcore.types import QUANTUM, Embedding, Ints, Request, VirtualNetwork
 
 SMALLEST = 512
 """Machines that a problem has room for, at least: it is compiled for this number, twice it, four times it, ..."""

@@ -16,7 +16,7 @@ from agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
 from simcore.errors import ResultsError, UserError, suggest
 from simcore.extras import need
 from simcore.files import replacing
-from simcore.vocabulary import QUANTUM, Ints
+from simcore.types import QUANTUM, Ints
 from workloads.offline import ANY, Machines
 
 NEEDS = {"z3": "z3", "z3-parts": "z3", "cp-sat": "ortools"}

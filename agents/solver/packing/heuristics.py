@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.solver.search.published import fits
 from simcore.jit import kernel
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 def ffd_prod(demand: Ints, capacity: Ints) -> Ints:

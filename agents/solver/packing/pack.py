@@ -14,14 +14,14 @@ from agents.solver.exact import prover
 from agents.solver.model.fleet import Fleet
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics, runs
-from agents.solver.packing.buying import Bought, emptied, fit, least_cost
+from agents.solver.packing.bin_selection import Bought, emptied, fit, least_cost
+from agents.solver.packing.lower_bound import SEARCHES, Upward
 from agents.solver.packing.rivals import Places
-from agents.solver.packing.upward import SEARCHES, Upward
 from agents.solver.search.find import prepare
-from agents.solver.search.lowest import LONGEST
+from agents.solver.search.numbered_attempts import LONGEST
 from agents.solver.search.packing import Packing
 from simcore.errors import BinwrightError, UserError, suggest
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "ffd-prod": heuristics.ffd_prod,

@@ -10,11 +10,11 @@ import numpy as np
 
 from agents.solver.model.fleet import Fleet
 from agents.solver.model.random import word
-from agents.solver.packing.buying import Bought
+from agents.solver.packing.bin_selection import Bought
 from agents.solver.search import cheapest
 from agents.solver.search.find import SLICE, STEPS, luby
 from agents.solver.search.packing import Packing
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 BAND = 0.02
 """By how much of the lowest cost a step may be above it when a run begins; it goes down to nothing."""

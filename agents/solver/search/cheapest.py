@@ -15,7 +15,7 @@ from agents.solver.model.random import below_kernel, stream_kernel
 from agents.solver.search.published import fits
 from agents.solver.search.ruin import SPREADS
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 GROUP = -2
 """The group in the key of its random numbers."""

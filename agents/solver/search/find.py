@@ -13,9 +13,9 @@ import numpy as np
 
 from agents.solver.model.random import word
 from agents.solver.search import published, ruin
-from agents.solver.search.lowest import lowest
+from agents.solver.search.numbered_attempts import lowest
 from agents.solver.search.packing import Packing
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 CHUNK = 1 << 16
 """Balls that one chunk of attempts of the published search looks at, roughly: some 10 ms."""

@@ -15,7 +15,7 @@ from agents.solver.model.program import NULL
 from agents.solver.search.packing import Packing
 from agents.solver.search.published import parted
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def first_fit(packing: Packing, capacity: Ints, until: float = inf) -> Ints:

@@ -10,8 +10,8 @@ import numpy as np
 
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
-from simcore.sums import rows_dot
-from simcore.vocabulary import Ints
+from simcore.ordered_sums import rows_dot
+from simcore.types import Ints
 
 Groupings = tuple[Ints, Ints, Ints]
 """Offsets of each grouping's groups [groupings + 1]; offsets of each group's bins [groups + 1]; the bins."""

@@ -17,9 +17,9 @@ import numpy as np
 
 from agents.solver.backends.reference import TURNS
 from agents.solver.model.random import below_kernel, stream_kernel
-from fabric.arrays import overwrite
+from fabric.array_kernels import overwrite
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 @kernel

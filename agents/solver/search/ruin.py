@@ -14,9 +14,9 @@ import numpy as np
 
 from agents.solver.model.random import below_kernel, stream_kernel
 from agents.solver.search.published import fits, parted, start
-from fabric.arrays import ascending, overwrite
+from fabric.array_kernels import ascending, overwrite
 from simcore.jit import kernel
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 GROUP = -1
 """The group in the key of its random numbers: no group of bins has it."""

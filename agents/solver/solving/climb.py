@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from agents.solver.backends.reference import Partial
-from agents.solver.local.better import Better
+from agents.solver.local.objective_search import Better
 from agents.solver.model.evaluate import evaluator, goal_values
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL

@@ -14,7 +14,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL, Family, Reject
 from agents.solver.model.verify import utilisation
 from simcore.errors import UserError
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Obstacle(NamedTuple):

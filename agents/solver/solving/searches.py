@@ -13,7 +13,7 @@ import numpy as np
 from agents.solver.backends import reference
 from agents.solver.backends.reference import Found
 from agents.solver.local import portfolio
-from agents.solver.local.better import prepare as prepare_goals
+from agents.solver.local.objective_search import prepare as prepare_goals
 from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
@@ -23,7 +23,7 @@ from agents.solver.search.packing import Packing
 from agents.solver.solving.compiling import Compiling, Later
 from simcore.cores import usable_threads
 from simcore.errors import UserError, suggest
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 class Best(Protocol):

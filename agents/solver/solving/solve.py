@@ -11,23 +11,23 @@ from operator import index
 
 import numpy as np
 
-from agents.solver.local.better import Better, better
+from agents.solver.local.objective_search import Better, better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import impossible, too_few
 from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
-from agents.solver.search.fewest import fewest, rounds
-from agents.solver.search.lowest import LONGEST
+from agents.solver.search.bin_count import fewest, rounds
+from agents.solver.search.numbered_attempts import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.climb import climb
 from agents.solver.solving.conclude import Allocated, conclude
-from agents.solver.solving.known import Known
-from agents.solver.solving.plain import Plain
 from agents.solver.solving.proofs import SEARCH, Proofs
+from agents.solver.solving.python_search import Plain
 from agents.solver.solving.searches import Searches
+from agents.solver.solving.shared_progress import Known
 from simcore.errors import UserError
 
 FIRST_ROUND = 16

@@ -17,10 +17,10 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import LARGEST, Table
 from agents.solver.model.problem import Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
-from agents.solver.specification.given import COUNT_LIMIT, Constants, Given
 from agents.solver.specification.groupings import declared_grouping, usual_groupings
+from agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
 from simcore.errors import suggest
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 T = TypeVar("T")
 DIM_LIMIT = 5_000_000

@@ -14,16 +14,16 @@ from agents.solver.language import syntax as s
 from agents.solver.language.columns import Columns
 from agents.solver.language.constants import INT, QUANTITY, Value
 from agents.solver.language.errors import At, SpecError
+from agents.solver.language.goal import Whole
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import are_names, from_array
 from agents.solver.language.terms import terms
-from agents.solver.language.whole import Whole
 from agents.solver.model.problem import Fault, Problem, Valued
 from agents.solver.specification.at_fault import at_fault
 from agents.solver.specification.build import Build
-from agents.solver.specification.given import Given
+from agents.solver.specification.inputs import Given
 from simcore.errors import suggest
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.rows import BARS, named_rows
 from analysis.figures.style import grid, heading, ink, new, tidy
@@ -22,7 +22,7 @@ from simcore.errors import ResultsError
     meaning="acceptance and utilisation of every agent: bars, or dots where bars from 0 would look alike",
     needs="any results",
 )
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), harm, all allocation."""
     names = [*chosen.results.resources, *chosen.results.tiers]
     metrics = chosen.metrics([chosen.success, *chosen.harm, *(f"allocation_{name}" for name in names)])

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.figure_data import FigureData, Options, Point
 from analysis.figures.kind import figure
 from analysis.figures.placements import placements
 from analysis.figures.style import grid, heading, new, tidy
@@ -17,7 +17,7 @@ LARGEST = 400.0
 
 
 @figure(meaning="servers per request against span", needs="a network, record: [requests]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per agent; the mark is the mean over the seeds with its 95 % interval, both ways."""
     agents = chosen.few_agents()
     point: Point = chosen.few_points(1)[0]

@@ -17,15 +17,15 @@ from matplotlib.figure import Figure
 
 from analysis.compare.family import Bools, Family, in_words
 from analysis.compare.statistics import FEWEST, average_ranks, friedman
-from analysis.figures.chosen import MOST, Chosen, Options
 from analysis.figures.chosen_style import Width, points
+from analysis.figures.figure_data import MOST, FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, ink, new
 from analysis.measure.metric import Metric
 from analysis.results.groups import Groups
-from analysis.results.written import as_written
+from analysis.results.swept_values import as_written
 from simcore.errors import ResultsError, suggest
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,7 +58,7 @@ class Ranks:
         """The agents from the best to the worst."""
         return [int(place) for place in np.argsort(self.average, kind="stable")]
 
-    def by_side(self, chosen: Chosen) -> tuple[list[str], list[str]]:
+    def by_side(self, chosen: FigureData) -> tuple[list[str], list[str]]:
         """Write the agents with their ranks: the better half, which stands on the left, and the others."""
         half = (len(self.agents) + 1) // 2
         named = [(chosen.heading(self.agents[one]), f"{self.average[one]:.2f}") for one in self.order]
@@ -90,7 +90,7 @@ def _cliques(group: list[int], left: list[int], done: list[int], alike: Bools) -
     meaning="average ranks, and which agents the tables' verdicts do not tell apart",
     needs=f"three agents or more on {FEWEST} seeds or more",
 )
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the ranks by acceptance (scheduled requests where runs stop), or by the first metric asked for.
 
     They are ranks over the seeds, in a panel for every point; or, where `x` says so, over the values of that key, or
@@ -128,7 +128,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _over(chosen: Chosen) -> list[str]:
+def _over(chosen: FigureData) -> list[str]:
     """Return the keys whose values are ranked over; the seed where none is asked for."""
     asked, folder = chosen.options.x, chosen.results.folder
     if not asked:
@@ -148,7 +148,7 @@ def _plural(over: list[str]) -> str:
     return "seeds" if over == ["seed"] else "points" if len(over) > 1 else f"values of {over[0]}"
 
 
-def ranked(chosen: Chosen, metric: Metric, over: list[str]) -> tuple[list[Ranks], str]:
+def ranked(chosen: FigureData, metric: Metric, over: list[str]) -> tuple[list[Ranks], str]:
     """Rank the agents in every panel, and say which comparisons were corrected for."""
     keys = [key for key in chosen.swept if key not in over]
     groups = Groups(chosen.results.runs if over == ["seed"] else _means(chosen, metric, keys, over), keys)
@@ -170,7 +170,7 @@ def ranked(chosen: Chosen, metric: Metric, over: list[str]) -> tuple[list[Ranks]
     return panels, in_words(family.size, apart=bool(keys))
 
 
-def _means(chosen: Chosen, metric: Metric, keys: list[str], over: list[str]) -> pl.DataFrame:
+def _means(chosen: FigureData, metric: Metric, keys: list[str], over: list[str]) -> pl.DataFrame:
     """Average over the seeds, and let the values that are ranked over take their place."""
     import polars as pl
 
@@ -179,7 +179,7 @@ def _means(chosen: Chosen, metric: Metric, keys: list[str], over: list[str]) -> 
     return means.join(blocks, on=over, nulls_equal=True, maintain_order="left").with_columns(status=pl.lit("done"))
 
 
-def _panel(chosen: Chosen, groups: Groups, here: Ints, scores: Floats, family: Family, over: list[str]) -> Ranks:
+def _panel(chosen: FigureData, groups: Groups, here: Ints, scores: Floats, family: Family, over: list[str]) -> Ranks:
     """Rank the agents of a point by scores float64 [groups, seeds], where lower is better."""
     title = ", ".join(
         f"{chosen.short(key)} {as_written(groups.heads[key][int(here[0])])}" for key in groups.heads.columns[:-1]
@@ -203,7 +203,7 @@ def _panel(chosen: Chosen, groups: Groups, here: Ints, scores: Floats, family: F
     return Ranks(title, agents, ranks.mean(axis=0), friedman(ranks), told, len(whole))
 
 
-def _remedy(chosen: Chosen, over: list[str]) -> str:
+def _remedy(chosen: FigureData, over: list[str]) -> str:
     if over == ["seed"] and len(chosen.points) >= FEWEST:
         return f"Run more agents or seeds, or rank over the points with --x {ALL}."
     return "Run more agents and seeds." if over == ["seed"] else "Run more agents, and more points or scenarios."
@@ -213,7 +213,7 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
-def _laid_out(chosen: Chosen, panels: list[Ranks], depth: float) -> tuple[Figure, tuple[float, float]]:
+def _laid_out(chosen: FigureData, panels: list[Ranks], depth: float) -> tuple[Figure, tuple[float, float]]:
     """Make a figure with a panel for each, and say which share of its width the names on either side take."""
     height = 0.17 * (depth + 1.5) + (0.25 if panels[0].title else 0)
     names = [one.by_side(chosen) for one in panels]
@@ -240,7 +240,7 @@ def _laid_out(chosen: Chosen, panels: list[Ranks], depth: float) -> tuple[Figure
     return figure, (left, right)
 
 
-def _diagram(ax: Axes, chosen: Chosen, found: Ranks, depth: float, sides: tuple[float, float]) -> None:
+def _diagram(ax: Axes, chosen: FigureData, found: Ranks, depth: float, sides: tuple[float, float]) -> None:
     """Draw the ranks on a line, the best on the left, and names below it, half of them on either side."""
     agents, bars = len(found.agents), found.alike()
     names, unit = found.by_side(chosen), (agents - 1) / (1 - sum(sides))

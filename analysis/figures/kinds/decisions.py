@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, new, tidy
 from simcore.errors import ResultsError
@@ -18,7 +18,7 @@ TITLE = 84
 
 
 @figure(meaning="time of every decision of one seed, in their order", needs="record: [times]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per point: every decision as a dot, and the mean of each agent as a line.
 
     The seed is the first that all agents finished at all points.

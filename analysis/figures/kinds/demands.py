@@ -7,16 +7,16 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import current, points
 from analysis.figures.densities import draw as draw_workloads
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import heading, narrow
-from simcore.vocabulary import QUANTUM, Workload
+from simcore.types import QUANTUM, Workload
 
 
 @figure(meaning="densities of what the requests asked for", needs="record: [requests]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the requests of all seeds together: of the agent that came furthest, as all meet the same."""
     workloads = {}
     resources = tuple(chosen.results.resources)

@@ -8,13 +8,13 @@ from matplotlib.figure import Figure
 
 from analysis.compare.table import Table
 from analysis.figures import entries
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from simcore.errors import ResultsError
 
 
 @figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw agent less baseline over the seeds that both finished, hollow where these do not tell them apart."""
     table = Table(chosen.results, [chosen.metric(name) for name in dict.fromkeys(options.metrics)])
     metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]

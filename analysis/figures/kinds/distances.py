@@ -9,12 +9,12 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.placements import placements
 from analysis.figures.style import heading, new, shades, tidy
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 MOST = 4
 """Links for a server up to which axes go: 1 within a rack; two servers far apart have 3."""
@@ -31,7 +31,7 @@ FEW, COARSE = 25, 4
     meaning="links for each server of a request, and its servers: histograms with densities, and against one another",
     needs="a network, record: [requests]",
 )
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row of four panels per agent, in a column the densities only, of the placed requests of all seeds."""
     agents = chosen.few_agents()
     point = chosen.few_points(1)[0]

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import MOST, Options
+from analysis.figures.figure_data import MOST, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, looks, new, tidy
 from simcore.errors import ResultsError, suggest

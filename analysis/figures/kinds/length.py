@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.panels import over_key
 from simcore.errors import ResultsError
 
 
 @figure(meaning="scheduled length over servers", needs="overflow: stop, a sweep over cluster.servers")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw scheduled requests over `cluster.servers`; runs must end at the first request that fits nowhere."""
     if chosen.success != "scheduled":
         raise ResultsError(

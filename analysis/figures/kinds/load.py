@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.panels import panels
 from simcore.errors import ResultsError
 
 
 @figure(meaning="acceptance over the load", needs="a sweep that changes the load")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw acceptance and harm over the load of the first resource, measured in every run; a sweep must change it."""
     resource = chosen.results.resources[0]
     loads = {key: 100 * average.mean for key, average in chosen.averages(f"load_{resource}").items()}
@@ -31,7 +31,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     )
 
 
-def _what_loads(chosen: Chosen) -> list[str]:
+def _what_loads(chosen: FigureData) -> list[str]:
     """Return the swept keys that make the workload or the size; lines run over them."""
     keys = [key for key in chosen.swept if key.startswith(("workload.", "cluster."))]
     return keys or list(chosen.swept)

@@ -8,10 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.sized import answer
+from analysis.figures.size_answers import answer
 from analysis.figures.style import GREY, MARKERS, heading, new, tidy
 from simcore.errors import ResultsError
 
@@ -24,7 +24,7 @@ ROOM = 0.12
 
 
 @figure(meaning="what the cheapest mix of servers costs with each agent", needs="binwright size --mix")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the cost of each agent's mix with its interval, and beside it what every kind alone would cost."""
     mixes = answer(chosen.results.folder, MIXES, COLUMNS)
     rows = [row for row in mixes.iter_rows(named=True) if row["agent"] in chosen.agents]

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Average, Chosen, Options, Point
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import Average, FigureData, Options, Point
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, heading, legend, new
 from analysis.measure.metric import Metric
-from analysis.results.choice import worth_showing
+from analysis.results.metric_choice import worth_showing
 from simcore.errors import ResultsError
 
 FEWEST, MOST, PANELS = 3, 8, 4
@@ -22,7 +22,7 @@ Ends = tuple[float, float]
 
 
 @figure(meaning="several metrics per agent, an axis each, with intervals", needs="three metrics in which agents differ")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per point; every axis goes from the worst end of an interval to the best, the better end on top."""
     metrics = _several(chosen)
     averages = [chosen.averages(metric.name) for metric in metrics]
@@ -49,7 +49,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _several(chosen: Chosen) -> list[Metric]:
+def _several(chosen: FigureData) -> list[Metric]:
     """Return the metrics that were asked for, or those of the table that are better one way and differ."""
     shown = worth_showing(chosen.runs, chosen.results.metrics)
     names = [
@@ -90,7 +90,7 @@ def _name(metric: Metric) -> str:
 
 def _line(
     ax: Axes,
-    chosen: Chosen,
+    chosen: FigureData,
     which: tuple[Point, str],
     averages: Sequence[Averages],
     ends: Sequence[Ends],

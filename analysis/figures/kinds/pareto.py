@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Average, Chosen, Options
+from analysis.figures.figure_data import Average, FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
-from analysis.results.choice import worth_showing
+from analysis.results.metric_choice import worth_showing
 from simcore.errors import ResultsError
 
 WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
@@ -20,7 +20,7 @@ Place = tuple[float, float]
 
 
 @figure(meaning="two metrics against each other, with the agents that none is better than in both", needs="two metrics")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a panel per point: the means of agents with their intervals both ways, filled and joined on the front."""
     across, up = _two(chosen)
     averages = [chosen.averages(metric.name) for metric in (across, up)]
@@ -55,7 +55,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _two(chosen: Chosen) -> tuple[Metric, Metric]:
+def _two(chosen: FigureData) -> tuple[Metric, Metric]:
     """Return the two metrics that were asked for, or the first two of the table that are better one way."""
     shown = [metric for metric in worth_showing(chosen.runs, chosen.results.metrics) if not metric.timed]
     metrics = chosen.metrics([metric.name for metric in shown if metric.better in WAYS][:2])
@@ -83,7 +83,7 @@ def front(places: Sequence[Place], better: tuple[str, str]) -> list[int]:
 
 def _points(
     ax: Axes,
-    chosen: Chosen,
+    chosen: FigureData,
     there: Mapping[str, tuple[Average, Average]],
     metrics: tuple[Metric, Metric],
     scales: tuple[float, float],

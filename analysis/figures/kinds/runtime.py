@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.panels import panels
 from simcore.errors import ResultsError
 
 
 @figure(meaning="time of a decision over servers", needs="a sweep that changes how many servers there are")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the time over the servers of points of different size; keys other than `cluster.` have their own panels."""
     sizes = {key: average.mean for key, average in chosen.averages("servers").items()}
     if len(set(sizes.values())) < 2:

@@ -11,8 +11,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.placements import placements
 from analysis.figures.style import heading, narrow, new, shades, tidy
@@ -23,7 +23,7 @@ DOTS = 1500
 
 
 @figure(meaning="demand of the placed requests, coloured by span", needs="a network, record: [requests]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row of panels per agent, one for each two of the resources and the bandwidth."""
     agents = chosen.few_agents()
     point = chosen.few_points(1)[0]

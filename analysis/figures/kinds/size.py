@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.sized import answer
+from analysis.figures.size_answers import answer
 from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -29,7 +29,7 @@ ROOM = 0.3
 
 
 @figure(meaning="how many servers each agent needs for a target, and where it is met", needs="binwright size")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the metric over the sizes with the target, and below it each agent's answer with its interval."""
     sizes = _sizes(chosen)
     until, key, target, most = sizes.select("until", "key", "target", "most").row(0)
@@ -57,7 +57,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _sizes(chosen: Chosen) -> pl.DataFrame:
+def _sizes(chosen: FigureData) -> pl.DataFrame:
     """Read the answer beside the runs."""
     sizes = answer(chosen.results.folder, SIZES, COLUMNS)
     if not len(sizes) or sizes["key"][0] not in chosen.runs.columns:
@@ -75,7 +75,7 @@ def _shown(sizes: pl.DataFrame, looked: Sequence[int]) -> tuple[float, float]:
 
 
 def _curve(
-    ax: Axes, chosen: Chosen, agent: str, key: str, metric: Metric, shown: tuple[float, float], scale: float
+    ax: Axes, chosen: FigureData, agent: str, key: str, metric: Metric, shown: tuple[float, float], scale: float
 ) -> None:
     """Draw an agent's means with their 95 % intervals, at the sizes that it was looked at."""
     rows = chosen.runs.filter((pl.col("agent") == agent) & pl.col(key).is_between(*shown)).sort(key)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.rows import BARS, named_rows
 from analysis.figures.style import heading, new, shades, tidy
@@ -16,7 +16,7 @@ from simcore.errors import ResultsError
 
 
 @figure(meaning="share of placements by span, a bar per agent", needs="a network")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw stacked bars of the means over the seeds; whiskers are the 95 % intervals of where each part ends."""
     names = [f"span_{number}" for number in range(len(SPANS))]
     if names[0] not in chosen.runs.columns:

@@ -8,15 +8,15 @@ from matplotlib.figure import Figure
 
 from analysis.compare.table import Entry, Table
 from analysis.figures import entries
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.entries import Compared
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
 
 @figure(meaning="paired differences to the baseline, then the table, a panel per metric", needs="what differs")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the summary; refuses where nothing differs, or where a sweep of more than a number has too many rows."""
     asked = [chosen.metric(name) for name in dict.fromkeys(options.metrics)]
     table = Table(chosen.results, asked)
@@ -34,7 +34,7 @@ def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:
     return not metric.timed and (len(means) > 1 or metric.table == "harm")
 
 
-def _compared(chosen: Chosen, table: Table, metrics: Sequence[Metric]) -> Compared:
+def _compared(chosen: FigureData, table: Table, metrics: Sequence[Metric]) -> Compared:
     """Compare by all of the metrics, if there is anything to compare."""
     try:
         return entries.compared(chosen, table, metrics) if metrics else Compared()

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.panels import over_key
 from simcore.errors import ResultsError, suggest
 
 
 @figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw acceptance (scheduled requests where runs stop) and harm, or the metrics asked for, over the number."""
     return over_key(chosen, _key(chosen), [chosen.success, *chosen.harm])
 
 
-def _key(chosen: Chosen) -> str:
+def _key(chosen: FigureData) -> str:
     """Return the swept key that was asked for, or the only one that is a number."""
     folder = chosen.results.folder
     if chosen.options.x:

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen import Chosen, Options, Point
+from analysis.figures.figure_data import FigureData, Options, Point
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError, suggest
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 MOMENTS = 200
 """The moments at which seeds are averaged."""
@@ -25,7 +25,7 @@ Samples = dict[tuple[Point, str], list[pl.DataFrame]]
 
 
 @figure(meaning="utilisation over time, with expansion and failures", needs="record: [samples]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a column per point: a panel per resource and tier, and one for the servers where their number changes.
 
     Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
@@ -64,7 +64,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _names(chosen: Chosen, frames: Sequence[pl.DataFrame]) -> list[str]:
+def _names(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> list[str]:
     """Return the resources and tiers to draw."""
     columns = dict.fromkeys(name for frame in frames for name in frame.columns)
     known = [name.removeprefix("capacity_") for name in columns if name.startswith("capacity_")]

@@ -7,8 +7,8 @@ import polars as pl
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.chosen_style import current
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.network_map import draw as draw_network
 from analysis.figures.style import heading
@@ -16,12 +16,12 @@ from analysis.measure.metric import duration
 from analysis.results.network import network_of
 from fabric.presets import topology as build
 from simcore.errors import ResultsError
-from simcore.sums import rows_dot
-from simcore.vocabulary import QUANTUM, Floats
+from simcore.ordered_sums import rows_dot
+from simcore.types import QUANTUM, Floats
 
 
 @figure(meaning="the network coloured by link load at a moment", needs="a network, record: [states]")
-def draw(chosen: Chosen, options: Options) -> Figure:
+def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw the first seed of one agent at one point: the only one, the one that was asked for, or the first."""
     chosen.few_points(1)
     agent = chosen.agents[0]
@@ -52,7 +52,7 @@ def draw(chosen: Chosen, options: Options) -> Figure:
     return figure
 
 
-def _moment(chosen: Chosen, times: Floats, load: Floats) -> int:
+def _moment(chosen: FigureData, times: Floats, load: Floats) -> int:
     """Find the last sample at the moment asked for, or else that of the highest load [samples]."""
     at = chosen.options.at
     if at is None:

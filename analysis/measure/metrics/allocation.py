@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.measure.definition import Definition, metric
-from analysis.measure.finished import FinishedRun, ratio
+from analysis.measure.finished_run import FinishedRun, ratio
 from simcore.record import REJECTED
 
 Shares = Callable[[FinishedRun, range], list[float] | None]

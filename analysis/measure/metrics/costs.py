@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.measure.definition import Definition, metric
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metric import MONEY, Table
 from analysis.measure.metrics.income import income
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from fabric.ledger import Ledger
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 
 def _emptied(run: FinishedRun) -> tuple[Floats, Floats] | None:

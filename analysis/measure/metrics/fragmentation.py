@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 
 
 @metric(

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun, Rows
+from analysis.measure.finished_run import FinishedRun, Rows
 from analysis.measure.metric import MONEY
-from simcore.sums import dot
-from simcore.vocabulary import Floats
+from simcore.ordered_sums import dot
+from simcore.types import Floats
 
 
 @metric(heading="income", unit=MONEY, better="higher", meaning="prices x amounts x hours held while the run lasted")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 
 
 def _cut(run: FinishedRun) -> int:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun, ratio
-from simcore.large import blocks
+from analysis.measure.finished_run import FinishedRun, ratio
+from simcore.memmap import blocks
+from simcore.ordered_sums import dot
 from simcore.record import IMPOSSIBLE
-from simcore.sums import dot
 
 
 @metric(

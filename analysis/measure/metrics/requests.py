@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from analysis.measure.definition import metric
-from analysis.measure.finished import FinishedRun, ratio
+from analysis.measure.finished_run import FinishedRun, ratio
 from analysis.measure.metrics.interruptions import lost
 from simcore.engine import Simulation
 from simcore.record import IMPOSSIBLE, PLACED, REJECTED
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 
 
 def _came(run: FinishedRun) -> slice:

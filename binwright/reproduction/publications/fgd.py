@@ -13,7 +13,7 @@ from binwright.reproduction.measures import Runs, averaged
 from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
 from fabric.fragmentation import CAUSES, USABLE
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 if TYPE_CHECKING:
     import polars as pl

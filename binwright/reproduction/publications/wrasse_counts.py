@@ -14,7 +14,7 @@ from binwright.reproduction.measures import averaged
 from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
 from simcore.errors import UserError
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 if TYPE_CHECKING:
     from agents.solver.backends.devices import Device

@@ -5,7 +5,7 @@ from __future__ import annotations
 from binwright.reproduction.measures import Measure, Runs, averaged
 from binwright.reproduction.published import Published, published
 from binwright.reproduction.verdict import Value
-from simcore.vocabulary import Floats
+from simcore.types import Floats
 
 MEAN = "mean milliseconds"
 LATE = "milliseconds of the 150th, times the mean"

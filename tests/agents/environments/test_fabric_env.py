@@ -24,7 +24,7 @@ from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario
 from simcore.errors import ScenarioError, UserError
 from simcore.play import play
-from simcore.vocabulary import Request
+from simcore.types import Request
 from tests.support.properties import first, scaled
 from tests.support.recording import Recorder
 

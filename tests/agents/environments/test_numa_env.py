@@ -13,7 +13,7 @@ from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
 from simcore.play import play
-from simcore.vocabulary import Agent, Placement, Request, View
+from simcore.types import Agent, Placement, Request, View
 
 gymnasium = pytest.importorskip("gymnasium")
 NAME = "binwright.environments:binwright/Numa-v0"

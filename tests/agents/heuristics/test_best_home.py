@@ -13,14 +13,14 @@ import fabric.ledger
 from agents.heuristics.networks.best_home import BestHome, fill
 from agents.heuristics.networks.homes import MOST, Homes, see
 from fabric.cluster import NEVER, Cluster
-from fabric.filling import COMPLETE
+from fabric.multi_server import COMPLETE
 from fabric.network import NetworkLedger, Provisioned
 from fabric.routing import Routing
 from fabric.shapes import fabric as pods
 from fabric.topology import Topology
 from simcore.jit import kernel
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Amounts, Ints, Refusal, Request
+from simcore.types import QUANTUM, Amounts, Ints, Refusal, Request
 from tests.support.networks import homes, lone
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import forms, scaled

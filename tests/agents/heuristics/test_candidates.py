@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import AGENTS
+from agents.heuristics.candidates.observation import Sight, look, sight
 from agents.heuristics.candidates.scoring import FEATURES, STYLES, likes
 from agents.heuristics.candidates.search import fill, place
-from agents.heuristics.candidates.sight import Sight, look, sight
 from fabric.cluster import NEVER, Cluster
-from fabric.filling import COMPLETE, GOES_ON, begin, choose, filling
+from fabric.multi_server import COMPLETE, GOES_ON, begin, choose, filling
 from fabric.network import NetworkLedger, NetworkView
 from fabric.routing import Routing, find_route
 from fabric.shapes import fabric
@@ -26,7 +26,7 @@ from simcore.errors import UserError
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import Ints, Request
+from simcore.types import Ints, Request
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import scaled
 

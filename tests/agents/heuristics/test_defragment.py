@@ -16,7 +16,7 @@ from agents.heuristics.movers.empty import Empty, Lars
 from agents.rules.moving import aim_at, fragment_rate, standing
 from simcore.errors import UserError
 from simcore.moves import Mover, Running
-from simcore.vocabulary import Request, View
+from simcore.types import Request, View
 from tests.reference import defragment as slow
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled

@@ -14,7 +14,7 @@ from fabric.devices import Usual
 from simcore.errors import UserError
 from simcore.moves import Mover
 from simcore.rng import stream
-from simcore.vocabulary import OnDevices, Request
+from simcore.types import OnDevices, Request
 from tests.reference import devices as reference
 from tests.reference.devices import UNIT, Ask, Held, Server
 from tests.support.devices import CPU, ask_of, asks, filled, ledger_of, request_of, running_of

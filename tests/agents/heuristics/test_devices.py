@@ -20,7 +20,7 @@ from fabric.devices import Usual
 from fabric.fragmentation import CAUSES, fragments, stranded, typical
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Ints, OnDevices, Placement
+from simcore.types import Agent, Ints, OnDevices, Placement
 from tests.reference import devices as reference
 from tests.reference.devices import SCORES, UNIT, Ask, Server, choices
 from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of

@@ -23,7 +23,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
 from simcore.predictor import Predictor
-from simcore.vocabulary import Agent, Placement, Refusal, Request, View, Workload
+from simcore.types import Agent, Placement, Refusal, Request, View, Workload
 from tests.reference import devices
 from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations

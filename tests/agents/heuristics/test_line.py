@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agents.heuristics.in_line import InLine
 from agents.heuristics.two_stage import Turns, TwoStage
 from simcore.errors import UserError
-from simcore.vocabulary import View
+from simcore.types import View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
 from tests.support.simulations import decided

@@ -12,7 +12,7 @@ from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore import rng
 from simcore.moves import Mover, Running
-from simcore.vocabulary import Request
+from simcore.types import Request
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room
 from tests.reference.moving import Runs

@@ -27,7 +27,7 @@ from fabric.shapes import fabric, tree
 from fabric.topology import Topology
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Refusal, Request, View
+from simcore.types import Agent, Refusal, Request, View
 from tests.reference.ledger import joined, span
 from tests.reference.network_agents import (
     Answer,

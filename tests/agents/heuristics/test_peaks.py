@@ -19,7 +19,7 @@ from fabric.routing import Routing
 from fabric.shapes import fabric as pods
 from fabric.topology import Topology
 from simcore.rng import stream
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request
+from simcore.types import QUANTUM, Agent, Placement, Request
 from tests.support.networks import homes, lone
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import first, scaled

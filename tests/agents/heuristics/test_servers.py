@@ -14,7 +14,7 @@ from agents import AGENTS
 from agents.heuristics.servers.best_fit import BestFit
 from simcore.errors import UnknownName
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Ints, View
+from simcore.types import Agent, Ints, View
 from tests.reference import spane
 from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.kinds import ON_ANY_SERVERS

@@ -17,14 +17,14 @@ from agents.learned.cvd_rl.agent import CvdRL
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import size_of, untrained
 from agents.rules.candidates import candidates, counts
-from agents.rules.drawn import drawn
+from agents.rules.random_numbers import drawn
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
 from simcore.rng import stream
-from simcore.vocabulary import Agent, Amounts, Floats, Ints, View
+from simcore.types import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy, shipped
 from tests.support.properties import scaled

@@ -14,7 +14,7 @@ from agents.heuristics.servers.first_fit import first_fit
 from agents.learned.common.tensors import read, write
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
 from agents.learned.cvd_rl.trainer import CvdTrainer
-from agents.learned.numa import tape
+from agents.learned.numa import trajectory
 from agents.learned.numa.dqn import DQN, taught
 from agents.learned.numa.mlp import put, size_of, taken, untrained
 from agents.learned.numa.rollouts import replays_of
@@ -29,7 +29,7 @@ from scenarios.schema.load import load_scenario, scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
 from simcore.rng import stream
-from simcore.vocabulary import Compiled, Floats, Ints, Request, View
+from simcore.types import Compiled, Floats, Ints, Request, View
 from tests.reference.agents import feasible, sizes_lost
 from tests.support.learning import going_on, in_use, shipped, trained
 from tests.support.properties import first
@@ -75,19 +75,19 @@ def begun(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **change
     return trainer
 
 
-def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[tape.Decisions, int, Floats, Any]:
+def recorded(overflow: str, epsilon: float, rows: int = 400) -> tuple[trajectory.Decisions, int, Floats, Any]:
     """An episode of cvd-rl on tape, how many requests it placed, its numbers, and the world."""
     world = course_of(small(overflow=overflow)).training
     weights = untrained(sizes(True), np.random.default_rng(1))
     how = np.array([*counts("both", 5), 1, 1, LAYERS, WIDTH], np.float64)
     capacity = world.ledger(0).view.capacity
-    written = tape.blank(rows, 5, capacity)
-    tape.wind(written, epsilon, 5, overflow == "stop", 7)
+    written = trajectory.blank(rows, 5, capacity)
+    trajectory.wind(written, epsilon, 5, overflow == "stop", 7)
     placed = replays_of(world, [5], [0.0])[0].placed(Compiled(cvd_rl_exploring, (weights, how, written)))
-    return tape.read(written, capacity), placed, weights, world
+    return trajectory.read(written, capacity), placed, weights, world
 
 
-def everything(memory: tape.Decisions) -> tuple[Ints, Ints]:
+def everything(memory: trajectory.Decisions) -> tuple[Ints, Ints]:
     """All decisions, and all their candidates."""
     rows, slots = memory.candidates.shape
     return np.arange(rows), np.tile(np.arange(slots), (rows, 1))
@@ -98,8 +98,8 @@ def everything(memory: tape.Decisions) -> tuple[Ints, Ints]:
 def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
     decisions, placed, weights, world = recorded(overflow, 0.5)
     assert 3 < placed == len(decisions.code)
-    ends = tape.ENDS if overflow == "stop" else tape.CUT
-    assert decisions.fate.tolist() == [tape.GOES_ON] * (placed - 1) + [ends]
+    ends = trajectory.ENDS if overflow == "stop" else trajectory.CUT
+    assert decisions.fate.tolist() == [trajectory.GOES_ON] * (placed - 1) + [ends]
     capacity, how = world.ledger().view.capacity, np.array([2, 3, 1, 1, LAYERS, WIDTH], np.float64)
     explored = 0 if overflow == "drop" else 1  # a stopped episode is short
     for fate, code, spread, demand, listed, room in zip(*decisions, strict=True):
@@ -109,7 +109,7 @@ def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
         assert code in listed
         assert set(listed[listed >= 0]) <= fitting
         assert min(2, len(fitting)) <= sum(listed >= 0) <= 5
-        assert fate in (tape.GOES_ON, ends)
+        assert fate in (trajectory.GOES_ON, ends)
         explored += code != cvd_rl(free, capacity, wanted, bool(spread), weights, how)
     assert explored > 0
     greedy = recorded(overflow, 0.0)
@@ -120,7 +120,7 @@ def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
 def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
     whole, part = recorded("stop", 0.5)[0], recorded("stop", 0.5, rows=4)[0]
     assert part.code.tolist() == whole.code[:4].tolist()
-    assert part.fate.tolist() == [tape.GOES_ON] * 3 + [tape.CUT]
+    assert part.fate.tolist() == [trajectory.GOES_ON] * 3 + [trajectory.CUT]
 
 
 @pytest.mark.long
@@ -185,8 +185,8 @@ def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice
     for iteration in range(1, 4):
         trainer.iterate(iteration)
     memory, capacity = trainer.remembered, trainer.view.capacity.tolist()
-    rows = np.flatnonzero(memory.fate != tape.CUT)
-    assert {tape.GOES_ON, tape.ENDS, tape.CUT} == set(memory.fate.tolist())
+    rows = np.flatnonzero(memory.fate != trajectory.CUT)
+    assert {trajectory.GOES_ON, trajectory.ENDS, trajectory.CUT} == set(memory.fate.tolist())
     wanted = trainer._wanted(rows).numpy()
 
     def earned(row: int) -> float:
@@ -200,9 +200,9 @@ def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice
     reasons = set()
     for row, found in zip(rows.tolist(), wanted.tolist(), strict=True):
         total, weight, at = 0.0, 1.0, row
-        while memory.fate[at] != tape.CUT and (returns == "episode" or at < row + int(returns)):
+        while memory.fate[at] != trajectory.CUT and (returns == "episode" or at < row + int(returns)):
             total, weight = total + weight * 0.1 * earned(at), weight * 0.9
-            if memory.fate[at] == tape.ENDS:
+            if memory.fate[at] == trajectory.ENDS:
                 weight = 0.0
                 break
             at += 1
@@ -214,7 +214,7 @@ def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice
                 own, other = (net(*seen)[0] for net in (trainer._network, trainer._copy))
             total += weight * float(other[int(own.argmax())])
         assert found == pytest.approx(total, abs=1e-6)
-    assert {tape.ENDS, tape.CUT} <= reasons
+    assert {trajectory.ENDS, trajectory.CUT} <= reasons
 
 
 def test_servers_that_look_alike_are_valued_once_and_what_is_forgotten_is_left_out() -> None:

@@ -11,7 +11,7 @@ import pytest
 from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.internal import internal
 from agents.learned.hindsight.agent import Hindsight
-from agents.learned.hindsight.lessons import Lesson, inputs_of, lesson_of, places_of, terms_of
+from agents.learned.hindsight.hindsight_targets import Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.hindsight.trainer import HindsightTrainer
 from agents.learned.numa.value import SIZE, TERMS, worth
 from fabric.compiled.numa_replay import Offer, Replay
@@ -23,7 +23,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled, Floats
+from simcore.types import Compiled, Floats
 from tests.reference.value_es import gains
 from tests.support import ROOT
 from tests.support.learning import busy, going_on, in_use, shipped, trained

@@ -19,11 +19,11 @@ from agents.environments.observation import edge_index
 from agents.learned.common import ppo
 from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
-from agents.learned.nara.form import TEXT, WIDEST, WIDTH, Form, noted, shapes
 from agents.learned.nara.inference import infer, layers, product, wiring
 from agents.learned.nara.messages import Messages
 from agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
 from agents.learned.nara.trainer import NaraTrainer
+from agents.learned.nara.variants import TEXT, WIDEST, WIDTH, Form, noted, shapes
 from fabric.presets import topology
 from fabric.topology import Topology
 from scenarios.build.world import build_agent, build_learning, build_world

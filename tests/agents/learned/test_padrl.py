@@ -36,7 +36,7 @@ from simcore.errors import UserError
 from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled, Floats, Ints
+from simcore.types import Compiled, Floats, Ints
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled
 

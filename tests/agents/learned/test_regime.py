@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.learned.common.regime import Regime, noted, outside, regime_of
 from agents.learned.common.tensors import SHIPPED, read
-from analysis.measure.outside import outside_of
+from agents.learned.common.training_conditions import Regime, noted, outside, regime_of
+from analysis.measure.outside_training import outside_of
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario

@@ -22,7 +22,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled
+from simcore.types import Compiled
 from tests.support.learning import busy, small, trained
 
 pytest.importorskip("safetensors")

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.common.tensors import read, write
-from agents.learned.hindsight.lessons import places_of
+from agents.learned.hindsight.hindsight_targets import places_of
 from agents.learned.hindsight.trainer import HindsightTrainer
-from agents.learned.numa.room import beginning_of, fitting_on, known_sizes, sizes_of
+from agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
 from agents.learned.numa.value import SIZE, value_es
 from agents.learned.numa.value_agent import begun, value_of
 from agents.learned.value_es.agent import ValueES
@@ -23,7 +23,7 @@ from fabric.ledger import Ledger
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Ints, Workload
+from simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
 from tests.support.learning import busy, going_on, in_use, trained
 from tests.support.properties import scaled

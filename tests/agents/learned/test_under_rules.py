@@ -20,7 +20,7 @@ from simcore.errors import InfeasiblePlacement, UserError
 from simcore.jit import kernel
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.vocabulary import Amounts, Compiled, Ints
+from simcore.types import Amounts, Compiled, Ints
 from tests.support.learning import a_little, going_on, ruled
 
 pytest.importorskip("safetensors")

@@ -24,7 +24,7 @@ from simcore.errors import UserError
 from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import View
+from simcore.types import View
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from agents.learned.common.tensors import write
 from agents.learned.vmr.agent import CONTROLS, Vmr, described, untrained
 from agents.learned.vmr.form import Forward, shapes
+from agents.learned.vmr.observation import look, look_there, sight_of
 from agents.learned.vmr.planning import follow
-from agents.learned.vmr.sight import look, look_there, sight_of
 from agents.rules.moving import standing
 from scenarios.learn.training import train
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from simcore.moves import Running
-from simcore.vocabulary import QUANTUM, View
+from simcore.types import QUANTUM, View
 from tests.reference import defragment as slow
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.learning import going_on, small

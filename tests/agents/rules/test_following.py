@@ -21,16 +21,16 @@ from agents.heuristics.servers.worst_fit import worst_fit
 from agents.learned.numa.value_agent import begun, value_of
 from agents.rules.candidates import candidates, candidates_following
 from agents.rules.scan import ScanAgent
-from fabric.changes import SERVERS_WORTH_IT, log_of
+from fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
-from fabric.standings import standings
+from fabric.ranking import standings
 from simcore.engine import Simulation
 from simcore.play import play
 from simcore.rng import stream
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled
+from simcore.types import Compiled
 from tests.reference.engine import Case as Run
 from tests.reference.moving import Rules
 from tests.support import simulations

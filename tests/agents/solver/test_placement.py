@@ -17,10 +17,10 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
 from fabric.cluster import NEVER, Cluster
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore.errors import InfeasiblePlacement
 from simcore.roles import Role, Roles, where_of
-from simcore.vocabulary import QUANTUM, Request, Workload
+from simcore.types import QUANTUM, Request, Workload
 from tests.support.placement import labelled, rule_of, rules
 from tests.support.properties import scaled
 
@@ -138,7 +138,7 @@ def accepted(
     capacity = np.full((labels.servers, 1, 1), CORES * QUANTUM)
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
     asked = Workload.of_units([0.0], 1.0, {"cpu": 1})
-    ledger = Ruled(cluster, labels, written)
+    ledger = ConstrainedLedger(cluster, labels, written)
     ledger.roles_of(replace(asked, roles=Roles(KINDS, np.zeros(1, np.int64))))
     for order in permutations(range(len(kinds))):
         placed = []

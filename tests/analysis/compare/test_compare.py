@@ -20,7 +20,7 @@ from scipy import stats as reference
 
 import binwright as bw
 from analysis.compare.comparison import Comparison
-from analysis.front import Results, load_many
+from analysis.results_api import Results, load_many
 from binwright.cli import main
 from simcore.errors import UserError
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from analysis.compare import family
 from analysis.compare.comparison import Comparison
 from analysis.compare.table import BEST, TIED
-from analysis.figures.chosen import Chosen, Options
 from analysis.figures.draw import draw
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kinds.critical_difference import ranked
-from analysis.front import Results
 from analysis.report.words import answer
+from analysis.results_api import Results
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import row, write_results
@@ -46,7 +46,7 @@ def fixed(numbers: dict[str, float], seeds: int = 6, **more: Any) -> list[dict[s
 
 def joined(found: Results) -> set[frozenset[str]]:
     """The pairs of agents that a bar of the critical-difference diagram joins."""
-    chosen = Chosen(found, Options())
+    chosen = FigureData(found, Options())
     panels, _ = ranked(chosen, chosen.metric("acceptance"), ["seed"])
     agents = panels[0].agents
     return {
@@ -120,7 +120,7 @@ def test_points_are_families_of_their_own_and_the_figure_says_the_same(tmp_path:
     assert sum(told for _, told in wanted.values()) > sum(
         at_once[(), f"{one}@{key}", f"{other}@{key}"][1] for (key,), one, other in wanted
     )
-    chosen = Chosen(runs, Options())
+    chosen = FigureData(runs, Options())
     panels, family = ranked(chosen, chosen.metric("acceptance"), ["seed"])
     assert "at each point for all comparisons of two agents by the metric, up to 15" in family
     assert family in runs.table().legend

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from analysis.compare.comparison import Comparison
-from analysis.front import Results
 from analysis.measure.condition import limit_of
 from analysis.measure.measuring import describe
+from analysis.results_api import Results
 from binwright.cli import main
 from simcore.errors import UserError
 from tests.support.results import row, write_results

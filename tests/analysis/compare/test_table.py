@@ -17,9 +17,9 @@ from scipy.stats import t as student
 from analysis.compare.statistics import mean_interval
 from analysis.compare.table import BEST, CUT, TIED, Entry, Table
 from analysis.figures.draw import draw
-from analysis.front import Results
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
+from analysis.results_api import Results
 from scenarios.schema.load import scenario_from
 from simcore.errors import ResultsError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
 from analysis.compare.terminal import fitted
-from analysis.front import Results
+from analysis.results_api import Results
 from tests.support.properties import scaled
 from tests.support.results import row, write_results
 

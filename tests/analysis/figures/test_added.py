@@ -11,7 +11,7 @@ import pytest
 from analysis.figures import FIGURES
 from analysis.figures.draw import draw
 from analysis.figures.kind import kind_named
-from analysis.front import Results
+from analysis.results_api import Results
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from simcore import registry

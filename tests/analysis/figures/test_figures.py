@@ -28,8 +28,8 @@ from analysis.figures.kind import kind_named
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.kinds.distances import DOTS
 from analysis.figures.style import SHIPPED, save
-from analysis.front import Results
-from analysis.results.together import Together
+from analysis.results.combined import Together
+from analysis.results_api import Results
 from simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 from tests.support.properties import first

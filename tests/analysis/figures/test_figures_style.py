@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents import AGENTS
-from analysis.figures.chosen import number
+from analysis.figures.figure_data import number
 from analysis.figures.kinds.critical_difference import Ranks
 from analysis.figures.style import COLOURS, SHADES, SHIPPED, looks
-from analysis.front import Results
+from analysis.results_api import Results
 from binwright.cli import main
 from fabric.presets import topology
 from simcore.errors import UserError

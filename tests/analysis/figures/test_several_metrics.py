@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from analysis.compare.statistics import mean_interval
 from analysis.figures.draw import draw
 from analysis.figures.kinds.pareto import Place, front
-from analysis.front import Results
+from analysis.results_api import Results
 from simcore.errors import UserError
 from tests.support.results import row, write_results
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from analysis.front import Results
 from analysis.measure import METRICS
 from analysis.measure.measuring import describe
+from analysis.results_api import Results
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.scenario import Scenario

@@ -12,15 +12,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from analysis.measure.bill import Bill
-from analysis.measure.costs import Costs, Course, Tariff
-from analysis.measure.finished import FinishedRun
+from analysis.measure.costs import Costs, Tariff, TimeSeries
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import Sampler
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.play import play
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference
 from tests.support.networks import ledger_of
 from tests.support.runs import Case, Run, cases, run
@@ -116,24 +116,24 @@ def test_a_failed_server_draws_nothing() -> None:
 
 def test_carbon_goes_by_the_hour() -> None:
     """.2 kWh in an hour of 100 g, .1 kWh in one of 400 g, all times a PUE of 1.5."""
-    course = Course(np.array([100.0, 400.0]))
-    found = bill(Case([(4, 4)], HALF), costs(carbon=course, electricity=Course(np.array([0.25])), pue=1.5))
+    course = TimeSeries(np.array([100.0, 400.0]))
+    found = bill(Case([(4, 4)], HALF), costs(carbon=course, electricity=TimeSeries(np.array([0.25])), pue=1.5))
     assert found.carbon == pytest.approx(1.5 * (0.2 * 0.1 + 0.1 * 0.4))
     assert (found.energy, found.electricity) == pytest.approx((0.45, 0.45 * 0.25))
     assert found.cost == pytest.approx(2 * 0.5 + 0.45 * 0.25)
-    later = Course(np.array([100.0, 400.0]), start=HOUR / 2)  # half an hour each of 100, 400, 400 and again 100 g
+    later = TimeSeries(np.array([100.0, 400.0]), start=HOUR / 2)  # half an hour each of 100, 400, 400 and again 100 g
     assert bill(Case([(4, 4)], HALF), costs(carbon=later)).carbon == pytest.approx(0.1 * 0.5 + 0.05 * 0.5)
 
 
 def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
-        bill(case, costs(carbon=Course(one, HOUR / 2, repeats=False, source="the file x.csv")))
-    bill(case, costs(carbon=Course(one, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
+        bill(case, costs(carbon=TimeSeries(one, HOUR / 2, repeats=False, source="the file x.csv")))
+    bill(case, costs(carbon=TimeSeries(one, HOUR * 2 / 3, repeats=False)))  # which ends as the run does
     ends = np.array([0.0, 2 * HOUR])
-    assert Course(one, HOUR * 2 / 3, repeats=False).at(ends).tolist() == [100, 700]
-    assert Course(one, HOUR * 2 / 3).at(ends).tolist() == [100, 100]
-    twice = bill(case, costs(carbon=Course(one[:2], HOUR / 2)))
+    assert TimeSeries(one, HOUR * 2 / 3, repeats=False).at(ends).tolist() == [100, 700]
+    assert TimeSeries(one, HOUR * 2 / 3).at(ends).tolist() == [100, 100]
+    twice = bill(case, costs(carbon=TimeSeries(one[:2], HOUR / 2)))
     assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
 
 
@@ -211,7 +211,7 @@ TARIFFS = st.builds(
     st.sampled_from([0.25, 1.0]),
 )
 COURSES = st.builds(
-    Course,
+    TimeSeries,
     st.lists(st.sampled_from([0.0, 100.0, 400.0, -20.0]), min_size=1, max_size=4).map(np.array),
     st.sampled_from([0.5, 1.0, 3.0]),
     st.sampled_from([0.0, 0.5, 2.0]),
@@ -265,7 +265,7 @@ def walked(over: FinishedRun, terms: Costs) -> dict[str, Any]:
     return reference.bill(servers, terms, over.begin, over.finish)
 
 
-SWITCHED = costs(off_after=0.5, off_power=3.0, waking=4.0, carbon=Course(np.array([1.0, 100.0]), 1.0))
+SWITCHED = costs(off_after=0.5, off_power=3.0, waking=4.0, carbon=TimeSeries(np.array([1.0, 100.0]), 1.0))
 TWICE = Case(
     [(4, 4), (2, 2)],
     [(0.0, 1.0, (2, 0)), (0.0, 0.0, (1, 1)), (2.0, 0.0, (1, 1)), (3.0, 2.0, (4, 4)), (9.0, 1.0, (1, 1))],

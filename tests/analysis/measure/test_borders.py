@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from analysis.measure.costs import Costs, Tariff
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import moves as metrics
 from scenarios.build.plan import plan
 from scenarios.run.execute import execute

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import built_in, measure
 from analysis.measure.samples import Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from simcore import large
+from simcore import memmap
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.play import play
-from simcore.vocabulary import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.support.properties import scaled
 from tests.support.runs import Case, Run, cases, run
 
@@ -41,7 +41,7 @@ def test_metrics_are_the_same_when_nothing_is_kept(case: Case) -> None:
     ran = run(case)
     kept = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.measure.computed.LARGE", 1)
+        patch.setattr("analysis.measure.cached_arrays.LARGE", 1)
         assert repr(measured(ran)) == repr(kept)
 
 
@@ -51,8 +51,8 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
     ran = run(case)
     whole = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(large, "BLOCK", rows)
-        patch.setattr("analysis.measure.computed.LARGE", 1)
+        patch.setattr(memmap, "BLOCK", rows)
+        patch.setattr("analysis.measure.cached_arrays.LARGE", 1)
         found = measured(ran)
     assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
 
@@ -75,8 +75,8 @@ def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> N
     play(simulation, Only(), sampler)
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
     built_in()  # imported
-    monkeypatch.setattr("analysis.measure.computed.LARGE", 1)
-    monkeypatch.setattr(large, "BLOCK", 1000)
+    monkeypatch.setattr("analysis.measure.cached_arrays.LARGE", 1)
+    monkeypatch.setattr(memmap, "BLOCK", 1000)
     tracemalloc.start()
     try:
         measure(over)

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from analysis.measure import ASKED, BUILT_IN, METRICS
 from analysis.measure.definition import Asked
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import KEPT
 from fabric.cluster import NEVER
 from simcore.engine import Change
 from simcore.errors import RunError
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.support.runs import PRICES, RESOURCES, Case, Decision, Demand, Run, cases, run
 
 WORDS = ("pending", "placed", "rejected", "impossible", "interrupted")

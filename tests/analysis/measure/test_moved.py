@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from agents import MOVERS
 from analysis.measure.costs import Costs, Tariff
-from analysis.measure.finished import FinishedRun
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import allocation
 from analysis.measure.metrics import costs as bills
 from analysis.measure.metrics import moves as metrics
@@ -28,7 +28,7 @@ from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from simcore.moves import Move, Mover, Running
 from simcore.moving import Moving
-from simcore.vocabulary import Ints, OnDevices, Request, View
+from simcore.types import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide, Demand
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from analysis.compare.comparison import Comparison
-from analysis.front import Results
 from analysis.measure.overlap import overlap, overlap_of, worst
 from analysis.report.page import Drawn, compose
+from analysis.results_api import Results
 from binwright.cli import main
 from tests.support.results import row
 

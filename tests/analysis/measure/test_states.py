@@ -26,7 +26,7 @@ from simcore.play import play
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow, Pacing
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.support.runs import RESOURCES, Case, cases, run
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServerRequests

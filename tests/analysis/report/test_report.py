@@ -18,13 +18,13 @@ import pytest
 
 import binwright as bw
 from analysis import report
-from analysis.front import Results
 from analysis.report import replay as replays
 from analysis.report.page import Drawn, compose
 from analysis.report.replay import layout
 from analysis.report.tables import by_what, comparison_tables, main_table, refusals
 from analysis.report.words import answer
 from analysis.results.network import network_of
+from analysis.results_api import Results
 from binwright.cli import main
 from fabric.presets import topology
 from tests.support.results import row as row_of

@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from analysis.compare.comparison import Comparison
-from analysis.front import Results
 from analysis.measure.metric import Metric
 from analysis.results.columns import Columns, digest_of, merged, read_columns, write_runs
+from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from simcore.errors import ResultsError
 from tests.support.batches import scenario

@@ -19,12 +19,12 @@ from rich.console import Console
 
 from analysis.compare.comparison import Comparison
 from analysis.figures.draw import draw, svg
-from analysis.front import Results
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from analysis.report.page import Drawn, compose
-from analysis.results import escaped
+from analysis.results import escaping
 from analysis.results.columns import Columns, write_runs
+from analysis.results_api import Results
 from simcore.files import write_text
 from tests.support.properties import scaled
 from tests.support.results import row
@@ -99,12 +99,12 @@ def set_in_latex(text: str) -> str:
 @given(nasty)
 @example("a\\|b")
 def test_markdown_and_latex_show_a_text_as_it_is(text: str) -> None:
-    plain = escaped.plain(text)
+    plain = escaping.plain(text)
     assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u202a-\u202e]|\s\s", plain)
-    there = shown(f"| {escaped.markdown(text)} | b |\n| --- | --- |\n| {escaped.markdown(text)} | b |\n")
+    there = shown(f"| {escaping.markdown(text)} | b |\n| --- | --- |\n| {escaping.markdown(text)} | b |\n")
     assert [cell.strip() for cell in there.cells] == [" ".join(plain.split()), "b"] * 2
     assert set(there.tags) <= {"table", "thead", "tbody", "tr", "th", "td"}
-    assert set_in_latex(escaped.latex(text)) == plain
+    assert set_in_latex(escaping.latex(text)) == plain
 
 
 def made(folder: Path, texts: list[str]) -> Results:
@@ -161,7 +161,7 @@ def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: li
         console = Console(width=200, color_system=None, emoji=False)
         with console.capture() as capture:
             console.print(table.rich(200), comparison.rich(200))
-    heading, agent, unit = (escaped.plain(text) for text in (f"own {texts[3]}", f"agent {texts[0]}", texts[4]))
+    heading, agent, unit = (escaping.plain(text) for text in (f"own {texts[3]}", f"agent {texts[0]}", texts[4]))
     for there in both:
         assert set(there.tags) <= {"table", "thead", "tbody", "tr", "th", "td", "p", "strong"}
         cells = [" ".join(cell.split()) for cell in there.cells]
@@ -177,7 +177,7 @@ def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: li
     read = Text(page)
     assert set(read.tags) <= usual
     for text in (f"name {texts[0]}", f"agent {texts[0]}", f"own {texts[3]}"):
-        assert _parsed(escaped.plain(text)) in _parsed(read.text)
+        assert _parsed(escaping.plain(text)) in _parsed(read.text)
     assert _parsed(f"description {texts[3]}") in _parsed(read.text)
 
 

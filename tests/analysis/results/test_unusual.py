@@ -12,8 +12,8 @@ from rich.console import Console
 from analysis.compare.comparison import Comparison
 from analysis.figures import FIGURES, style
 from analysis.figures.draw import draw
-from analysis.front import Results
-from analysis.results.escaped import cut
+from analysis.results.escaping import cut
+from analysis.results_api import Results
 from binwright.cli import main
 from tests.support.properties import first
 from tests.support.results import row, write_results

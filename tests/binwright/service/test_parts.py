@@ -17,12 +17,12 @@ from agents.solver import examples
 from agents.solver.backends.devices import Device, devices
 from binwright.cli import main
 from binwright.client import Client, Mistaken
-from binwright.service import gate
-from binwright.service.gate import Pace, read_tokens
+from binwright.service import access_control
+from binwright.service.access_control import Pace, read_tokens
 from binwright.service.jobs import TRIES, Full, Jobs, Row
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
-from binwright.service.offered import named, offered
+from binwright.service.opencl_devices import named, offered
 from binwright.service.server import serve
 from simcore.errors import UserError
 from tests.support.opencl import opencl_device
@@ -263,7 +263,7 @@ def test_stopping_the_server_is_no_try(tmp_path: Path) -> None:
 
 def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
-    monkeypatch.setattr("binwright.service.gate.time.monotonic", lambda: now)
+    monkeypatch.setattr("binwright.service.access_control.time.monotonic", lambda: now)
     pace = Pace(2, 3)
     assert [pace.wait("a") for _ in range(4)] == [0, 0, 0, 0.5]
     assert pace.wait("b") == 0
@@ -271,37 +271,39 @@ def test_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [pace.wait("a") for _ in range(2)] == [0, 0.5]
     now = 100
     assert [pace.wait("a") > 0 for _ in range(4)] == [False, False, False, True]
-    for number in range(2 * gate.CLIENTS):
+    for number in range(2 * access_control.CLIENTS):
         pace.wait(str(number))
-    assert len(pace._clients) == gate.CLIENTS
+    assert len(pace._clients) == access_control.CLIENTS
 
 
 def test_tokens_are_compared_whole(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("one-token-of-length\nanother-token-of-length\n")
     assert len(read_tokens(file)) == 2
-    assert gate._token("Bearer  x ") == "x"
-    assert gate._token("Basic OnB3") == "pw"
-    assert gate._token("Basic \xff") == gate._token("") == gate._token("Digest x") == ""
+    assert access_control._token("Bearer  x ") == "x"
+    assert access_control._token("Basic OnB3") == "pw"
+    assert access_control._token("Basic \xff") == access_control._token("") == access_control._token("Digest x") == ""
 
 
 def gated(**limits: Any) -> Callable[..., Coroutine[Any, Any, int]]:
     """Gives what answers a request: with which token, from which address."""
 
-    async def app(scope: gate.Message, receive: gate.Receive, send: gate.Send) -> None:
+    async def app(scope: access_control.Message, receive: access_control.Receive, send: access_control.Send) -> None:
         await Response()(scope, receive, send)
 
-    known = {gate._digest(token): gate.Right() for token in ("right", "other")}
-    whole = gate.Gate(app, Limits(**limits), known | {gate._digest("metrics"): gate.Right("metrics")}, frozenset())
+    known = {access_control._digest(token): access_control.Right() for token in ("right", "other")}
+    whole = access_control.Gate(
+        app, Limits(**limits), known | {access_control._digest("metrics"): access_control.Right("metrics")}, frozenset()
+    )
 
     async def ask(token: str = "", address: str = "192.0.2.1", path: str = "/", **more: str) -> int:
         statuses: list[int] = []
 
-        async def send(message: gate.Message) -> None:
+        async def send(message: access_control.Message) -> None:
             if "status" in message:
                 statuses.append(int(message["status"]))
 
-        async def receive() -> gate.Message:
+        async def receive() -> access_control.Message:
             raise AssertionError
 
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
@@ -379,8 +381,8 @@ def test_wrong_tokens_wait_for_their_turn() -> None:
         assert [await ask("wrong") for _ in range(200)] == [401] * 200
         began = monotonic()
         assert await ask("right") == 200  # it takes its turn, too
-        got = await asyncio.gather(*(ask("wrong") for _ in range(gate.WAITING + 20)))
-        assert got.count(401) >= gate.WAITING
+        got = await asyncio.gather(*(ask("wrong") for _ in range(access_control.WAITING + 20)))
+        assert got.count(401) >= access_control.WAITING
         assert got.count(429) >= 5
         assert monotonic() - began > 0.3
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.client import Client
+from binwright.service.access_control import Right, _digest, read_tokens
 from binwright.service.fair_queue import Waiting, in_turn
-from binwright.service.gate import Right, _digest, read_tokens
 from binwright.service.jobs import Jobs
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission

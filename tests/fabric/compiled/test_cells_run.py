@@ -21,7 +21,7 @@ from simcore.errors import AgentError, UserError
 from simcore.jit import kernel
 from simcore.record import IMPOSSIBLE, PLACED, Record
 from simcore.rules import Cells
-from simcore.vocabulary import Amounts, Ints
+from simcore.types import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
 from tests.reference.looks import looked

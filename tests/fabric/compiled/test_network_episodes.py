@@ -22,7 +22,7 @@ from simcore.errors import UserError
 from simcore.play import play
 from simcore.record import PENDING
 from simcore.rules import Pacing
-from simcore.vocabulary import Ints, Workload
+from simcore.types import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled
 from tests.support.recording import Choice, Recorder

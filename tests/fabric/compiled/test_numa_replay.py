@@ -18,13 +18,13 @@ from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from fabric.placement import Drain, ServerLabels
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation
 from simcore.record import PLACED
 from simcore.roles import Role, Roles
 from simcore.rules import Overflow
-from simcore.vocabulary import Compiled, Ints, Request, Workload
+from simcore.types import Compiled, Ints, Request, Workload
 from tests.support.compiled import Case, cases
 from tests.support.placement import ROLES, labelled, rules
 from tests.support.properties import scaled
@@ -121,9 +121,9 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
     case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement_shown.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
-        patch.setattr("fabric.placement_shown.JOURNAL", 3)
-        check(case, lambda: Ruled(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
+        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
+        patch.setattr("fabric.role_views.JOURNAL", 3)
+        check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 
 @pytest.mark.long
@@ -133,7 +133,7 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
     written = [Drain((0,), at=1.0), Drain((1,), at=4.5)]
-    simulation = CompiledSimulation(workload, Ruled(cluster, ServerLabels(2), written), Overflow("drop"))
+    simulation = CompiledSimulation(workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"))
     simulation.go(Compiled(best_fit), 2)
     replay = Replay(simulation)
     for _ in range(2):

@@ -18,14 +18,14 @@ from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from fabric.placement import ServerLabels
-from fabric.ruled_ledger import Ruled
+from fabric.ruled_ledger import ConstrainedLedger
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.jit import kernel
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.roles import Role, Roles
-from simcore.vocabulary import Amounts, Compiled, Floats, Ints
+from simcore.types import Amounts, Compiled, Floats, Ints
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
@@ -59,15 +59,15 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement_shown.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
-        patch.setattr("fabric.placement_shown.JOURNAL", 3)
+        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
+        patch.setattr("fabric.role_views.JOURNAL", 3)
         asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
         case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
-        ledger = Ruled(case.cluster, labels, written)
+        ledger = ConstrainedLedger(case.cluster, labels, written)
         engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
         expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
         ledger.check()
-        other = Ruled(case.cluster, labels, written)
+        other = ConstrainedLedger(case.cluster, labels, written)
         compiled = CompiledSimulation(case.workload, other, case.overflow, expansion=case.expansion)
         found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
@@ -78,10 +78,10 @@ def test_a_place_that_a_rule_forbids_is_refused_in_the_engines_words() -> None:
     workload, cluster = busy(50)
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(50, np.int64)))
     labels = ServerLabels(10, {}, {"spot": np.arange(10) == 0})
-    engine = Simulation(workload, Ruled(cluster, labels, []))
+    engine = Simulation(workload, ConstrainedLedger(cluster, labels, []))
     with pytest.raises(InfeasiblePlacement, match="a taint that it does not tolerate") as expected:
         play(engine, agent_of(wrong))
-    compiled = CompiledSimulation(workload, Ruled(cluster, labels, []))
+    compiled = CompiledSimulation(workload, ConstrainedLedger(cluster, labels, []))
     with pytest.raises(InfeasiblePlacement) as found:
         compiled.go(Compiled(wrong))
     assert str(found.value) == str(expected.value)

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.solver.model.fleet import Fleet
-from agents.solver.packing.buying import Bought
+from agents.solver.packing.bin_selection import Bought
 from simcore.errors import ExtraNeeded
 from simcore.extras import install
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 Tell = Callable[[int], None]
 """Is told what a placement costs that was just found."""

@@ -16,7 +16,7 @@ import numpy as np
 from agents.solver.exact.kinds import Kinds
 from agents.solver.model.fleet import Fleet
 from agents.solver.packing.rivals import Places, Tell
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 LARGEST = 400_000
 """Arcs that a graph may have."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.solver.packing.rivals import LARGEST, Places, Tell, module
 from simcore.cores import usable_threads
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 PRESOLVED = 20_000
 """Choices up to which the model is simplified first: beyond, that takes a minute and no search begins."""

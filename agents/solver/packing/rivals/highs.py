@@ -11,7 +11,7 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.packing.rivals import Places, Tell
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 LARGEST = 200_000
 """Choices of a ball and a bin that a model may have."""

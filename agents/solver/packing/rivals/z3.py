@@ -7,7 +7,7 @@ from time import monotonic
 import numpy as np
 
 from agents.solver.packing.rivals import LARGEST, Places, Tell, module
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 
 def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:

@@ -9,9 +9,9 @@ import numpy as np
 from agents.solver.model.fleet import Fleet
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
-from agents.solver.packing.buying import Bought
+from agents.solver.packing.bin_selection import Bought
 from agents.solver.packing.rivals import Places, Tell, z3
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 
 PART = 120
 """Balls of a part, at most."""

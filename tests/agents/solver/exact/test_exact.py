@@ -21,7 +21,7 @@ from agents.solver.packing.heuristics import ffd_prod
 from agents.solver.packing.pack import pack
 from agents.solver.search.packing import Packing
 from agents.solver.solving.solve import solve
-from simcore.vocabulary import Floats, Ints
+from simcore.types import Floats, Ints
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
 from workloads.offline import machines

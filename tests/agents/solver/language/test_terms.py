@@ -13,7 +13,7 @@ import binwright as bw
 from agents.solver import problem
 from agents.solver.model.problem import Problem
 from binwright.cli import main
-from binwright.solved import as_json
+from binwright.solver_json import as_json
 from tests.support.properties import scaled
 
 ATOMS = ("2", "0.5", "UTIL.C[1]", "-UTIL.C[0]", "sum(b in BINS: UTIL.C[b])", "3 * (1 + ALLOC[0])", "max(1, ALLOC[1])")

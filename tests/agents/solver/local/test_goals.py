@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import examples, load_problem, problem
-from agents.solver.local.better import better, goal_of
+from agents.solver.local.objective_search import better, goal_of
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, utilisation
 from binwright.cli import main
@@ -103,7 +103,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     start = bw.solve(given, attempts=1).alloc
     answers = []
     for threads in (1, 3):
-        monkeypatch.setattr("agents.solver.search.lowest.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("agents.solver.search.numbered_attempts.usable_threads", lambda threads=threads: threads)
         *_, found = better(given, start, 5, 6)
         answers.append((found.alloc, found.values))
     assert answers[0] == answers[1]

@@ -20,7 +20,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults
 from agents.solver.solving.solve import solve
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 from tests.support.properties import scaled
 from tests.support.specifications import BALLS, BINS, specifications
 

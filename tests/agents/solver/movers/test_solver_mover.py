@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agents.rules.moving import aim_at, losses, standing
 from agents.solver.movers.defragment import SolverMover, ordered, useful
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM
+from simcore.types import QUANTUM
 from tests.reference import defragment as slow
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled

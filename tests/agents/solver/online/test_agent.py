@@ -18,14 +18,14 @@ from agents.solver.model.problem import Problem, Sets
 from agents.solver.model.random import below, stream
 from agents.solver.model.verify import faults
 from agents.solver.online.agent import Solver
-from agents.solver.online.varying import Online
+from agents.solver.online.incremental import Online
 from agents.solver.specification.load import load_problem
 from agents.solver.specification.load import problem as problem_of
 from fabric.routing import find_route
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import UserError
-from simcore.vocabulary import QUANTUM, Placement, Refusal, Request, part
+from simcore.types import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
 from tests.reference.utilisation import evaluate
 from tests.support import ROOT
@@ -336,7 +336,7 @@ def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         "agents.solver.specification.spec",
         "agents.solver.language.parse",
-        "agents.solver.online.varying",
+        "agents.solver.online.incremental",
         "lark",
     ):
         monkeypatch.delitem(sys.modules, name, raising=False)

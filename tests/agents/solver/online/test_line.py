@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver.backends import reference
-from agents.solver.online import connected
+from agents.solver.online import network_problem
 from agents.solver.online.agent import Solver
 from agents.solver.online.jobs import Jobs
 from agents.solver.online.setup import Setup
@@ -24,7 +24,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
 from simcore.rules import Overflow
-from simcore.vocabulary import QUANTUM, Ints, Placement, Refusal, Request, View
+from simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled
@@ -117,7 +117,7 @@ def test_the_ledger_takes_a_batch(name: str) -> None:
 @pytest.mark.parametrize("name", ["fabric", "tree"])
 def test_what_no_rack_may_hold_is_not_searched_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are the same as if it were."""
-    may_hold, said = connected.may_hold, []
+    may_hold, said = network_problem.may_hold, []
     answers: list[list[tuple[int, object]]] = []
     for searched in (False, True):
 
@@ -125,7 +125,7 @@ def test_what_no_rack_may_hold_is_not_searched_for(name: str, monkeypatch: pytes
             said.append(may_hold(*which))
             return always or said[-1]
 
-        monkeypatch.setattr(connected, "may_hold", asked)
+        monkeypatch.setattr(network_problem, "may_hold", asked)
         ledger = ledger_of(name, 1)
         agent = started(ledger.view, attempts=4, pieces=3)
         answers.append([])

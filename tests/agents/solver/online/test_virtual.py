@@ -21,7 +21,7 @@ from agents.solver.backends import reference
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.online.nearby import Nearby
-from agents.solver.online.parts import leading_out, parts_of
+from agents.solver.online.network_parts import leading_out, parts_of
 from agents.solver.specification.load import load_problem, specification
 from fabric.cluster import Cluster
 from fabric.network import FAILED, NetworkLedger
@@ -31,7 +31,7 @@ from fabric.virtual_paths import widest_shortest
 from simcore import rng
 from simcore.errors import UserError
 from simcore.faults import Kind
-from simcore.vocabulary import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
+from simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
 from tests.reference.nearby import Slow
 from tests.support.properties import first, scaled
 from tests.support.solving import TEMPLATES

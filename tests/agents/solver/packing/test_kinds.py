@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from agents.solver.exact.prover import Prover
 from agents.solver.model.fleet import ENDLESS, Fleet
-from agents.solver.packing.buying import fit, least_cost
+from agents.solver.packing.bin_selection import fit, least_cost
 from agents.solver.packing.pack import OF_KINDS, keeps, pack
 from agents.solver.packing.runs import Runs
 from binwright.cli import main
 from simcore.errors import UserError
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 from tests.support.packings import cheapest, fleets
 from tests.support.properties import scaled
 

@@ -15,13 +15,13 @@ from agents import AGENTS
 from agents.solver.model.packing_bound import lower_bound
 from agents.solver.packing import heuristics
 from agents.solver.packing.pack import HEURISTICS, pack
-from analysis.figures.course import draw
+from analysis.figures.search_progress import draw
 from binwright.cli import main
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario
 from simcore.errors import UserError, WorkloadError
 from simcore.play import play
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
 from workloads.offline import CLASSES, FITTED, NAMES, machines

@@ -22,7 +22,7 @@ from agents.solver.model.verify import faults
 from agents.solver.search import ruin
 from agents.solver.search.packing import Packing
 from binwright.cli import main
-from simcore.vocabulary import Ints
+from simcore.types import Ints
 from tests.support.properties import scaled
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"

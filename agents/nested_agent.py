@@ -1,0 +1,29 @@
+"""Makes the agent that another agent asks, and that an option of the other one names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from inspect import signature
+from typing import Any
+
+from agents import AGENTS
+from simcore.errors import UnknownName, UserError
+from simcore.types import Agent
+
+
+def inner(name: str, options: Mapping[str, Any] | None, keys: tuple[str, str] = ("agent", "options")) -> Agent:
+    """Make the agent of that name, with these options.
+
+    A mistake in one of the two is reported under its key in `keys`.
+    """
+    try:
+        kind = AGENTS.load(name)
+    except UnknownName as error:
+        raise UserError(error.problem, key=keys[0], value=name, remedy=error.remedy) from None
+    try:
+        signature(kind).bind(**(options or {}))
+    except TypeError as error:
+        known = ", ".join(signature(kind).parameters) or "none"
+        raise UserError(f"{name}: {error}", key=keys[1], value=options, remedy=f"Options: {known}.") from None
+    made: Agent = kind(**(options or {}))
+    return made

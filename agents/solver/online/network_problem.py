@@ -1,0 +1,181 @@
+"""State requests in networks as a problem: pieces of requests are balls, servers are bins.
+
+The solver chooses servers. What they give and the links between them follow from the rules of `fabric.multi_server`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from agents.solver.online.incremental import Online
+from agents.solver.online.setup import Setup, Stated
+from agents.solver.online.sizes import BySize, exceeds, in_units
+from fabric.multi_server import begin, choose, filling
+from fabric.network import NetworkView, Provisioned
+from fabric.routing import Routes, find_path
+from simcore.jit import kernel, prepared
+from simcore.types import Amounts, Ints, Refusal, Request
+
+
+class Connected:
+    """Cuts each request into pieces of one resource; pieces of one request are connected with one another.
+
+    Several requests are one problem if all servers together have as much free. Those whose pieces do not all get a
+    place, or whose links are taken when it is their turn, are tried again by themselves.
+    """
+
+    def __init__(self, setup: Setup, view: NetworkView) -> None:
+        self.servers, nodes, self.kinds = view.capacity.shape
+        topology = view.topology
+        self.setup, self.pieces = setup, self.kinds * setup.pieces
+        self.capacity = view.capacity.sum(axis=1)
+        self.home, self.wires = topology.rack_of.astype(np.int64), topology.server_link.astype(np.int64)
+        self.pod = topology.pod_of[self.home].astype(np.int64)
+        self.most = self.capacity.sum(axis=0).tolist()
+        self.widest = max(1, int(topology.link_capacity.max(initial=0)))
+        self.reach = np.zeros((topology.racks,) * 2, np.int64)
+        self.online = BySize(self._online)
+        self.room = room = filling(view.routing, nodes, self.kinds)
+        self.refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
+        routes, links = view.routing.routes, view.link_free
+        self.reaching = prepared(reaching, routes, links, self.wires, 1, True, self.wires, self.reach)
+        self.begin = prepared(begin, room, (1,) * self.kinds)
+        self.choose = prepared(choose, routes, links, topology.link_tier, view.free, room, 1, 1, True)
+
+    def _online(self, requests: int) -> Online:
+        capacity, racks = in_units(self.capacity), len(self.reach)
+        return self.setup.online(
+            Stated(
+                "fabric",
+                {"SERVERS": self.servers, "RACKS": racks, "KINDS": self.kinds, "PIECES": self.pieces},
+                {
+                    "FREE": capacity,
+                    "CAPACITY": capacity,
+                    "LARGEST": in_units(np.maximum(self.capacity.max(axis=0), 1)),
+                    "RACK": self.home,
+                    "POD": self.pod,
+                    "WIRE": np.zeros(self.servers),
+                    "NEED": np.zeros(requests),
+                    "OPEN": np.zeros((requests, self.servers), np.int64),
+                    "REACH": np.zeros((requests, racks, racks), np.int64),
+                    "DEMAND": np.zeros((requests * self.pieces, self.kinds)),
+                },
+                {
+                    "FREE": int(self.capacity.max()),
+                    "WIRE": self.widest,
+                    "NEED": self.widest,
+                    "OPEN": 1,
+                    "REACH": 1,
+                    "DEMAND": max(self.most),
+                },
+                balls=requests * self.pieces,
+                bins=self.servers,
+            )
+        )
+
+    def answers(
+        self, view: NetworkView, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Provisioned | Refusal]]:
+        """Choose the servers of requests, and fill them; requests for which nothing is found are left out."""
+        left = [one for one in requests if not exceeds(one, self.most) and one.bandwidth <= self.widest]
+        asked, room = [], view.free.sum(axis=(0, 1))
+        for one in left:
+            if (room >= one.demand).all():
+                asked.append(one)
+                room = room - one.demand
+        if len(asked) > 1:
+            for one, servers in self._found(view, asked):
+                answer = self._answer(view, one, servers)
+                if isinstance(answer, Provisioned):
+                    left.remove(one)
+                    yield one, answer
+        for one in left:
+            for _, servers in self._found(view, [one]):
+                if (answer := self._answer(view, one, servers)) is not None:
+                    yield one, answer
+
+    def _found(self, view: NetworkView, asked: Sequence[Request]) -> list[tuple[Request, Ints]]:
+        """Find the servers of the pieces [pieces] of every request all of whose pieces get one."""
+        setup, count, racks = self.setup, len(asked), len(self.reach)
+        seed = setup.next_seed()  # taken without a search, too, so that those that follow are the same
+        opens, reach = np.empty((count, self.servers), np.int64), np.empty((count, racks, racks), np.int64)
+        routes, links, weighted = view.routing.routes, view.link_free, view.weighted
+        for number, one in enumerate(asked):
+            self.reaching(routes, links, self.wires, one.bandwidth, weighted, opens[number], reach[number])
+        free = view.free.sum(axis=1)
+        places = zip(asked, opens, reach, strict=True)
+        if not any(may_hold(free, one.demand, self.home, *where) for one, *where in places):
+            return []
+        cut = np.zeros((count, self.kinds, setup.pieces, self.kinds), np.int64)
+        for number, one in enumerate(asked):
+            for r, amount in enumerate(one.demand):
+                each, odd = divmod(amount, setup.pieces)
+                cut[number, r, :, r] = each
+                cut[number, r, :odd, r] += 1
+        pieces, online = self.pieces, self.online(count)
+        these, balls = slice(count), slice(count * pieces)
+        online.write("OPEN", opens, these)
+        online.write("REACH", reach, these)
+        online.write("FREE", free)
+        online.write("WIRE", np.where(self.wires < 0, self.widest, np.maximum(links[self.wires], 0)))
+        online.write("NEED", [one.bandwidth for one in asked], these)
+        online.write("DEMAND", cut.reshape(-1, self.kinds), balls)
+        found = online.find(seed, setup.attempts, setup.deadline, balls.stop)[balls].copy()
+        chosen = zip(asked, found.reshape(count, pieces), strict=True)
+        return [(one, servers) for one, servers in chosen if servers.min() >= 0]
+
+    def _answer(self, view: NetworkView, request: Request, servers: Ints) -> Provisioned | Refusal | None:
+        """Fill the servers of the pieces, as the cluster is now; None if they have not enough any more.
+
+        Servers give what they can, which may be more than the pieces: those after it find less.
+        """
+        self.begin(self.room, request.demand)
+        # Those that take most pieces first: the request may be complete without the last ones.
+        counts = np.bincount(servers, minlength=self.servers)
+        routes, links, tier = view.routing.routes, view.link_free, view.topology.link_tier
+        for server in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
+            status = self.choose(routes, links, tier, view.free, self.room, server, request.bandwidth, view.weighted)
+            if status < 0:
+                return self.refusals[-1 - status]
+            if status:
+                return self._placement()
+        return None
+
+    def _placement(self) -> Provisioned:
+        room = self.room
+        servers, shares, links, _ = room.counts.tolist()
+        chosen = room.servers[:servers].tolist()
+        places, amounts = room.places[:shares].tolist(), room.amounts[:shares].tolist()
+        given = tuple((server, node, tuple(each)) for (server, node), each in zip(places, amounts, strict=True))
+        nothing = ((chosen[0], 0, (0,) * self.kinds),)
+        return Provisioned(given or nothing, tuple(room.links[:links].tolist()), tuple(chosen))
+
+
+@kernel
+def reaching(
+    routes: Routes, link_free: Ints, wires: Ints, bandwidth: int, weighted: bool, open_: Ints, reach: Ints
+) -> None:
+    """Write which servers' own links have the bandwidth, and which racks have a path between them.
+
+    These are `open_` [servers] and `reach` [racks, racks]. `wires` [servers] are the own links, -1 for none.
+    """
+    for server in range(len(open_)):
+        open_[server] = 1 if wires[server] < 0 or link_free[wires[server]] >= bandwidth else 0
+    for one in range(len(reach)):
+        for other in range(one + 1):
+            there = find_path(routes, link_free, one, other, bandwidth, weighted) >= 0
+            reach[one, other] = reach[other, one] = 1 if there else 0
+
+
+def may_hold(free: Ints, demand: Amounts, home: Ints, opens: Ints, reach: Ints) -> bool:
+    """Tell whether one server, or those around one rack together, may hold a demand; where none may, no search helps.
+
+    `free` is [servers, kinds], `home` [servers] is the rack; `opens` and `reach` are as `reaching` writes them.
+    """
+    if (free >= demand).all(axis=1).any():
+        return True
+    racks = np.zeros((len(reach), len(demand)), np.int64)
+    np.add.at(racks, home, free * opens[:, None])
+    return bool((reach @ racks >= demand).all(axis=1).any())

@@ -1,0 +1,112 @@
+"""Search in plain Python, before kernels are compiled and while they are: the first answers come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+
+from agents.solver.backends.reference import attempts_until
+from agents.solver.model.evaluate import Evaluate, evaluator
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.search.bin_count import fewest, rounds
+from agents.solver.solving.conclude import Allocated
+from agents.solver.solving.depth_first import DepthFirst
+from agents.solver.solving.shared_progress import Known
+
+LARGEST = 100_000
+"""Balls times bins up to which plain Python gets through attempts."""
+SLICE = 0.02
+"""Seconds for which all allocations are tried between two attempts."""
+FEW = 16
+"""Attempts with a problem that is plainly impossible, and with every number of bins in the first round."""
+ALL_TRIED = "all allocations have been tried"
+
+
+class Plain:
+    """Tries all allocations of a small problem, and makes published attempts; what is found goes to `known`.
+
+    `look` is called again and again with how a search goes; it raises to end it.
+    """
+
+    def __init__(self, problem: Problem, known: Known, seed: int, ours: bool, look: Callable[[], None]) -> None:
+        self._problem, self._known, self._seed, self._look = problem, known, seed, look
+        self._trims = ours and bool(problem.elastic.any())
+        self._tree: DepthFirst | None = None
+        self._made: dict[int, tuple[Problem, Evaluate]] = {}
+        self.small = problem.balls * known.bound <= LARGEST
+        """Attempts take little time."""
+        if ours:
+            self._plant(known.bound)
+
+    def _with_bins(self, bins: int) -> tuple[Problem, Evaluate]:
+        """Return the problem with so many bins, and what evaluates UTILFN."""
+        if bins not in self._made:
+            problem = self._problem.with_bins(bins) if self._problem.searched else self._problem
+            self._made[bins] = problem, evaluator(problem.program)
+        return self._made[bins]
+
+    def _plant(self, bins: int) -> None:
+        """Begin to try all allocations into so many bins."""
+        self._tree = None
+        if bins <= self._known.most and self._problem.balls * bins <= LARGEST:
+            problem, evaluate = self._with_bins(bins)
+            self._tree = DepthFirst(problem, evaluate, self._seed) if DepthFirst.suits(problem) else None
+
+    def try_all(self, over: Callable[[], bool]) -> None:
+        """Go on with trying all allocations until time is `over`, there is one, or there is none."""
+        known = self._known
+        while self._tree is not None and not over():
+            tree, bins = self._tree, self._tree.problem.bins
+            tree.work(over)
+            if known.bins is not None and known.bins <= bins:
+                self._tree = None
+            elif tree.found is not None:
+                self._tree = None
+                known.checked += 1
+                known.keep(Allocated(0, tree.problem, tree.found, "depth first"))
+            elif tree.over:
+                if tree.proves and bins == known.bound:
+                    known.bound = min(bins + 1, known.most)
+                    known.impossible = ALL_TRIED if bins == known.most else ""
+                self._plant(bins + 1)
+
+    def attempt(self, bins: int, numbers: range, over: Callable[[], bool]) -> int | None:
+        """Make published attempts with so many bins; returns the fewest bins known then."""
+        (problem, evaluate), before = self._with_bins(bins), self._known.checked
+        name = "trimming" if self._trims else "published"
+        for found in attempts_until(problem, self._seed, numbers, self._trims, over, evaluate):
+            self._known.checked = before + found.checked
+            self._known.keep(Allocated(found.left, problem, found.alloc, name))
+            self._look()
+        return self._known.bins
+
+    def while_not(self, over: Callable[[], bool]) -> None:
+        """Search until time is `over`, or nothing can be better."""
+        known, here = self._known, (self._problem.now != NULL).any()
+
+        def a_slice() -> Callable[[], bool]:
+            until = monotonic() + SLICE
+            return lambda: monotonic() >= until or over()
+
+        def attempt(bins: int, numbers: range) -> int | None:
+            for number in numbers:
+                self.try_all(a_slice())
+                if over() or known.impossible or known.settled:
+                    raise _Ended
+                self.attempt(bins, range(number, number + 1), over)
+                if known.bins is not None and known.bins <= bins:
+                    break
+            return known.bins
+
+        try:
+            if here or not self.small:  # attempts would move what may stay
+                self.try_all(over)
+            else:
+                fewest(lambda: known.bound, known.most, known.bins, rounds(FEW), attempt)
+        except _Ended:
+            pass
+
+
+class _Ended(Exception):
+    """Raised when time is over, or nothing can be better."""

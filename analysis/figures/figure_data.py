@@ -1,0 +1,295 @@
+"""What a figure is drawn from: the runs that were asked for, with means and intervals over their seeds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from analysis.compare.statistics import mean_interval
+from analysis.figures.chosen_style import Style, Width, style_of
+from analysis.figures.style import Look, looks
+from analysis.measure.metric import Metric
+from analysis.results.combined import Together
+from analysis.results.escaping import cut
+from analysis.results.folder import ResultsFolder
+from analysis.results.metric_choice import metric_named, worth_showing
+from analysis.results.swept_values import as_written
+from simcore.errors import ResultsError, UnknownName, UserError, suggest
+from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Point = tuple[Any, ...]
+LOOK = ("style", "width", "size", "font", "text", "titles")
+"""Options that say how a figure looks; `figures` in a scenario says the same."""
+TEXT, NUMBER = str | None, int | float | None
+KINDS: dict[str, Any] = dict.fromkeys(LOOK, TEXT) | {"text": NUMBER, "titles": bool | None}
+LONGEST = 32
+"""Letters of a name in a figure; of longer ones the middle is left out."""
+MOST = 8
+"""So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Says what is asked of a figure; a kind looks at those options that concern it.
+
+    `metrics` and `agents` by name (default: what the kind is about, and everyone), `where` the points of a sweep with
+    these values (as text) or one `seed`, `x` the swept key to draw or rank over, `at` a moment in seconds, `baseline`
+    the agent that others are compared with (default: the first).
+
+    The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
+    `analysis.figures.chosen_style.style_of`.
+    """
+
+    metrics: Sequence[str] = ()
+    agents: Sequence[str] = ()
+    where: Sequence[tuple[str, str]] = ()
+    x: str = ""
+    at: float | None = None
+    baseline: str | None = None
+    width: Width | None = None
+    style: str | None = None
+    size: str | None = None
+    font: str | None = None
+    text: float | None = None
+    titles: bool | None = None
+
+    def over(self, said: Mapping[str, Any]) -> Options:
+        """Lay these options over what a scenario says of its figures."""
+        if self.style is not None:
+            return self
+        for name in LOOK:
+            if not isinstance(said.get(name), KINDS[name]):
+                remedy = f"Say it with --{name}, or write the scenario of these results as it was."
+                raise UserError("says no such thing", key=f"figures.{name}", value=said[name], remedy=remedy)
+        unsaid: Any = {name: said.get(name) for name in LOOK if getattr(self, name) is None}
+        return replace(self, **unsaid)
+
+    @property
+    def asked_style(self) -> Style:
+        """The style that these options ask for."""
+        return style_of(self.style, self.size, self.font, self.text, self.titles)
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """Holds a mean over seeds, half its 95 % interval's width (infinite for one seed), and the number of seeds.
+
+    `low` and `high` are the ends of the interval to draw; one seed has none, and both are the mean.
+    """
+
+    mean: float
+    half: float
+    seeds: int
+    low: float
+    high: float
+
+    def arms(self, scale: float) -> tuple[float, float]:
+        """Return how far the interval reaches below and above the mean, times `scale`."""
+        return scale * (self.mean - self.low), scale * (self.high - self.mean)
+
+
+class FigureData:
+    """Gives a figure its runs.
+
+    `results` are those that `options` leave, `runs` those of them that finished, `look` how their agents look, `swept`
+    are the keys that still vary, `points` their values in order of appearance.
+    """
+
+    def __init__(self, results: ResultsFolder, options: Options) -> None:
+        self.options = options
+        self.look: dict[str, Look] = looks(results.runs["agent"])
+        self.results = copy(results)
+        self.results.runs = _filtered(results, options)
+        self.runs: pl.DataFrame = self.results.done
+        if not len(self.runs):
+            remedy = "Column `error` of runs.parquet says why."
+            raise ResultsError("no run finished", file=results.folder, remedy=remedy)
+        self.swept = [key for key in results.swept if self.runs[key].n_unique() > 1]
+        present = set(self.runs["agent"])
+        self.agents: list[str] = [name for name in results.runs["agent"].unique(maintain_order=True) if name in present]
+        self.points: list[Point] = list(dict.fromkeys(self.runs.select(self.swept).rows())) if self.swept else [()]
+
+    @property
+    def title(self) -> str:
+        """Which results these are, and whether their demands are stand-ins."""
+        demands = [name for name in self.demands if name.endswith("-like")]
+        note = f" ({', '.join(demands)}: fitted stand-ins, not the original tables)" if demands else ""
+        return f"{self.results.name}{note}"
+
+    @property
+    def demands(self) -> list[str]:
+        """What the requests ask for, by name, where it has one."""
+        if (key := "workload.demand") in self.runs.columns:
+            return [str(value) for value in self.runs[key].unique(maintain_order=True)]
+        files = dict.fromkeys(self.part(run).scenario_file for run in self.runs["run"])
+        texts = [file.read_text("utf-8", "replace") for file in files if file.is_file()]
+        # Its name may stand alone, or be a key, whose options follow.
+        found = (name for text in texts for name in re.findall(r"^ *demand:\s+([\w.-]+)", text, re.MULTILINE))
+        return list(dict.fromkeys(found))
+
+    @property
+    def success(self) -> str:
+        """The metric of what got a place: scheduled requests where runs stop, the share of the offered elsewhere."""
+        return "scheduled" if "stopped" in self.runs.columns and self.runs["stopped"].sum() else "acceptance"
+
+    @property
+    def harm(self) -> list[str]:
+        """The metrics of what was done to requests that ran, of which there is some: no default leaves them out."""
+        shown = worth_showing(self.runs, self.results.metrics)
+        return [metric.name for metric in shown if metric.table == "harm"]
+
+    @property
+    def caption(self) -> str:
+        """What is averaged over what."""
+        counts = sorted(self.runs.group_by([*self.swept, "agent"]).len()["len"].unique())
+        if counts == [1]:
+            return "one seed"
+        seeds = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        return f"mean and 95 % interval over {seeds} seeds"
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds there are, for what is no average."""
+        count = self.runs["seed"].n_unique()
+        return "one seed" if count == 1 else f"{count} seeds"
+
+    def part(self, run: str) -> ResultsFolder:
+        """Return the results of the folder that a run belongs to."""
+        return self.results.part(run) if isinstance(self.results, Together) else self.results
+
+    def metric(self, name: str) -> Metric:
+        """Describe a column of the runs as a metric."""
+        try:
+            return metric_named(name, self.runs, self.results.metrics)
+        except UnknownName as error:
+            problem = f"{name} is not a metric of these results"
+            raise ResultsError(problem, file=self.results.folder, remedy=error.remedy) from None
+
+    def metrics(self, default: Sequence[str]) -> list[Metric]:
+        """Return the metrics that were asked for, or else those of `default` that there are."""
+        wanted = self.options.metrics or [name for name in default if name in self.runs.columns]
+        return [self.metric(name) for name in wanted]
+
+    def averages(self, metric: str) -> dict[tuple[Point, str], Average]:
+        """Average a metric over the seeds by point and agent; those without a value are left out."""
+        known = self.metric(metric)
+        found = {}
+        for key, group in self.runs.drop_nulls(metric).group_by([*self.swept, "agent"], maintain_order=True):
+            values = group[metric].cast(float).to_numpy()
+            mean, half = mean_interval(values)
+            ends = known.ends(mean, half) if isfinite(half) else (mean, mean)
+            found[key[:-1], str(key[-1])] = Average(mean, half, len(values), *ends)
+        return found
+
+    def seeded(self) -> Iterator[tuple[Point, str, dict[int, str]]]:
+        """Yield the names of the runs by point and agent, then by seed in order."""
+        for key, group in self.runs.sort("seed").group_by([*self.swept, "agent"], maintain_order=True):
+            yield key[:-1], str(key[-1]), dict(group.select("seed", "run").rows())
+
+    def groups(self) -> Iterator[tuple[Point, str, list[str]]]:
+        """Yield the names of the runs by point and agent, in order of their seeds."""
+        for point, agent, runs in self.seeded():
+            yield point, agent, list(runs.values())
+
+    def heading(self, name: str) -> str:
+        """Return what people read in place of the name of an agent or a key, as far as there is room."""
+        return cut(self.results.heading(name), LONGEST)
+
+    def short(self, key: str) -> str:
+        """Return what people read in place of a swept key where there is little room."""
+        return self.results.short(key)
+
+    def name(self, point: Point) -> str:
+        """Say a point in words."""
+        return ", ".join(f"{self.short(key)} {as_written(value)}" for key, value in zip(self.swept, point, strict=True))
+
+    def facets(self, keys: Sequence[str]) -> list[str]:
+        """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
+        others = [key for key in self.swept if key not in keys]
+        if not keys:
+            return others
+        counts = self.runs.group_by(keys).n_unique().select(others)
+        return [key for key in others if (counts[key] > 1).any()]
+
+    def few_points(self, most: int = MOST) -> list[Point]:
+        """Return the points, if there are few enough to draw a panel each."""
+        if len(self.points) > most:
+            raise ResultsError(
+                f"it shows {'one point' if most == 1 else f'{most} points at most'}, not {len(self.points)}",
+                file=self.results.folder,
+                remedy=f"Choose some with --where {self.swept[0]}=VALUE.",
+            )
+        return self.points
+
+    def few_agents(self, most: int = MOST) -> list[str]:
+        """Return the agents, if there are few enough to draw a panel each."""
+        if len(self.agents) > most:
+            raise ResultsError(
+                f"it shows {most} agents at most, not {len(self.agents)}",
+                file=self.results.folder,
+                remedy="Choose some with --agents.",
+            )
+        return self.agents
+
+    def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
+        """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""
+        try:
+            return {value: number(value) for value in self.runs[key].unique(maintain_order=True)}
+        except UserError:
+            return None
+
+
+def _filtered(results: ResultsFolder, options: Options) -> pl.DataFrame:
+    """Return the runs of the points and agents that were asked for."""
+    import polars as pl
+
+    runs, folder = results.runs, results.folder
+    wanted: dict[str, list[str]] = {}
+    for key, value in options.where:
+        if key not in (known := [*results.swept, "seed"]):
+            remedy = suggest(key, known)
+            raise ResultsError("was not swept", file=folder, key=f"--where {key}", remedy=remedy)
+        values = [text for text in results.runs[key].unique(maintain_order=True).cast(pl.String) if text is not None]
+        found = [text for text in values if text == value] or [text for text in values if _same_number(text, value)]
+        if not found:
+            remedy = suggest(value, values)
+            raise ResultsError("no run has this value", key=f"--where {key}", value=value, remedy=remedy)
+        wanted.setdefault(key, []).extend(found)
+    for key, texts in wanted.items():  # of one key any, of all keys one
+        runs = runs.filter(pl.col(key).cast(pl.String).is_in(texts))
+    if not len(runs):
+        said = " and ".join(f"{key}={' or '.join(texts)}" for key, texts in wanted.items())
+        remedy = "Leave one of them out."
+        raise ResultsError("no run has these values together", file=folder, key=f"--where {said}", remedy=remedy)
+    known = results.runs["agent"].unique(maintain_order=True).to_list()
+    for agent in options.agents:
+        if agent not in known:
+            remedy = suggest(agent, known)
+            raise ResultsError("was not run", file=folder, key=f"--agents {agent}", remedy=remedy)
+    return runs.filter(pl.col("agent").is_in(list(options.agents))) if options.agents else runs
+
+
+def _same_number(one: str, other: str) -> bool:
+    """Tell whether two texts say the same number: 2 and 2.0."""
+    try:
+        return float(one) == float(other)
+    except ValueError:
+        return False
+
+
+def number(value: object) -> tuple[float, str]:
+    """Turn a swept value into a number of base units: "10 min" is (600, "s"); a share is in percent."""
+    for measure in (COUNT, SHARE, TIME, DATA, CPU, BANDWIDTH):
+        try:
+            found = measure.parse(value)
+            return (100 * found, "%") if measure is SHARE else (found, measure.base)
+        except UserError as error:
+            last = error
+    raise last

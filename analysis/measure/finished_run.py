@@ -1,0 +1,418 @@
+"""A run that is over, as metrics see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from math import floor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from analysis.measure import cached_arrays
+from analysis.measure.cached_arrays import Computed, fixed, read_only
+from analysis.measure.moved import OnTheWay, on_the_way, stays
+from analysis.measure.order import Order
+from fabric.devices import DeviceView
+from fabric.network import NetworkLedger
+from simcore import memmap
+from simcore.engine import Simulation
+from simcore.errors import RunError
+from simcore.moves import Moved
+from simcore.ordered_sums import dot, rows_dot
+from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from simcore.types import QUANTUM, Floats, Ints
+
+NOTHING = "no request was offered to the agent: there is nothing to measure"
+TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
+FULL = (
+    "request {} runs already at the start and fits nowhere, so that `overflow: stop` ended the run before the first "
+    "arrival. Give it more servers, or another overflow; `workload: {{running: drop}}` leaves out what runs already"
+)
+
+HOUR = 3600.0
+
+if TYPE_CHECKING:
+    from analysis.measure.bill import Bill
+    from analysis.measure.costs import Costs
+    from analysis.measure.devices import DeviceHistory
+
+
+class Places(NamedTuple):
+    """Lists on which servers requests lay, and when: a request that was moved is there several times.
+
+    `who` int64 [k] are places in `FinishedRun.held`, `server` int64 [k], `amounts` int64 [k, resources] quanta,
+    `start` and `end` float64 [k].
+    """
+
+    who: Ints
+    server: Ints
+    amounts: Ints
+    start: Floats
+    end: Floats
+
+
+class Rows:
+    """Some rows of a finished run, from `begins` to before `ends`, and what became of them; none can be written to.
+
+    Rows are numbered as in the `run`, which has the columns: `part.run.duration[part.held]`.
+    """
+
+    def __init__(self, run: FinishedRun, begins: int, ends: int) -> None:
+        self.run, self.begins, self.ends = run, begins, ends
+
+    def forget(self) -> None:
+        """Give back arrays that were computed on the way, where they are large; they are computed again if needed."""
+        if len(self.run.outcome) >= cached_arrays.LARGE:
+            for kind in type(self).__mro__:
+                for name, value in vars(kind).items():
+                    if isinstance(value, Computed):
+                        self.__dict__.pop(name, None)
+
+    @fixed
+    def placed(self) -> Ints:
+        """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
+        begins = max(self.begins, self.run.first)
+        return np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
+
+    @fixed
+    def waits(self) -> Floats:
+        """The seconds from arrival to placement of each of `placed`, float64 [placed]."""
+        waits: Floats = self.run.decided[self.placed] - self.run.arrival[self.placed]
+        return waits
+
+    @fixed
+    def held(self) -> Ints:
+        """The rows that got a place, int64 [held]; those of the warm start, and those sent back, are among them."""
+        return np.flatnonzero(self.run.got_place[self.begins : self.ends]) + self.begins
+
+    @fixed
+    def amounts(self) -> Ints:
+        """What each of `held` holds, int64 [held, resources + tiers] quanta: links are resources like others."""
+        return np.hstack([self.run.demand[self.held], self.run.simulation.ledger.reserved(self.held)])
+
+    def amount(self, column: int) -> Ints:
+        """Return a column of `amounts`, int64 [held], without computing all of them where there are no links."""
+        return self.amounts[:, column] if self.run.tiers else self.run.demand[self.held, column]
+
+    @property
+    def start(self) -> Floats:
+        """When each of `held` was placed, float64 [held]."""
+        return read_only(self.run.decided[self.held])
+
+    @fixed
+    def end(self) -> Floats:
+        """When each of `held` ends or was cut short, float64 [held]; that may be after the run, or never."""
+        end: Floats = self.start + self.run.duration[self.held]
+        return np.fmin(end, self.run.interruption[self.held], out=end)
+
+    @fixed
+    def seconds(self) -> Floats:
+        """For how long within the measured time each of `held` was held, float64 [held]."""
+        return self.seconds_until(self.run.finish)
+
+    def seconds_until(self, until: float) -> Floats:
+        """Return for how long each of `held` was held from the measured time's begin to some time, float64 [held]."""
+        seconds: Floats = np.minimum(self.end, until)
+        seconds -= np.maximum(self.start, self.run.begin)
+        return np.clip(seconds, 0, None, out=seconds)
+
+    @fixed
+    def sold(self) -> npt.NDArray[np.bool_]:
+        """Which of `held` are of requests after the warm start, bool [held], whether or not they were sent back."""
+        source, requests = self.held.copy(), len(self.run.simulation.workload)
+        while (back := source >= requests).any():
+            source[back] = self.run.origin[source[back]]
+        sold: npt.NDArray[np.bool_] = source >= self.run.first
+        return sold
+
+    @fixed
+    def worth(self) -> Floats:
+        """What a second of each of `held` earns, float64 [held]."""
+        prices, resources = self.run.prices, self.run.resources
+        each = np.zeros(len(resources) + len(self.run.tiers))
+        each[[resources.index(name) for name in prices]] = list(prices.values())
+        worth: Floats = rows_dot(self.amounts, each) / QUANTUM / HOUR
+        return worth
+
+
+class FinishedRun(Rows):
+    """Gives metrics what they compute from: arrays of a finished run, none of which can be written to.
+
+    A row is a request of the workload, in order of arrival, or, after those, one that a failure sent back:
+
+    - `arrival`, `duration` float64 [rows]: seconds; a duration may be infinite
+    - `demand` int64 [rows, resources]: quanta; `simcore.types.QUANTUM` of them are one unit
+    - `outcome` int8 [rows]: PENDING, PLACED, REJECTED, IMPOSSIBLE or INTERRUPTED of `simcore.record`
+    - `got_place` bool [rows]: placed, whether or not a failure cut the holding period short
+    - `decided` float64 [rows]: when the answer came, NaN for never
+    - `interruption` float64 [rows]: when a failure ended the holding period, NaN for never
+    - `server` int32, `node` int8, `reason` int32, `origin` int32 [rows]: as in `simcore.record.Record`
+    - `offered` int64 [n]: the rows that arrived after the warm start while the run lasted; `placed` those of them that
+      got a place
+
+    `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
+    int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
+    gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
+    time: the arrival of row `first`, the first after the warm start, and the last decision. A metric of the last part
+    of the requests gets the run from there on: `first` is then the first row of that part, while `since` is always the
+    first after the warm start. What `Rows` have, all rows have here; `parts` have it of some, so that a sum over many
+    rows takes little memory. `prices` are those of a unit for an hour, by resource, and `costs` says what servers draw
+    and cost, if anything does; `thought` is the agent's time in nanoseconds; `bounded` says whether `scheduled_bound`
+    holds for the run. `moving` has the moves, and is None where the scenario has none. `simulation` is all the rest, to
+    be looked at only.
+    """
+
+    def __init__(
+        self,
+        simulation: Simulation,
+        first: int,
+        samples: Mapping[str, Any],
+        thought: int,
+        *,
+        prices: Mapping[str, float],
+        costs: Costs | None = None,
+        bounded: bool = False,
+    ) -> None:
+        if first == len(simulation.workload):
+            raise RunError(NOTHING)
+        if simulation.stopped and simulation.offered <= simulation.workload.running:
+            raise RunError(FULL.format(simulation.workload.id[simulation.offered - 1]))
+        self.simulation, self.thought, self.bounded = simulation, thought, bounded
+        self.first = self.since = first
+        self.moving = simulation.moving
+        self.samples = {name: read_only(column) for name, column in samples.items()}
+        self.prices, self.costs = dict(prices), costs
+        self.asked = asked = simulation.asked()
+        self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
+        self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
+        self.demand, self.capacity = read_only(asked.demand), read_only(simulation.view.capacity)
+        record, rows = simulation.record, slice(0, simulation.record.rows)
+        self.outcome, self.reason = read_only(record.outcome[rows]), read_only(record.reason[rows])
+        self.decided, self.interruption = read_only(record.decided[rows]), read_only(record.interruption[rows])
+        self.server, self.node = read_only(record.server[rows]), read_only(record.node[rows])
+        self.origin = read_only(record.origin[rows])
+        self.got_place = read_only((self.outcome == PLACED) | (self.outcome == INTERRUPTED))
+        self.begin = float(asked.arrival[first])
+        self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
+        super().__init__(self, 0, len(self.outcome))
+        self._whole = Rows(self, 0, len(self.outcome))
+
+    def last_part(self, share: float) -> FinishedRun:
+        """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
+        whole = self.simulation.offered - self.since
+        first = self.simulation.offered - max(1, floor(share * whole + 1e-9))
+        found = FinishedRun(
+            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, bounded=False
+        )
+        found.since = self.since
+        there = found.samples["time"] >= found.begin  # the last sample is
+        found.samples = {name: read_only(column[there]) for name, column in found.samples.items()}
+        return found
+
+    def forget(self) -> None:
+        super().forget()
+        self._whole.forget()
+
+    def parts(self) -> Iterator[Rows]:
+        """Divide the rows into parts of at most a block, in order."""
+        if len(self.outcome) <= memmap.BLOCK:
+            yield self._whole  # which keeps what it has computed
+            return
+        for rows in memmap.blocks(len(self.outcome)):
+            yield Rows(self, rows.start, rows.stop)
+
+    @fixed
+    def offered(self) -> Ints:
+        """The rows that arrived after the warm start while the run lasted, int64 [n]."""
+        return np.arange(self.first, self.simulation.offered)
+
+    @Computed
+    def places(self) -> Places:
+        """On which servers those in `held` lay, and when.
+
+        In a network one may lie on several servers, and they are known only where the run has `costs`, or servers that
+        are to be emptied.
+        """
+        if isinstance(self.simulation.ledger, NetworkLedger):
+            who, server, amounts = self.simulation.ledger.places(self.held)
+            return Places(who, server, amounts, self.start[who], self.end[who])
+        lay = stays(self.simulation, self.held, self.start, self.end)
+        return Places(lay.who, lay.server, self.demand[self.held[lay.who]], lay.start, lay.end)
+
+    @fixed
+    def arrived(self) -> Ints:
+        """The rows of the requests that moved, once for each move that arrived within the measured time, int64 [n]."""
+        return np.array([one.row for one in self.moves_ended if one.outcome == "done"], np.int64)
+
+    @property
+    def moves_ended(self) -> list[Moved]:
+        """The moves that ended within the measured time, whatever became of them."""
+        return [one for one in (self.moving.log if self.moving else []) if self.begin <= one.end <= self.finish]
+
+    @cached_property
+    def on_the_way(self) -> OnTheWay:
+        """The moves that were begun, the warm start's and those after the measured time included."""
+        ends = np.full(len(self.outcome) if self.moving else 0, np.inf)
+        if self.moving:
+            ends[self.held] = self.end
+        return on_the_way(self.simulation, ends, len(self.simulation.record.sequence))
+
+    def held_until(self, until: float) -> Floats:
+        """Integrate what is held from the beginning of the measured time until a time: quanta x seconds, float64 [all].
+
+        `all` are resources and tiers, as in `amounts`. What is on the way is held twice.
+        """
+        moves, found = self.on_the_way, np.zeros(len(self.resources) + len(self.tiers))
+        for part in self.parts():
+            held = part.seconds_until(until)
+            found += [dot(held, part.amount(column)) for column in range(len(found))]
+        seconds = np.clip(np.minimum(moves.end, until) - np.maximum(moves.start, self.begin), 0, None)
+        found[: len(self.resources)] += [dot(seconds, column) for column in self.demand[moves.row].T]
+        return found
+
+    @cached_property
+    def held_seconds(self) -> Floats:
+        """What `held_until` gives for the measured time."""
+        return self.held_until(self.finish)
+
+    @cached_property
+    def bill(self) -> Bill | None:
+        """What the servers came to; None where nobody says what they draw or cost."""
+        if self.costs is None:
+            return None
+        from analysis.measure.bill import bill_of  # only runs that ask for it pay for it
+        from analysis.measure.server_intervals import Held
+
+        lay = self.places
+        some = lay.amounts.any(axis=1)
+        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, self.costs.resource])
+        found = bill_of(self.costs, self.simulation, held, self.begin, self.finish)
+        if self.costs.move is None or self.moving is None:
+            return found
+        carried = self.demand[self.arrived, self.moving.rules.resource] if self.costs.move_gb else np.zeros(1, np.int64)
+        paid = self.costs.move * len(self.arrived) + self.costs.move_gb * float(carried.sum()) / QUANTUM
+        return replace(found, moves=paid)
+
+    @cached_property
+    def last(self) -> float:
+        """When the last holding period ends; infinite where one never does."""
+        return max(float(part.end.max(initial=self.begin)) for part in self.parts())
+
+    @cached_property
+    def devices(self) -> DeviceHistory | None:
+        """How the devices were used; None where servers have none, or where some failed or were added."""
+        if not isinstance(self.simulation.view, DeviceView):
+            return None
+        from analysis.measure.devices import history  # compiles more than other runs need
+
+        return history(self.simulation, self.held, self.start, self.end)
+
+    @cached_property
+    def _sizes(self) -> tuple[list[float], Ints]:
+        """When the cluster's size changed, first -inf, and the capacity from then on, int64 [k, resources + tiers]."""
+        simulation = self.simulation
+        added = [(change.time, change.subject) for change in simulation.changes if change.what == "expansion"]
+        sizes = np.cumsum([len(self.capacity) - sum(by for _, by in added), *(by for _, by in added)])
+        total = self.capacity.sum(axis=1).cumsum(axis=0)[sizes - 1]
+        if tiers := simulation.ledger.tiers:
+            total = np.hstack([total, np.tile(list(tiers.values()), (len(total), 1))])
+        return [-np.inf, *(time for time, _ in added)], total
+
+    def installed(self, until: float) -> Floats:
+        """Integrate the capacity over the time from `begin` on: quanta x seconds, float64 [resources + tiers]."""
+        times, total = self._sizes
+        return rows_dot(total.T, np.diff(np.clip([*times, until], self.begin, until)))
+
+    @fixed
+    def installed_seconds(self) -> Floats:
+        """What `installed` gives for the measured time."""
+        return self.installed(self.finish)
+
+    @fixed
+    def _measured(self) -> npt.NDArray[np.bool_]:
+        """Which decisions are measured, bool [all decisions]; one at least, or RunError is raised."""
+        answered = self._sequence
+        measured = np.empty(len(answered), np.bool_)
+        for some in memmap.blocks(len(answered)):
+            rows = answered[some]
+            measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
+        if not measured.any():
+            came = self.outcome[self.first : self.simulation.offered]
+            raise RunError(NOTHING if (came != IMPOSSIBLE).any() else TOO_LARGE)
+        return measured
+
+    @property
+    def _sequence(self) -> npt.NDArray[np.int32]:
+        """The rows that got their answer, in order, int32 [all decisions]."""
+        return np.frombuffer(self.simulation.record.sequence, np.int32)
+
+    @cached_property
+    def decisions(self) -> int:
+        """How many decisions are measured; one at least, or RunError is raised."""
+        return int(np.count_nonzero(self._measured))
+
+    @cached_property
+    def shares(self) -> tuple[list[float], list[float]]:
+        """Of each column of `amounts`, the share of what is installed that is in use right after decisions.
+
+        First the mean over all that are measured, then after the last one of these.
+        """
+        return self._in_use(0)
+
+    @cached_property
+    def shares_before(self) -> list[float] | None:
+        """The same right before the measured decisions, on average; None where requests are moved.
+
+        What ends by the time of a decision has been released by then, and what the decision places is not there yet.
+        """
+        return None if self.moving else self._in_use(1)[0]
+
+    def _in_use(self, later: int) -> tuple[list[float], list[float]]:
+        """Compute `shares` as if whatever is placed were there so many decisions `later`."""
+        measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
+        last = len(measured) - 1 - int(measured[::-1].argmax())
+        grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
+        total, there = np.zeros((2, size.shape[1]))
+        weights: list[Floats] = []
+        """Of each column, what all measured decisions before each one and the end add up to, by 1 / size."""
+        if grown or not measured.all():
+            at = size[np.searchsorted(grown, np.arange(len(measured)), side="right")]
+            weights = [np.append(0.0, np.cumsum(measured / column)) for column in at.T]
+
+        def add(first: Ints, after: Ints, column: int, amounts: Ints) -> None:
+            lasts = weights[column][after] - weights[column][first] if weights else (after - first) / size[0, column]
+            total[column] += dot(lasts, amounts)
+            there[column] += amounts[(first <= last) & (last < after)].sum()
+
+        for part in self.parts():
+            first, after = order.lasting(part.held, part.end)
+            first += later  # of what ends before that, first is after: nothing
+            for column in range(size.shape[1]):
+                add(first, after, column, part.amount(column))
+        moves = self.on_the_way
+        for column in range(len(self.resources) if len(moves.row) else 0):
+            add(moves.first, moves.last, column, self.demand[moves.row, column])
+        now = size[np.searchsorted(grown, last, side="right")]
+        return (total / self.decisions).tolist(), (there / now).tolist()
+
+    @fixed
+    def answered(self) -> Ints:
+        """The rows answered within the measured time, or impossible, int64 [n]; those sent back are among them."""
+        back = np.arange(len(self.simulation.workload), len(self.outcome))
+        rows = np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]])
+        answered: Ints = rows[self.outcome[rows] != PENDING]
+        return answered
+
+    @cached_property
+    def spans(self) -> Ints | None:
+        """What `NetworkLedger.spans` has of each of `answered` with a place, int64 [n, 3]; None without network."""
+        ledger = self.simulation.ledger
+        return ledger.spans(self.answered[self.got_place[self.answered]]) if isinstance(ledger, NetworkLedger) else None
+
+
+def ratio(part: float, whole: float) -> float:
+    """Divide; 0 where there is nothing to divide by."""
+    return part / whole if whole else 0.0

@@ -1,0 +1,111 @@
+"""Print an answer of the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.table import Table
+
+from binwright.commands.console import many_of, out
+from binwright.commands.solver_inputs import names_in
+
+SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
+"""Bins of a table, ranges of balls of a bin, moves, and balls left out whose obstacles are printed."""
+
+
+def print_answer(found: dict[str, Any]) -> None:
+    """Print the answer as a table, bin by bin."""
+    ball_name, bin_name = names_in(found, "ball"), names_in(found, "bin")
+
+    def listed(balls: list[int]) -> str:
+        if not found["ball_names"]:
+            return _ranges(balls)
+        return ", ".join(map(ball_name, balls[:RUNS])) + (
+            f" and {len(balls) - RUNS:,} more" if len(balls) > RUNS else ""
+        )
+
+    table = Table("bin", "balls", "", box=box.SIMPLE_HEAD, pad_edge=False)
+    alloc = np.array([-1 if place is None else place for place in found["alloc"]])
+    for place in range(min(found["bins"], SHOWN)):
+        balls = np.flatnonzero(alloc == place)
+        table.add_row(bin_name(place), str(len(balls)), listed(balls.tolist()))
+    out.print(table)
+    if found["bins"] > SHOWN:
+        out.print(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all", highlight=False)
+    left = np.flatnonzero(alloc < 0)
+    if len(left):
+        out.print(f"not placed: {listed(left.tolist())}", highlight=False, markup=False, soft_wrap=True)
+        print_left(found["left"][:WHY], len(left), ball_name)
+    if found["impossible"]:
+        out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
+        if found["at_fault"]:
+            lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
+            out.print(f"at fault: {', '.join(lines)}", highlight=False, markup=False, soft_wrap=True)
+    print_goals(found["goals"], largest=False)
+    if found["moves"] is not None:
+        _print_moves(found["moves"], ball_name, bin_name)
+    for note in found["notes"]:
+        out.print(note, highlight=False, soft_wrap=True)
+    bins = many_of(found["bins"], "bin")
+    if found["used"] < found["bins"]:
+        bins = f"{found['used']} of {bins}"
+    if found["searched"]:
+        bins += f" (bound {found['bound']}, gap {found['gap']})"
+    placed = f"{found['placed']} of {found['balls']} balls in {bins}"
+    checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
+    ended = ", interrupted" if found["interrupted"] else ""
+    out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
+
+
+def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
+    """Say what became of every goal, what its terms add if there are several, and if asked the largest entries."""
+    for goal in goals:
+        best = "no allocation is better" if goal["gap"] == 0 else f"bound {goal['bound']:,.15g}"
+        lines = [f"{goal['aim'].lower()} {goal['text']}: {goal['value']:,.15g} ({best})"]
+        for term in goal["terms"]:
+            if len(goal["terms"]) > 1:
+                lines.append(f"  {term['value']:,.15g} by {term['text']}")
+            if largest and term["largest"]:
+                most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
+                lines.append(f"    most: {most}")
+        for line in lines:
+            out.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int], str]) -> None:
+    """Say what stands in the way of balls that are left out, of so many."""
+    for one in found:
+        rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
+        way = ", ".join(rules) or "nothing, in some bin: it fits"
+        out.print(f"{name_of(one['ball'])} is not placed: {way}", highlight=False, markup=False, soft_wrap=True)
+    if 0 < len(found) < count:
+        out.print(f"and {count - len(found):,} more: binwright explain FILE ANSWER --ball N", highlight=False)
+
+
+def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], bin_name: Callable[[int], str]) -> None:
+    """Say which balls leave their bins."""
+    each = (
+        f"{ball_name(one['ball'])} from {bin_name(one['from'])} to "
+        f"{'nowhere' if one['to'] is None else bin_name(one['to'])}"
+        for one in moves
+    )
+    listed = ", ".join(islice(each, MOVES))
+    more = f", and {len(moves) - MOVES:,} more" if len(moves) > MOVES else ""
+    how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
+    out.print(f"{how_many}{': ' if moves else ''}{listed}{more}", highlight=False, soft_wrap=True)
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """0-2, 5."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    more = f" and {len(runs) - RUNS:,} ranges more" if len(runs) > RUNS else ""
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in runs[:RUNS]) + more

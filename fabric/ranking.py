@@ -1,0 +1,169 @@
+"""Keeps which server is best for each of the demands asked for lately, so that a decision looks at what changed only.
+
+Of every kept demand there is a tournament tree over blocks of servers: of each block the least cost on any of its
+servers, and the server that has it. It is built when the demand comes for the second time, and brought up to date
+whenever it is asked for again, from the log of the servers that changed since. A block whose best server became worse
+keeps the old cost, as a bound, until it would win. `agents.rules.ranking_updates` has the rest, as what a server costs
+is the rule's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fabric.changed_servers import BLOCK, blocks_of
+from simcore.jit import lean, lean_inlined
+from simcore.jit.costs import NOTHING
+from simcore.types import Amounts, Ints
+
+KEPT = 64
+"""Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""
+SEEN, SERVERS, SPREAD, ORDER, AMOUNTS = range(5)
+"""Columns of `Standings.known`: how many changes the tree knows, and how many servers, 0 for none; then what was asked
+for, and in which of the rule's orders. Whatever else a place may depend on becomes a column here, compared in `find`.
+"""
+SHIFT = 3
+"""Bits that the number of a place loses from one level of the tree to the next."""
+GROUP = 1 << SHIFT
+"""Places of the tree that have one above them; their costs lie side by side."""
+ONCE = -1
+"""What SERVERS is for a demand that came by only once: it has no tree yet."""
+
+
+class Standings(NamedTuple):
+    """Holds the trees of a rule.
+
+    `known` int64 [kept, AMOUNTS + resources]; `trees` int64 [kept, 3 * blocks]: of every block its least
+    cost and its best server, -1 where it has to be looked for; then the least cost of every GROUP of blocks, then of
+    every GROUP of these, and so on up to one. There is a power of 2 of blocks.
+    """
+
+    known: Ints
+    trees: Ints
+
+
+def standings(free: Ints, kept: int = KEPT) -> Standings:
+    """Make room for trees of as many servers as a log is for that suits `free` int64 [servers, nodes, resources].
+
+    Memory that no demand uses is not touched.
+    """
+    known = np.zeros((kept, AMOUNTS + free.shape[2]), np.int64)
+    return Standings(known, np.zeros((kept, 3 * blocks_of(len(free))), np.int64))
+
+
+@lean
+def note(log: Ints, server: int) -> None:
+    """Note that what is free on a server has changed; changes `log`."""
+    log[1 + (log[0] & (len(log) - 2))] = server
+    log[0] += 1
+
+
+@lean
+def find(known: Ints, demand: Amounts, spread: bool, order: int) -> int:
+    """Return which row of `known` a demand has; -1 - row for the row that it is to have, if it has none."""
+    oldest = 0
+    for row in range(len(known)):
+        if known[row, SERVERS] == 0:
+            return -1 - row
+        same = known[row, SPREAD] == spread and known[row, ORDER] == order
+        for r in range(len(demand)):
+            same &= known[row, AMOUNTS + r] == demand[r]
+        if same:
+            return row
+        if known[row, SEEN] < known[oldest, SEEN]:
+            oldest = row
+    return -1 - oldest
+
+
+@lean
+def keep(known: Ints, row: int, demand: Amounts, spread: bool, order: int) -> None:
+    """Give a row of `known` to a demand."""
+    known[row, SPREAD], known[row, ORDER] = spread, order
+    for r in range(len(demand)):
+        known[row, AMOUNTS + r] = demand[r]
+
+
+@lean_inlined
+def cost_of(tree: Ints, block: int) -> int:
+    """Return the least cost of a block."""
+    return int(tree[2 * block])
+
+
+@lean_inlined
+def best_of(tree: Ints, block: int) -> int:
+    """Return the best server of a block, -1 if it has to be looked for."""
+    return int(tree[2 * block + 1])
+
+
+@lean_inlined
+def put(tree: Ints, block: int, key: int, server: int) -> None:
+    """Set the least cost of a block and its best server, or -1; `climb` or `build` are to follow. Changes `tree`."""
+    tree[2 * block], tree[2 * block + 1] = key, server
+
+
+@lean_inlined
+def _least(tree: Ints, begin: int, count: int, step: int, at: int) -> int:
+    """Return the least cost of the group of places that a place belongs to, of so many places from `begin` on."""
+    least = NOTHING
+    for place in range(at // GROUP * GROUP, min(at // GROUP * GROUP + GROUP, count)):
+        least = min(least, tree[begin + place * step])
+    return int(least)
+
+
+@lean
+def climb(tree: Ints, blocks: int, block: int) -> None:
+    """Compute anew the least costs above a block; changes `tree`."""
+    begin, count, step, at = 0, blocks, 2, block
+    while count > 1:
+        least = _least(tree, begin, count, step, at)
+        begin, count, step, at = begin + count * step, -(-count // GROUP), 1, at // GROUP
+        if tree[begin + at] == least:
+            break
+        tree[begin + at] = least
+
+
+@lean
+def build(tree: Ints, blocks: int) -> None:
+    """Compute the least costs from those of the blocks; changes `tree`."""
+    begin, count, step = 0, blocks, 2
+    while count > 1:
+        above, groups = begin + count * step, -(-count // GROUP)
+        for at in range(groups):
+            tree[above + at] = _least(tree, begin, count, step, at * GROUP)
+        begin, count, step = above, groups, 1
+
+
+@lean
+def compete(tree: Ints, blocks: int, server: int, key: int) -> None:
+    """Enter what a server costs now, `NOTHING` where the demand does not fit; changes `tree`."""
+    block = server // BLOCK
+    least, best = cost_of(tree, block), best_of(tree, block)
+    if key < least:
+        put(tree, block, key, server)
+        climb(tree, blocks, block)
+    elif server == best:
+        if key > least:
+            put(tree, block, least, -1)
+    elif key == least and server < best:
+        put(tree, block, least, server)
+
+
+@lean
+def first_of(tree: Ints, blocks: int) -> int:
+    """Return the first block of those with the least cost, -1 if the demand fits nowhere."""
+    begin, levels = 0, 0
+    while blocks > 1 << (SHIFT * levels):
+        begin += 2 * blocks if levels == 0 else max(1, blocks >> (SHIFT * levels))
+        levels += 1
+    at, least = 0, tree[begin]
+    if least == NOTHING:
+        return -1
+    for level in range(levels - 1, -1, -1):
+        step = 1 if level > 0 else 2
+        begin -= max(1, blocks >> (SHIFT * level)) * step
+        at *= GROUP
+        while tree[begin + at * step] != least:
+            at += 1
+    return at

@@ -1,0 +1,199 @@
+"""What agents are told of how long the requests of a scenario stay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Real
+from pathlib import Path
+
+import numpy as np
+
+from agents.world import Requests
+from scenarios.build import user_workload
+from scenarios.build.named_objects import built
+from scenarios.build.trace import TraceRequests, content_of
+from scenarios.schema.knowledge import OtherLifetimes, Predicted
+from scenarios.schema.multiserver import MultiServer
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import Trace
+from simcore.errors import UserError, WorkloadError
+from simcore.lifetime_info import LifetimeInfo
+from simcore.predictor import Predictor
+from simcore.rng import stream
+from simcore.types import Floats, Workload
+from workloads.windows import age_at
+
+PREDICTING = "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see docs/guides/lifetimes.md."
+AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see docs/guides/lifetimes.md."
+TRAINING = 2**63 - 1
+"""The seed whose generated requests predictors learn from: no run has it."""
+KEY = "knowledge.lifetimes.predicted"
+_last: tuple[object, ...] = ()
+_fitted: dict[str, Predictor] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """Requests that come with what agents may know of them."""
+
+    requests: Requests
+    told: Callable[[Workload, int], LifetimeInfo]
+    identity: str = ""
+    random: bool = False
+
+    @property
+    def drawn(self) -> bool:
+        return self.requests.drawn or self.random
+
+    def draw(self, seed: int) -> Workload:
+        """Draw the requests of a seed. The last ones are kept: every agent meets them, told the same."""
+        global _last
+        drawn = self.requests.draw(seed)
+        if not (_last and _last[0] is drawn and _last[1:3] == (self.identity, seed)):
+            _last = drawn, self.identity, seed, replace(drawn, foresight=self.told(drawn, seed))
+        found = _last[3]
+        assert isinstance(found, Workload)
+        return found
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        return self.requests.windows(seed, requests, met)
+
+
+def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requests:
+    """Have the requests of a scenario come with what agents may know of them."""
+    spec = scenario.knowledge.lifetimes
+    if spec == "known":
+        return requests
+    if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
+        return Foreseen(requests, _hidden)
+    predicted, training, rows = spec.predicted, _training(scenario, requests, cache), scenario.knowledge.training
+    asked = scenario.workload
+    there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
+    name = f"{asked.model_dump_json()} {there} {rows} {user_workload.identity_of(predicted)}"
+
+    def told(workload: Workload, seed: int) -> LifetimeInfo:
+        learned_from = content_of(asked) if isinstance(asked, Trace | MultiServer) else None
+        return _predicted(_fit(predicted, f"{name} {learned_from}", training), predicted.chosen[0], workload, seed)
+
+    return Foreseen(requests, told, name, predicted.registry.load(predicted.chosen[0]).drawn)
+
+
+def forget_predictors() -> None:
+    """Drop what was kept: files and code that it comes from may have changed since."""
+    global _last
+    _last = ()
+    _fitted.clear()
+
+
+def _hidden(workload: Workload, seed: int) -> LifetimeInfo:
+    return LifetimeInfo(np.broadcast_to(np.nan, len(workload)))
+
+
+def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predictor:
+    """Make a predictor and have it learn; the last one is kept, as all seeds have the same."""
+    if name not in _fitted:
+        with user_workload.guarded(spec.chosen[0], KEY, PREDICTING):
+            made: Predictor = built(spec)
+        if type(made).fit is not Predictor.fit:
+            others = training()
+            with user_workload.guarded(spec.chosen[0], KEY, PREDICTING):
+                made.fit(others)
+        _fitted.clear()
+        _fitted[name] = made
+    return _fitted[name]
+
+
+def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -> LifetimeInfo:
+    n, whole = len(workload), workload.duration.copy()
+    if workload.age is not None:
+        whole[: workload.running] += workload.age
+    shown = replace(workload, duration=whole if predictor.sees_truth else np.full(n, np.nan))
+    with user_workload.guarded(name, KEY, PREDICTING):
+        told = predictor.predict(shown, stream(seed, "lifetimes"))
+    if not isinstance(told, np.ndarray) or told.shape != (n,) or told.dtype != np.float64 or not (told >= 0).all():
+        raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
+    found: Floats = told
+    foresight = predictor.foresight(shown, found)
+    if foresight.ask is not None:
+        foresight = replace(foresight, ask=partial(_again, foresight.ask, name))
+    return foresight if workload.age is None else _of_rests(foresight, workload.age, whole, workload.duration)
+
+
+def _of_rests(foresight: LifetimeInfo, age: Floats, whole: Floats, rests: Floats) -> LifetimeInfo:
+    """Have what is said of those that run already count from the start of the run, as the run does.
+
+    They have run for `age`; `whole` is how long they stay in all, and `rests` how long from the start on.
+    """
+
+    def rest(row: int, elapsed: float) -> float:
+        in_all = foresight.again(row, float(age[row]) + elapsed)
+        # Who knows the truth is to say what the run goes by, to the last bit.
+        return float(rests[row]) if in_all == whole[row] else max(0.0, in_all - float(age[row]))
+
+    def ask(row: int, first: float, elapsed: float) -> float:
+        assert foresight.ask
+        return rest(row, elapsed) if row < len(age) else foresight.ask(row, first, elapsed)
+
+    told = foresight.told.copy()
+    told[: len(age)] = [rest(row, 0.0) for row in range(len(age))]
+    return LifetimeInfo(told, ask)
+
+
+def _again(ask: Callable[[int, float, float], float], name: str, row: int, first: float, elapsed: float) -> float:
+    """Ask a predictor again, and refuse what is no time."""
+    with user_workload.guarded(name, KEY, PREDICTING):
+        said = ask(row, first, elapsed)
+    if not isinstance(said, Real) or not said >= 0:
+        raise WorkloadError(f"again of {name} returned {said!r}", key=KEY, remedy=AGAIN)
+    return float(said)
+
+
+def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Callable[[], Workload]:
+    """Return what draws the requests that a predictor learns from."""
+    spec, rows = scenario.workload, scenario.knowledge.training
+    if not isinstance(spec, Trace):
+        if rows is not None:
+            remedy = "Remove it: generated requests are learned from another seed."
+            raise UserError("the requests are of no trace", key="knowledge.training", remedy=remedy)
+        return lambda: requests.draw(TRAINING)
+
+    def draw() -> Workload:
+        met = TraceRequests(spec, scenario.resources, cache, dict)
+        first, end = rows or (0, met.earliest)
+        if rows and first >= end:
+            problem, remedy = "there are no rows to learn from", "Give the first row and the row after the last one."
+            raise UserError(problem, key="knowledge.training", value=list(rows), remedy=remedy)
+        if first >= end:
+            raise UserError(
+                "the predictor learns from the rows before those that runs meet, and there are none",
+                key="knowledge.training",
+                remedy="Say which rows to learn from, as in `training: [0, 50000]`, or let runs start later.",
+            )
+        every = {"superpose": 1, "time_scale": 1.0, "running": "drop", "inflate": None, "resample": None}
+        learned = spec.model_copy(update={"start": first, "requests": end - first, **every})
+        try:
+            found = TraceRequests(learned, scenario.resources, cache, dict).window_of(0, watched=True)
+            return found if spec.running == "drop" or spec.inflate else _known_at(met, first, found)
+        except WorkloadError as error:
+            if error.key != "workload.start":
+                raise
+            value, there = list(rows) if rows else None, error.remedy
+            raise WorkloadError(error.problem, key="knowledge.training", value=value, remedy=there) from None
+
+    return draw
+
+
+def _known_at(met: TraceRequests, first: int, found: Workload) -> Workload:
+    """Hide the ends of those in `found`, the rows from `first` on, that still run when the first run begins.
+
+    Runs meet them, and what agents are told of them must not be made of what becomes of them.
+    """
+    rows = np.arange(first, first + len(found))
+    before = rows < met.earliest
+    age = np.full(len(found), np.nan)
+    age[before] = age_at(met.table, met.earliest, rows[before], met.spec.time_scale)
+    runs = before & (found.duration > age)
+    watched = np.where(runs, age, np.nan if found.watched is None else found.watched)
+    return replace(found, duration=np.where(runs, np.inf, found.duration), watched=watched)

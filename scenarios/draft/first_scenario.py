@@ -1,0 +1,139 @@
+"""A first scenario from five answers: whose requests, how many servers, of what size, what if they are full, agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from scenarios.draft.request_source import asked_of
+from scenarios.draft.servers import Servers
+from scenarios.draft.text import amounts, scenario_text
+from scenarios.run.check import check_scenario
+from scenarios.schema.agent import AgentEntry
+from scenarios.schema.explain import explain
+from scenarios.schema.load import scenario_from
+from scenarios.schema.yaml_source import Source
+from simcore.errors import UserError
+from simcore.units import amount
+
+LOAD = 0.95
+"""Of what the servers have, that generated requests ask for on average: then agents differ."""
+_SHARES = ((1 / 32, 1 / 64, 6), (1 / 16, 1 / 8, 3), (1 / 4, 1 / 4, 2), (1 / 2, 1 / 4, 1))
+"""What the generated flavours ask for: of a server's first resource, of its others, and how often."""
+_MEDIAN, _SIGMA = 1800.0, 1.5
+_REMEDY = "Write it like cpu: 40, mem: 90 GB."
+
+
+def node_of(text: str) -> dict[str, float]:
+    """Read what a server has, as in `cpu: 40, mem: 90 GB`."""
+    try:
+        found = yaml.safe_load("{" + text.strip().removeprefix("{").removesuffix("}") + "}")
+    except yaml.YAMLError:
+        found = None
+    if not isinstance(found, dict) or not found or None in found.values():
+        raise UserError("does not say what a server has", key="node", value=text, remedy=_REMEDY)
+    node = {}
+    for name, value in found.items():
+        try:
+            node[str(name)] = amount(str(name), value)
+        except UserError as error:
+            raise UserError(error.problem, key=f"node.{name}", value=value, remedy=error.remedy) from None
+    if not any(node.values()):
+        raise UserError("has nothing on it", key="node", value=text, remedy=_REMEDY)
+    return node
+
+
+def checked_agents(agents: Sequence[Any]) -> list[Any]:
+    """Refuse agents that no scenario could have."""
+    try:
+        TypeAdapter(dict[str, tuple[AgentEntry, ...]]).validate_python({"agents": tuple(agents)})
+    except ValidationError as error:
+        raise explain(error, Source(None, {"agents": list(agents)})) from None
+    return list(agents)
+
+
+def begin(
+    requests: str | None,
+    servers: int | None,
+    node: Mapping[str, float] | None,
+    overflow: str,
+    agents: Sequence[Any],
+    folder: Path,
+) -> str:
+    """Write a scenario to lie in a folder; it is checked. `requests` is a file or a trace, or else they are generated.
+
+    Servers that are not given are guessed where there is a file, or ten usual ones.
+    """
+    if requests:
+        found = asked_of(requests)
+        given = found.servers
+        if servers or node:
+            given = _own(given, servers, node, found.resources)
+        text = found.text(folder, given, overflow, agents)
+    else:
+        cluster = Servers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
+        text = scenario_text(
+            "How do agents compare on these servers?",
+            _cluster(cluster.number, cluster.node),
+            _generated(cluster),
+            notes=[
+                f"Generated requests, which ask for {LOAD:.0%} of the servers on average. With --requests FILE,",
+                "`binwright init` takes those of a CSV of yours.",
+            ],
+            overflow=overflow,
+            agents=agents,
+            replications=10,
+        )
+    data = yaml.safe_load(text)
+    if "path" in data["workload"]:
+        data["workload"]["path"] = str((folder / data["workload"]["path"]).resolve())
+    check_scenario(scenario_from(data))
+    return text
+
+
+def _own(
+    given: Servers | Mapping[str, Any], servers: int | None, node: Mapping[str, float] | None, resources: Sequence[str]
+) -> dict[str, Any]:
+    """Put the servers that are asked for in place of guessed ones; refuses those that do not suit the requests."""
+    if not isinstance(given, Servers):
+        key, remedy = "servers" if servers else "node", "Leave that out, and change the scenario."
+        raise UserError("these requests come with servers of their own", key=key, remedy=remedy)
+    for problem, names in (
+        ("lacks {}, which the requests ask for", [name for name in resources if node and name not in node]),
+        ("has {}, for which no request asks", [name for name in node or () if name not in resources]),
+    ):
+        if names:
+            remedy = f"The resources of these requests: {', '.join(resources)}."
+            raise UserError(problem.format(", ".join(names)), key="node", remedy=remedy)
+    return _cluster(servers or given.number, node or given.node)
+
+
+def _cluster(number: int, node: Mapping[str, float]) -> dict[str, Any]:
+    return {"servers": number, "node": amounts(node)}
+
+
+def _generated(servers: Servers) -> dict[str, Any]:
+    """Return a workload of small, middle and large requests, which come as often as the load wants."""
+    flavours, shares = [], dict.fromkeys(servers.node, 0.0)
+    for first, others, weight in _SHARES:
+        parts = [first, *[others] * (len(servers.node) - 1)]
+        demand = {name: _rounded(part * servers.node[name]) for name, part in zip(servers.node, parts, strict=True)}
+        for name, units in demand.items():
+            shares[name] += weight * units / (servers.node[name] or 1.0) / sum(each[2] for each in _SHARES)
+        flavours.append({**amounts({name: units for name, units in demand.items() if units}), "weight": weight})
+    every = _MEDIAN * exp(_SIGMA**2 / 2) * max(shares.values()) / (LOAD * servers.number)
+    return {
+        "requests": 3000,
+        "arrivals": {"poisson": {"every": f"{every:.3g} s"}},
+        "flavours": flavours,
+        "lifetimes": {"lognormal": {"median": "30 min", "sigma": _SIGMA}},
+    }
+
+
+def _rounded(units: float) -> float:
+    return float(round(units)) if units >= 1 else float(f"{units:.3g}")

@@ -1,0 +1,274 @@
+"""The requests behind a file of any kind that has some: a scenario, a known trace, or a stranger's table."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from analysis.measure.metric import duration
+from scenarios.build.trace import TraceRequests
+from scenarios.draft.servers import Servers, servers_for
+from scenarios.draft.text import AGENTS, amounts, generated, scenario_text
+from scenarios.schema.explain import explain
+from scenarios.schema.load import load_scenario, shipped
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.workload import Trace
+from scenarios.schema.yaml_source import Source
+from simcore.errors import UserError
+from simcore.types import QUANTUM, Floats
+from workloads import TRACES, WITH_SERVERS
+from workloads.changes import Change, changed
+from workloads.column_guesses import Proposal, propose
+from workloads.describe import peaks
+from workloads.fit import fit
+from workloads.trace_warnings import complete_from, steady_from
+from workloads.traces.cells import is_date, moment
+from workloads.traces.check import MODELS, resources_in
+from workloads.traces.faults import collecting, lines_of
+from workloads.traces.kubernetes import read_nodes
+from workloads.traces.library import find, read, recognised
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
+"""What stands for a machine where a trace counts in machines."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
+
+    `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. `age` and
+    `watched` are as in `simcore.types.Workload`.
+    """
+
+    name: str
+    path: Path
+    frame: pl.DataFrame
+    workload: Mapping[str, Any]
+    proposal: Proposal | None = None
+    scenario: Scenario | None = None
+    age: Floats | None = None
+    watched: Floats | None = None
+
+    @property
+    def running(self) -> int:
+        """How many requests, the first ones, run already at the start."""
+        return 0 if self.age is None else len(self.age)
+
+    @property
+    def doubts(self) -> list[str]:
+        """What speaks against taking the requests for a steady stream of which all are known."""
+        arrival, lifetime = (self.frame[name].to_numpy()[self.running :] for name in ("arrival", "lifetime"))
+        found = []
+        since = complete_from(arrival, lifetime)
+        if since is not None:
+            found.append(
+                f"Of what came before {moment(since)} nearly nothing ended before it, though later requests do: "
+                f"the file seems to have only those that survived. {self._from(since)}"
+            )
+        begin = steady_from(arrival)
+        if begin is not None:
+            few = arrival[arrival >= begin]
+            gaps = [duration((part[-1] - part[0]) / max(1, len(part) - 1)) for part in (arrival, few)]
+            found.append(
+                f"Arrivals are not steady: one every {gaps[0]} on average, and one every {gaps[1]} from "
+                f"{moment(begin)} on. {self._from(begin)}"
+            )
+        return found
+
+    def _from(self, seconds: float) -> str:
+        """Say how to begin at a moment."""
+        if self.watched is not None:  # a window, whose clock begins at 0
+            return "A later `start` leaves that out, and takes over what runs by then."
+        text = moment(seconds)
+        start = text[:16].replace(" ", "T") if is_date(text) else text
+        return f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does fit --start."
+
+    def since(self, start: str) -> Asked:
+        """Return the requests of the window that begins there, with what runs by then."""
+        try:
+            begin = yaml.safe_load(start)
+        except yaml.YAMLError:
+            begin = None
+        if not isinstance(begin, int | float | str | date):
+            remedy = "Give a row, counted from 0, a time, as in 3 d, or a date."
+            raise UserError("is no start", key="--start", value=start, remedy=remedy)
+        spec = self.scenario.workload if self.scenario else None
+        given = {**self.workload, "start": begin}
+        spec = spec.model_copy(update={"start": _spec(given).start}) if isinstance(spec, Trace) else _spec(given)
+        return replace(self, **_window(spec, tuple(self.resources), (), self.scenario.seed if self.scenario else 0))
+
+    @property
+    def resources(self) -> list[str]:
+        """The resources that are asked for."""
+        return resources_in(self.frame.columns)
+
+    @property
+    def servers(self) -> Servers | Mapping[str, Any]:
+        """Servers that are about enough: the scenario's, those of the trace, or a guess."""
+        if self.scenario:
+            return self.scenario.cluster.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
+        if self.name == "kubernetes" and (nodes := read_nodes(self.path)):
+            groups = []
+            for node in nodes:
+                has = {name: node.amounts.get(name, 0.0) for name in self.resources}
+                group = {"count": 1, "node": amounts(has), "labels": node.labels}
+                groups.append({**group, "taints": list(node.taints)} if node.taints else group)
+            return {"groups": groups}
+        if MODELS in self.frame.columns and self.name in WITH_SERVERS:
+            return {"trace": {"name": self.name}}
+        largest = {name: float(self.frame[name].max() or 0) for name in self.resources}  # type: ignore[arg-type]
+        found = peaks(self.frame, self.resources)
+        return servers_for({name: found[name] for name in self.resources}, largest)
+
+    def text(
+        self,
+        folder: Path,
+        servers: Servers | Mapping[str, Any] | None = None,
+        overflow: str = "drop",
+        agents: Sequence[Any] = AGENTS,
+    ) -> str:
+        """Write a scenario, to lie in this folder, that replays the requests; on `self.servers` by default."""
+        if self.scenario:
+            remedy = "Run it, or change a copy of it."
+            raise UserError("is a scenario already", key=self.scenario.name, remedy=remedy)
+        notes = []
+        if self.proposal:
+            notes = [f"{guess.column} -> {guess.name}: {guess.why}" for guess in self.proposal.guesses]
+            notes += [f"? {doubt}" for doubt in self.proposal.doubts]
+            if self.proposal.others:
+                notes.append(f"Not read: {', '.join(self.proposal.others)}")
+        workload = dict(self.workload)
+        if "path" in workload:
+            workload["path"] = os.path.relpath(workload["path"], folder)
+        about = f"The {len(self.frame):,} requests of {self.path.name}: which agent finds room for most of them?"
+        given = self.servers if servers is None else servers
+        return scenario_text(about, given, workload, notes=notes, overflow=overflow, agents=agents)
+
+    def fitted(self, flavours: int, points: int, requests: int | None) -> str:
+        """Write a scenario whose requests are drawn, like these."""
+        try:
+            spec = fit(self.frame, flavours, points, requests, age=self.age, watched=self.watched)
+        except UserError as error:
+            error.file = self.path
+            raise
+        kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
+        share = float(kinds.head(flavours).sum()) / len(self.frame)
+        notes = [
+            f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
+            f"demands, which are {share:.1%} of them"
+            f"{' (more with --flavours)' if share < 0.9 else ''},",
+            "Poisson arrivals with their mean gap, and quantiles of lifetimes. Bursts, days and tenants are lost.",
+        ]
+        notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
+        agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
+        about = f"Requests like those of {self.path.name}, drawn anew for every seed."
+        return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
+
+
+def asked_of(file: str, drop: bool = False) -> Asked:
+    """Find the requests behind the name of a trace or of a shipped scenario, or a file; `drop` as `of_table` has it."""
+    path = Path(file)
+    if path.suffix in (".yaml", ".yml") or (file in shipped() and not path.exists()):
+        return _of_scenario(file)
+    if file in TRACES and not path.is_file():
+        return _of_trace(file, find(file), {"trace": file})
+    name = recognised(path) or "table"
+    if name == "table":
+        return of_table(path, propose(path), drop)
+    return _of_trace(name, path, {"trace": name, "path": file})
+
+
+def _others(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) -> str:
+    """Count the rows that cannot be read, and offer to leave them out; empty where it is not rows that are wrong."""
+    try:
+        with collecting() as faults:
+            read("table", path, options=options, resources=resources)
+    except UserError:
+        return ""
+    rows = len(lines_of(faults))
+    many, them = (f"{rows:,} rows cannot", "them") if rows > 1 else ("1 row cannot", "it")
+    return (
+        f"\n  In all, {many} be read: `binwright traces describe {path} --drop-faulty` leaves {them} out, and so does "
+        "`workload: {faulty: drop}` in a scenario."
+    )
+
+
+def of_table(path: Path, proposal: Proposal, drop: bool = False) -> Asked:
+    """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
+    workload = {"trace": "table", "path": str(path), **proposal.workload}
+    columns = {name: column for name, column in workload["columns"].items() if name != column}
+    workload = {key: value for key, value in {**workload, "columns": columns}.items() if value}
+    resources = tuple(resources_in(guess.name for guess in proposal.guesses if guess.name != "end"))
+    options = _spec(workload).options
+    try:
+        if drop:
+            workload["faulty"] = "drop"
+            with collecting() as faults:
+                frame = read("table", path, options=options, resources=resources)
+            if faults:
+                listed = "; ".join(map(str, faults))
+                doubt = f"{len(lines_of(faults)):,} of the rows cannot be read and are left out: {listed}."
+                proposal = replace(proposal, doubts=(*proposal.doubts, doubt))
+        else:
+            frame = read("table", path, options=options, resources=resources)
+    except UserError as error:
+        error.remedy += (
+            _others(path, options, resources)
+            + "\n  The columns were read as\n"
+            + "\n".join(f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
+        )
+        raise
+    return Asked("table", path, frame, workload, proposal)
+
+
+def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> Asked:
+    frame = read(name, path)
+    spec, resources = _spec(workload), tuple(resources_in(frame.columns))
+    try:
+        units = spec.units_of(resources)
+    except PydanticCustomError:
+        workload = {**workload, "units": {name: _MACHINE[name] for name in resources if name in _MACHINE}}
+        units = _spec(workload).units_of(resources)
+    frame = frame.with_columns(frame[name] * factor for name, factor in units.items())
+    return Asked(name, path, frame, workload)
+
+
+def _of_scenario(file: str) -> Asked:
+    scenario = load_scenario(file)
+    spec = scenario.workload
+    if not isinstance(spec, Trace):
+        remedy = "Name a scenario with `trace:`, a trace, or a file of requests."
+        raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
+    path = find(spec.trace, spec.path)
+    plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
+    parts = _window(plain, scenario.resources, [each.change for each in spec.changes], scenario.seed)
+    return Asked(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
+
+
+def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[Change], seed: int) -> dict[str, Any]:
+    """Read the requests of a window: the fields of `Asked` that hold them."""
+    import polars as pl
+
+    window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)
+    found = changed(window, changes, seed)
+    demands = {name: found.demand[:, place] / QUANTUM for place, name in enumerate(found.resources)}
+    frame = pl.DataFrame({"id": found.id, "arrival": found.arrival, "lifetime": found.duration, **demands})
+    return {"frame": frame, "age": found.age, "watched": found.watched}
+
+
+def _spec(workload: Mapping[str, Any]) -> Trace:
+    try:
+        return Trace.model_validate(dict(workload))
+    except ValidationError as error:
+        raise explain(error, Source(None, dict(workload))) from None

@@ -1,0 +1,97 @@
+"""A run under way: tells how far it is, and is kept, so that the next command goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import NamedTuple, TypeAlias
+
+from scenarios.build.plan import Run
+from scenarios.run.checkpoints import Keeper
+from simcore.engine import Simulation
+from simcore.memmap import release_pages
+from simcore.play import Portions
+
+KEPT_EVERY = 60.0
+"""Seconds between two times that a run is kept."""
+SHARE = 0.05
+"""Of its time a run may spend on being kept, about: where it takes long, that happens less often."""
+TOLD_EVERY = 1.0
+"""Seconds between two times that it is told how far a run is."""
+SHORT, LONG = 0.25, 1.0
+"""The seconds that a portion of a run should take."""
+PORTION = 1024
+"""Decisions of the first portion of a compiled run. Agents in Python may think long: theirs has one."""
+
+
+class RunProgress(NamedTuple):
+    """Says how far a run is: `requests` of `of` arrived, `seconds` after it began or went on with `begun` of them.
+
+    `kept` says that it was kept just now; `lost` what keeps it from being kept, empty if nothing does; `again` whether
+    it went on from where it was kept.
+    """
+
+    run: str
+    agent: str
+    seed: int
+    requests: int
+    of: int
+    seconds: float
+    begun: int = 0
+    kept: bool = False
+    lost: str = ""
+    again: bool = False
+    batch: int = 0
+
+
+Tell: TypeAlias = Callable[[RunProgress], None]
+
+
+class Going:
+    """The `watch` of a run, around that of `portions`: it is called at the same decisions, as if this were not here.
+
+    With `keeper` the run is kept; without one, `lost` says why not.
+    """
+
+    def __init__(
+        self,
+        portions: Portions,
+        simulation: Simulation,
+        run: Run,
+        tell: Tell,
+        keeper: Keeper | None,
+        lost: str,
+        portion: int = 1,
+    ) -> None:
+        self._portions, self._simulation, self._tell, self._keeper = portions, simulation, tell, keeper
+        self._began = self._told = self._looked = monotonic()
+        self._due = self._began + KEPT_EVERY
+        self._portion, self._given = portion, 0
+        spec = run.agent.label, run.seed
+        again = keeper is not None and keeper.again
+        self._so_far = RunProgress(
+            run.name, *spec, 0, len(simulation.workload), 0.0, simulation.offered, False, lost, again
+        )
+
+    def __call__(self) -> int:
+        self._portions.settle()
+        now = monotonic()
+        kept = self._keeper is not None and (now >= self._due or self._keeper.many)
+        if self._keeper and kept:
+            self._keeper.keep()
+            took = monotonic() - now
+            self._due = now + took + max(KEPT_EVERY, took / SHARE)
+        if kept or now >= self._told + TOLD_EVERY:
+            self._told = now
+            release_pages(here_and_there=True)
+            self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
+        return self._portions.hand(self._next_portion())
+
+    def _next_portion(self) -> int:
+        before, self._looked = self._looked, monotonic()
+        if self._looked - before > LONG:
+            self._portion = max(1, self._given // 2)
+        elif self._looked - before < SHORT and self._given == self._portion:
+            self._portion *= 2
+        self._given = self._portion if self._portions.left < 0 else min(self._portion, self._portions.left)
+        return self._given

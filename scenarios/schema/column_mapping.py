@@ -1,0 +1,198 @@
+"""The schema of what a table of one's own calls its columns, and which of its rows are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from math import inf
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from scenarios.schema.fields import TIMES, Model, Shown, Text, Units, checked, is_name, together, wrong
+from scenarios.schema.json_schema import emptied
+from simcore.errors import suggest
+from simcore.units import TIME, amount, measure_of
+from workloads.traces.check import TEXTS
+from workloads.traces.filters import REMEDY, check_conditions
+from workloads.traces.table import CENSORED
+
+_NAMES = {"type": "string", "minLength": 1}
+_ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"
+_CELL: dict[str, Any] = {"anyOf": [{"type": "string", "pattern": _ORDER}, {"type": ["number", "boolean"]}]}
+
+
+def _columns(values: Any) -> dict[str, Any]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping to columns", "Write it like {arrival: created, end: deleted, cpu: vCPUs}.")
+    found: dict[str, Any] = {}
+
+    def one(name: str, value: Any) -> None:
+        deep = name == "where" and isinstance(value, Mapping) and value
+        texts = list(value.values()) if deep else [value]
+        if not is_name(name) or not all(isinstance(text, str) and text for text in texts):
+            remedy = "Write the name of a column, in quotes if it looks like a number" + (
+                ", or columns by label: {zone: az}." if name == "where" else "."
+            )
+            raise wrong("is not the name of a column", remedy, (name,))
+        found[name] = dict(value) if deep else value
+
+    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
+    if "end" in found and "lifetime" in found:
+        raise wrong("says the same as `lifetime`", "Keep the one that is right.", ("end",))
+    return found
+
+
+def _empty(values: Any) -> dict[str, str]:
+    """Read what an empty cell stands for: a time or `never`, or an amount; texts that read as exactly the same."""
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of columns to values", "Write it like {end: never, gpu: 0}.")
+    found: dict[str, str] = {}
+
+    def one(name: str, value: Any) -> None:
+        if name not in TIMES:
+            found[name] = measure_of(name).show(checked(partial(amount, name), (name,))(value))
+        elif name == "arrival":
+            raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
+        else:
+            found[name] = "never" if value in ("never", inf) else TIME.show(checked(TIME.parse, (name,))(value))
+
+    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
+    return found
+
+
+def _keep(values: Any) -> dict[str, list[str]]:
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of columns to conditions", REMEDY)
+    found: dict[str, list[str]] = {}
+
+    def one(name: str, value: Any) -> None:
+        items = value if isinstance(value, list | tuple) else [value]
+        if not all(isinstance(item, str | int | float) for item in items):
+            raise wrong("is no condition", f"{REMEDY} Dates are put in quotes.", (name,))
+        texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in items]
+        checked(check_conditions, (name,))(texts)
+        found[name] = texts
+
+    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
+    return found
+
+
+_Names: TypeAlias = Annotated[
+    dict[str, Any],
+    BeforeValidator(_columns),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "propertyNames": {"pattern": "^[^0-9]"},
+            "properties": {
+                "where": {
+                    "anyOf": [
+                        _NAMES,
+                        {"type": "object", "additionalProperties": _NAMES, "minProperties": 1},
+                        {"type": "null"},
+                    ]
+                }
+            },
+            "additionalProperties": {"anyOf": [_NAMES, {"type": "null"}]},
+        }
+    ),
+    Shown("{name: column}"),
+]
+_Empty: TypeAlias = Annotated[
+    dict[str, str],
+    BeforeValidator(_empty),
+    WithJsonSchema(emptied()),
+    Shown("{name: time, `never`, or amount}"),
+]
+_Keep: TypeAlias = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_keep),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {
+                "anyOf": [_CELL, {"type": "array", "items": _CELL, "minItems": 1}, {"type": "null"}]
+            },
+        }
+    ),
+    Shown("{column: value, list of values, or comparisons}"),
+]
+
+
+class Mapped(Model):
+    """What a table calls its columns, and which rows of a trace are read."""
+
+    columns: _Names = Field(
+        default_factory=dict,
+        description="What a `table` calls `arrival`, `lifetime` or `end`, `id`, the resources, and `models`, `group`, "
+        "`where`, `tolerates`; names that are not given are as they are here. Of `where`, also columns by label. "
+        "`censored` marks requests whose end or lifetime only says how long they were seen: they run on.",
+        examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
+    )
+    units: Units = Field(
+        default_factory=dict,
+        description="The unit of the trace's column of a resource, or how much a 1 there is; of a `table`, also that "
+        "of `arrival`, `end` and `lifetime`, where they are numbers. The shipped traces know their units, but `table` "
+        "does not know its data's, nor azure-packing-2020 how large a machine is.",
+        examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
+    )
+    labels: dict[str, Text] = Field(
+        default_factory=dict,
+        description="Columns of a `table` that are labels of the requests, by label. They are in the details of "
+        "requests (`record: [requests]`); no agent sees them.",
+        examples=["{tenant: Customer, priority: Prio}"],
+    )
+    empty: _Empty = Field(
+        default_factory=dict,
+        description="What an empty cell of a `table` stands for: of `end` or `lifetime` a time or `never`, of a "
+        "resource an amount. Without it, such a row is refused.",
+        examples=["{end: never, gpu: 0}"],
+    )
+    keep: _Keep = Field(
+        default_factory=dict,
+        description="Rows that are read: those of which each of these columns has one of the values, or meets all "
+        "comparisons (>, >=, <, <=, !=) with numbers or dates. A `table` has the columns of its file; other traces "
+        "have `arrival` and `lifetime`, in seconds, and their resources, in the units of the trace.",
+        examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
+    )
+
+    faulty: Literal["refuse", "drop"] = Field(
+        default="refuse",
+        description="What becomes of rows of a `table` that cannot be read, such as those with an end before their "
+        "arrival.",
+    )
+
+    @property
+    def reads_mapped(self) -> bool:
+        """Whether anything is said about the columns of a table."""
+        return bool(self.columns or self.labels or self.empty or self.faulty == "drop" or set(self.units) & set(TIMES))
+
+    def mapping(self) -> dict[str, Any]:
+        """Return the options of the reader, in seconds and units."""
+
+        def stands_for(name: str, value: str) -> float:
+            if name in TIMES:
+                return inf if value == "never" else TIME.parse(value)
+            return amount(name, value)
+
+        found: dict[str, Any] = {
+            "columns": self.columns,
+            "factors": self.units,
+            "labels": self.labels,
+            "empty": {name: stands_for(name, value) for name, value in self.empty.items()},
+            "keep": self.keep,
+            "faulty": "" if self.faulty == "refuse" else self.faulty,
+        }
+        return {name: value for name, value in found.items() if value}
+
+    def check_mapping(self, resources: tuple[str, ...]) -> None:
+        """Refuse names in the mapping that mean nothing."""
+        known = {"columns": ["id", *TIMES, CENSORED, *TEXTS, *resources], "empty": ["end", "lifetime", *resources]}
+
+        def meant(key: str, name: str) -> None:
+            if name not in known[key]:
+                problem = "is neither a resource of the cluster nor anything else that requests have"
+                raise wrong(problem, suggest(name, known[key]), ("workload", key, name))
+
+        together(*(partial(meant, key, name) for key in known for name in getattr(self, key)))

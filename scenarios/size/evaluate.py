@@ -1,0 +1,162 @@
+"""Looks at sizes of a cluster: runs agents there on all seeds, and keeps what each came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from analysis.compare.statistics import mean_interval
+from analysis.measure.condition import Target
+from analysis.measure.metric import Metric
+from analysis.results_api import Results
+from scenarios.batch.batch import Batch
+from scenarios.build.plan import plan
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+from simcore.types import Floats
+
+Row: TypeAlias = dict[str, Any]
+Pairs: TypeAlias = dict[Any, set[str]]
+"""Sizes, and the agents that are looked at there."""
+ENDS = {"size": 0, "low": 1, "high": -1}
+"""Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
+
+
+class Asked(Protocol):
+    """A question about sizes, which are numbers of servers, or numbers of several kinds of them."""
+
+    @property
+    def until(self) -> str: ...
+    @property
+    def target(self) -> Target: ...
+    @property
+    def begin(self) -> Any: ...
+    @property
+    def most(self) -> Any: ...
+    def at(self, sizes: tuple[Any, ...]) -> Scenario: ...
+    def size_at(self, point: Mapping[str, Any]) -> Any: ...
+    def said(self, size: Any) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What an agent came to at a size: the mean of the metric over the seeds, and half of its 95 % interval's width.
+
+    The half width is 0 where nothing was drawn, and infinite of one seed. `impossible` requests of all seeds together
+    were larger than any server, and count for nothing; `lost` ran already at the start and got no place. `spent` is the
+    money and `energy` the kWh of a run, on average, where the scenario has costs.
+    """
+
+    mean: float
+    half: float
+    impossible: int = 0
+    lost: int = 0
+    spent: float | None = None
+    energy: float | None = None
+
+    @classmethod
+    def of(cls, values: Floats, *, random: bool, **more: Any) -> Looked:
+        """Average the values of the seeds; `more` are the other fields."""
+        mean, half = mean_interval(values)
+        return cls(float(mean), float(half) if random else 0.0, **more)
+
+    def ends(self, metric: Metric) -> tuple[float | None, float | None]:
+        """Return the ends of the mean's interval; None where one seed has none."""
+        if not isfinite(self.half):
+            return None, None
+        low, high = metric.ends(self.mean, self.half)
+        return float(low), float(high)
+
+
+class Runs:
+    """Runs agents at sizes. `looked` has what each came to at each size, `failed` the first error of those that fail.
+
+    An agent of which a run fails is looked at no further.
+    """
+
+    def __init__(self, question: Asked, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
+        self.folder, self.failed = folder, dict[str, str]()
+        self._question, self._jobs, self._finished = question, jobs, finished
+        self._pairs: Pairs = {}
+        # Agents that are the same under two labels are run, and answered for, once.
+        labels = dict.fromkeys(run.agent.label for run in plan(question.at((question.begin,))))
+        self.looked: dict[str, dict[Any, Looked]] = {agent: {} for agent in labels}
+
+    def look(self, pairs: Pairs) -> list[Row]:
+        """Run these pairs on all seeds; returns what each came to."""
+        for size, agents in pairs.items():
+            self._pairs.setdefault(size, set()).update(agents)
+        rows: dict[tuple[str, Any], list[Row]] = {}
+
+        def note(row: Row) -> None:
+            rows.setdefault((row["agent"], self._question.size_at(row)), []).append(row)
+            self._finished(row)
+
+        self._batch(pairs).run(jobs=self._jobs, finished=note)
+        return [
+            self._note(agent, size, rows[agent, size])
+            for size in sorted(pairs)
+            for agent in self.looked
+            if agent in pairs[size]
+        ]
+
+    def all(self) -> Results:
+        """Write the table of all that was run, and return it."""
+        return self._batch(self._pairs).run(jobs=self._jobs)
+
+    def _batch(self, pairs: Pairs) -> Batch:
+        batch = Batch(self._question.at(tuple(sorted(pairs))), self.folder, alone=True)
+        batch.runs = [run for run in batch.runs if run.agent.label in pairs[self._question.size_at(run.point)]]
+        return batch
+
+    def _note(self, agent: str, size: Any, rows: Sequence[Row]) -> Row:
+        """Average the rows of an agent at a size."""
+        target = self._question.target
+        said: Row = {"agent": agent, "size": size, "metric": target.metric.name}
+        if failed := next((row for row in rows if row["status"] != "done"), None):
+            self.failed.setdefault(agent, failed["error"])
+            return said | {"failed": failed["error"]}
+        values = [row.get(target.metric.name) for row in rows]
+        if any(value is None or isnan(value) for value in values):
+            problem = f"{agent} has runs without {target.metric.name} at {self._question.said(size)}"
+            remedy = "Take a metric that every run of this scenario has, such as acceptance."
+            raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
+        looked = Looked.of(
+            np.array(values, float),
+            random=any(row.get("random", True) for row in rows),
+            impossible=sum(row["impossible"] for row in rows),
+            lost=sum(row["running_lost"] for row in rows),
+            spent=_average(rows, "cost"),
+            energy=_average(rows, "energy"),
+        )
+        self.looked[agent][size] = looked
+        is_enough = enough(target, {size: looked}, 0)[size]
+        return said | {
+            "mean": looked.mean,
+            "half": looked.half,
+            "lost": looked.lost,
+            "enough": is_enough,
+        }
+
+
+def _average(rows: Sequence[Row], name: str) -> float | None:
+    """Average a metric that only some scenarios have."""
+    values = [float(row[name]) for row in rows if row.get(name) is not None]
+    return fmean(values) if len(values) == len(rows) else None
+
+
+def enough(target: Target, looked: Mapping[Any, Looked], halves: int) -> dict[Any, bool]:
+    """Tell of the sizes that were looked at whether they are enough, with means moved towards the target.
+
+    What runs already when the requests begin must find a place in any case.
+    """
+    return {
+        size: not one.lost and target.met(one.mean + target.sign * halves * one.half if halves else one.mean)
+        for size, one in looked.items()
+    }

@@ -1,0 +1,62 @@
+"""What agents may know of how long requests stay: predictions, which may be asked again, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import AgentError
+
+
+@dataclass(frozen=True, eq=False)
+class LifetimeInfo:
+    """What agents are told about a workload: `told` float64 [n] seconds, NaN where it is hidden.
+
+    `ask(row, first, elapsed)` predicts again: `first` is what was told, and the request still runs after `elapsed`.
+    Without it everything is hidden.
+    """
+
+    told: npt.NDArray[np.float64]
+    ask: Callable[[int, float, float], float] | None = None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether agents are told nothing."""
+        return self.ask is None
+
+    def again(self, row: int, elapsed: float) -> float:
+        """Ask again about one that still runs after `elapsed` seconds; returns how long it stays in all."""
+        if self.ask is None:
+            raise unknown()
+        first = float(self.told[row])
+        return first if elapsed <= 0 else max(elapsed, self.ask(row, first, elapsed))
+
+
+@dataclass(slots=True)
+class LifetimeOracle:
+    """Answers the agents of one run, which know requests by their rows in its record.
+
+    `back` has, for every request that a failure sent back, the row of the workload and how long it ran, each time.
+    """
+
+    foresight: LifetimeInfo
+    back: dict[int, tuple[int, Sequence[float]]] = field(default_factory=dict)
+
+    def __call__(self, row: int, elapsed: float) -> float:
+        """Return how long the request of a row is expected to stay in all, now that it still runs after `elapsed`."""
+        source, parts = self.back.get(row, (row, ()))
+        found = self.foresight.again(source, sum(parts) + elapsed)
+        for part in parts:  # one after another, as the engine takes them from what is true
+            found -= part
+        return max(0.0, found)
+
+
+def unknown() -> AgentError:
+    """Make the error that says that a lifetime is hidden."""
+    return AgentError(
+        "how long requests stay is hidden: write `knowledge: {lifetimes: known}` into the scenario, or how they are "
+        "predicted, and `needs_lifetimes = True` into the agent, or take one that does without"
+    )

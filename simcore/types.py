@@ -1,0 +1,392 @@
+"""The words every part shares: request, workload, placement, agent, and the view an agent sees.
+
+Quantities are int64 multiples of a quantum, a millionth of the resource's unit; times are float seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
+from simcore.memmap import blocks
+from simcore.roles import Roles
+
+QUANTUM = 1_000_000
+"""Quanta per unit of any resource."""
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Amounts: TypeAlias = tuple[int, ...]
+"""Quanta of each resource, in the order of the cluster's resources."""
+Share: TypeAlias = tuple[int, int, Amounts]
+"""Server, node, and the amounts taken there."""
+
+
+@dataclass(slots=True)
+class Placement:
+    """An agent's answer: what it takes where, and the links it reserves. It is not frozen, which would make it slow."""
+
+    shares: tuple[Share, ...]
+    links: tuple[int, ...] = ()
+
+
+Form: TypeAlias = Literal["pairs", "hose"]
+"""How a virtual network states the bandwidth that it needs."""
+
+
+def fixed(values: npt.ArrayLike, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Copy values so that nobody can make them writable again: the numbers are those of `bytes`."""
+    array = np.asarray(values, dtype)
+    return np.ndarray(array.shape, dtype, array.tobytes())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VirtualNetwork:
+    """What a tenant asks for: machines, and bandwidth between them. It holds until the request leaves.
+
+    Its arrays are copies of what it was made of, and read-only.
+
+    `machines` int64 [n, resources] quanta of each machine. The bandwidth is stated in one of two forms.
+
+    `pairs` (a virtual data centre, SecondNet): `rates` int64 [k] quanta between the machines `pairs` int64 [k, 2],
+    a < b, each pair once. Every pair goes along one path; a link needs the sum over the paths through it.
+
+    `hose` (a virtual cluster, Oktopus): every machine has `hose` quanta to one virtual switch. A link that cuts m of
+    the n machines off from the others needs min(m, n - m) x hose. With `groups` int64 [n], the group of each machine
+    from 0, it has two levels: the machines of a group share a switch of their own, which has `trunk` quanta to the
+    root. What a link needs then says `fabric.virtual_tree.needed`.
+    """
+
+    machines: Ints
+    pairs: Ints | None = None
+    rates: Ints | None = None
+    hose: int = 0
+    groups: Ints | None = None
+    trunk: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("machines", "pairs", "rates", "groups"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, fixed(array, array.dtype))
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    @property
+    def form(self) -> Form:
+        """How it states its bandwidth."""
+        return "hose" if self.pairs is None else "pairs"
+
+
+@dataclass(slots=True, kw_only=True)
+class Embedding(Placement):
+    """A placement of a virtual network: where each machine is, and how much is reserved on each link.
+
+    `hosts` int64 [n] is the node of each machine, as server * nodes + node; `shares` are the sums of the machines on a
+    node, one for each that is used. `amounts` are the quanta reserved on each of `links`, every link once.
+
+    For pairs, the path of pair p is `route_links[route_first[p]:route_first[p + 1]]`, the links in order from the
+    first machine's server to the second's, none within a server: int64 [k + 1] and int32 [any]; the amounts are
+    exactly the sums. For the hose form they are at least what each link needs. `fabric.virtual` makes all of that from
+    `hosts`.
+    """
+
+    hosts: Ints
+    amounts: tuple[int, ...]
+    route_first: Ints | None = None
+    route_links: npt.NDArray[np.int32] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class OnDevices(Placement):
+    """A placement on a server with devices: `devices` are the numbers of those that it takes there."""
+
+    devices: tuple[int, ...]
+
+
+@final
+@dataclass(slots=True)
+class Refusal:
+    """Another answer: no placement, and why. `None` leaves the reason to be found out."""
+
+    reason: str
+
+
+class Request(NamedTuple):
+    """What arrives: a demand per resource and a holding period, in a network also a bandwidth, in quanta.
+
+    It is a tuple so that agents, who share it with the ledger, cannot change it.
+
+    `spread` says that the request takes an even part of every node of one server, instead of one node whole.
+    With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
+    the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
+    for any. `role` is a place among the roles of the workload, for rules of placement.
+
+    `duration` is what agents may know of how long it stays: the truth or a prediction, as the scenario says.
+    """
+
+    index: int  # type: ignore[assignment]
+    arrival: float
+    duration: float
+    demand: Amounts
+    spread: bool
+    bandwidth: int = 0
+    network: VirtualNetwork | None = None
+    models: int = 0
+    role: int = 0
+
+    def __repr__(self) -> str:
+        kind = "spread" if self.spread else "whole"
+        return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
+
+    def on(self, server: int, node: int) -> Placement:
+        """Place the whole request on one node."""
+        return Placement(((server, node, self.demand),))
+
+    def across(self, server: int, nodes: int) -> Placement:
+        """Place an even part on each of a server's nodes; the first nodes take the odd quanta."""
+        return Placement(tuple((server, node, part(self.demand, node, nodes)) for node in range(nodes)))
+
+
+class HiddenLifetimeRequest(Request):
+    """A request of which agents are not told how long it stays. Who asks for its `duration` learns that."""
+
+    __slots__ = ()
+
+    @property
+    def duration(self) -> float:
+        """Refuse to say."""
+        raise unknown()
+
+
+def part(demand: Amounts, node: int, nodes: int) -> Amounts:
+    """Compute what node number `node` of `nodes` gives to a spread request."""
+    return tuple(amount // nodes + (node < amount % nodes) for amount in demand)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All requests of a run, in order of arrival.
+
+    `arrival` float64 [n] ascending, from 0; `duration` float64 [n], inf for never ending; `demand` int64
+    [n, resources] quanta; `id` [n], the name of each request in its source (int64 or str); `bandwidth` int64 [n]
+    quanta between the servers of a request, `None` when no request needs any; `networks` [n] where the requests are
+    virtual networks, `demand` being the sums over their machines. `models` str [n] names the models of devices that
+    each may take, as in `A100|V100`, empty for any; `None` when no request names any. Of the requests the first
+    `usual`, or all, tell what kinds of requests there usually are. `roles` say what the requests are to rules of
+    placement; `None` when they are nothing to these. `labels` are words str [n] for people, such as the tenant of each
+    request: agents do not see them. `foresight` is what agents may know of `duration`; `None` when that is the truth.
+
+    The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
+    their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
+    whose `duration` is inf therefore, for how long they were seen to run.
+    """
+
+    resources: tuple[str, ...]
+    arrival: Floats
+    duration: Floats
+    demand: Ints
+    id: npt.NDArray[Any]
+    bandwidth: Ints | None = None
+    networks: Sequence[VirtualNetwork] | None = None
+    models: npt.NDArray[np.str_] | None = None
+    usual: int | None = None
+    roles: Roles | None = None
+    labels: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
+    foresight: LifetimeInfo | None = None
+    age: Floats | None = None
+    watched: Floats | None = None
+
+    @property
+    def running(self) -> int:
+        """How many requests, the first ones, run already when the run begins."""
+        return 0 if self.age is None else len(self.age)
+
+    @property
+    def told(self) -> Floats:
+        """What agents are told of how long requests stay, seconds float64 [n]; NaN where it is hidden."""
+        return self.duration if self.foresight is None else self.foresight.told
+
+    @classmethod
+    def of_units(
+        cls,
+        arrival: npt.ArrayLike,
+        duration: npt.ArrayLike,
+        demand: Mapping[str, npt.ArrayLike],
+        bandwidth: npt.ArrayLike | None = None,
+    ) -> Workload:
+        """Make a workload from plain numbers: seconds, and units of each resource, in the cluster's order of resources.
+
+        One number stands for all requests, of whatever but `arrival`; ids are 0, 1, 2, ...
+        """
+        times = np.asarray(arrival, np.float64)
+        n = len(times)
+
+        def column(values: npt.ArrayLike) -> Ints:
+            return np.rint(np.broadcast_to(np.asarray(values, np.float64), n) * QUANTUM).astype(np.int64)
+
+        return cls(
+            tuple(demand),
+            times,
+            np.broadcast_to(np.asarray(duration, np.float64), n).copy(),
+            np.stack([column(values) for values in demand.values()], axis=1),
+            np.arange(n),
+            None if bandwidth is None else column(bandwidth),
+        )
+
+    def __len__(self) -> int:
+        return len(self.arrival)
+
+    @cached_property
+    def flavours(self) -> tuple[Ints, Ints]:
+        """Distinct demands int64 [k, resources] in ascending order, and how often each occurs, int64 [k]."""
+        found = [_distinct(self.demand[rows], np.ones(rows.stop - rows.start, np.int64)) for rows in blocks(len(self))]
+        return _distinct(*map(np.concatenate, zip(*found, strict=True))) if len(found) > 1 else found[0]
+
+
+def _distinct(demand: Ints, count: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of int64 [n, resources] in ascending order, and of each the sum of `count` int64 [n]."""
+    # As np.unique(axis=0), which compares rows as bytes and takes six times as long.
+    order = np.lexsort(demand.T[::-1])
+    ordered = demand[order]
+    first = np.flatnonzero(np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1)))
+    return ordered[first], np.add.reduceat(count[order], first)
+
+
+class Placed(NamedTuple):
+    """Says what was placed: its number in the order of placement, the request, its first server, and when."""
+
+    number: int
+    request: Request
+    server: int
+    began: float
+
+
+class Placements:
+    """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does.
+
+    A request that has been moved is listed again, with its new server and the time at which it was placed first.
+    """
+
+    def __init__(self, running: Set[int]) -> None:
+        self.running = running
+        self.total = 0
+        self._kept: list[Placed] = []
+        self._most = 1024
+
+    def add(self, request: Request, server: int, now: float) -> None:
+        """Note one more."""
+        self._kept.append(Placed(self.total, request, server, now))
+        self.total += 1
+        if len(self._kept) > self._most:
+            self._kept = [placed for placed in self._kept if placed.request.index in self.running]
+            self._most = 2 * len(self._kept) + 1024
+
+    def since(self, number: int) -> list[Placed]:
+        """Return those from a number on."""
+        first = len(self._kept)
+        while first and self._kept[first - 1].number >= number:
+            first -= 1
+        return self._kept[first:]
+
+
+@dataclass(slots=True)
+class View:
+    """What an agent may see: arrays that only the ledger writes, as of now.
+
+    `capacity` and `free` int64 [servers, nodes, resources] quanta, read-only. They are new arrays after the
+    cluster grows, so agents read them from the view at every decision. A failed server has nothing free. `virtual` is
+    the form of the virtual networks that are asked for, if it is such.
+
+    Where rules of placement keep the request that is offered from servers, these have nothing free; `free_of_rules`
+    then is what they have free all the same.
+
+    `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
+    `fabric.changed_servers`. It is another array when the servers are many more, and `None` where they are too few for
+    it to be of use, or where rules of placement are.
+
+    Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
+    what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
+    known.
+    """
+
+    resources: tuple[str, ...]
+    capacity: Ints
+    free: Ints
+    now: float = 0.0
+    virtual: Form | None = None
+    free_of_rules: Ints | None = None
+    changed: Ints | None = None
+    asking: LifetimeOracle | None = None
+    placed: Placements = field(default_factory=lambda: Placements(frozenset()))
+
+    def showing(self, free: Ints) -> View:
+        """Return a view of the same moment for an agent that is to see other amounts free."""
+        return View(self.resources, self.capacity, free, self.now, asking=self.asking, placed=self.placed)
+
+    def expected(self, request: Request, elapsed: float) -> float:
+        """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""
+        return request.duration if self.asking is None else self.asking(request.index, elapsed)
+
+    @property
+    def everything_free(self) -> Ints:
+        """What is free, whatever rules of placement say."""
+        return self.free if self.free_of_rules is None else self.free_of_rules
+
+
+class Compiled(NamedTuple):
+    """What an agent decides, as one kernel: (free, capacity, demand, spread) -> server * nodes + node, -1 for nowhere.
+
+    The node is 0 for a spread request. `weights` are more arguments of the kernel, each float64 [any].
+    """
+
+    scan: Any
+    weights: tuple[Floats, ...] = ()
+
+
+class Agent:
+    """Whatever decides. Subclasses override `decide`; constructor arguments are the options of the YAML."""
+
+    reference: ClassVar[str] = ""
+    """Where the method comes from: a paper, in one line."""
+    embeds: ClassVar[tuple[Form, ...]] = ()
+    """The forms of virtual networks that it can place."""
+    on_devices: bool = False
+    """Does it choose the devices of servers itself?"""
+    any_size: bool = True
+    """Does it go on when the cluster grows?"""
+    needs_lifetimes: bool = False
+    """Does it ask how long requests stay? It is refused where the scenario hides that."""
+    remembers: Sequence[str] | None = None
+    """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
+    after `start`."""
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Prepare for a run: called once before its first decision, with the agent's own random stream."""
+
+    def decide(self, view: View, request: Request) -> Placement | Refusal | None:
+        """Where the request goes, or `None` or a `Refusal` to reject it."""
+        raise NotImplementedError
+
+    def decide_line(
+        self, view: View, requests: Sequence[Request]
+    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+        """Answer to requests that wait and are offered together, in any order; who gets none waits on.
+
+        Each answer is applied, and to be seen in the view, before the next one is asked for. By default every request
+        is decided by itself, in the order of the line.
+        """
+        for request in requests:
+            yield request, self.decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The same as `decide`, for compiled simulations; its weights count after `start`. `None`: there is none."""
+        return None
