@@ -46,18 +46,18 @@ def run(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
-    told: Callable[[RunProgress], None] = lambda told: None,
+    on_progress: Callable[[RunProgress], None] = lambda progress: None,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
     cluster: `ray` starts one, `ray://host:port` is there; a run in cells that is alone has all its CPUs. `engine` is
     `simpy`, `compiled` (for scenarios that allow it) or `auto`, compiled if possible; the results are the same.
-    `finished` is called with every finished run's row, and `told` now and then with how far a run is.
+    `finished` is called with every finished run's row, and `on_progress` now and then with how far a run is.
     """
     given = loaded(scenario, overrides, load_to_run)
     batch = Batch(given, folder_for(given, out))
-    return batch.run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, told=told)
+    return batch.run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, on_progress=on_progress)
 
 
 def solve(

@@ -104,7 +104,7 @@ class Line:
 
 
 class Live(Line):
-    """The line of a batch: call it with every row, `told` with how far runs are.
+    """The line of a batch: call it with every row, `on_progress` with how far runs are.
 
     `total` runs, `done` of them before; those are not part of the rate, and neither are the first `jobs` after them,
     which wait for workers and compilation. Without a terminal it is a line every EVERY seconds, and none of a short
@@ -137,7 +137,7 @@ class Live(Line):
         self._rows = self._before = self._failed = 0
         self._going = {}
 
-    def told(self, told: RunProgress) -> None:
+    def on_progress(self, told: RunProgress) -> None:
         """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
         self.heard()
         if told.again and told.run not in self._going:

@@ -48,7 +48,7 @@ def run(asked: Namespace) -> int:
         _say_damaged(batch)
     with Live(total, done, asked.jobs or usable_cpus()) as live:
         how = {"fresh": asked.fresh, "jobs": asked.jobs, "on": asked.on, "engine": asked.engine}
-        found = run_batches(batches, **how, finished=live, told=live.told, anew=live.anew)
+        found = run_batches(batches, **how, finished=live, on_progress=live.on_progress, anew=live.anew)
     for batch, results in zip(batches, found, strict=True):
         if len(batches) > 1:
             out.rule(escape(batch.scenario.name))

@@ -153,16 +153,18 @@ class Batch:
         on: str = "local",
         engine: Engine = "auto",
         finished: Callable[[Row], None] = lambda row: None,
-        told: Tell = lambda told: None,
+        on_progress: Tell = lambda progress: None,
     ) -> Results:
         """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
 
-        `told` is called now and then with how far a run is.
+        `on_progress` is called now and then with how far a run is.
 
         Interrupted at any moment, what is finished stays, and the same call goes on from there. `jobs` and `on` say
         where runs are done, see `scenarios.batch.backends.opened`; `engine` by what, see `scenarios.build.engines`.
         """
-        return run_batches([self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, told=told)[0]
+        return run_batches(
+            [self], fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, on_progress=on_progress
+        )[0]
 
     def check(self, missing: Sequence[Run]) -> None:
         """Find out what the user must mend before anything is written, about who answers in `missing` runs too."""
@@ -292,7 +294,7 @@ def run_batches(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[Row], None] = lambda row: None,
-    told: Tell = lambda told: None,
+    on_progress: Tell = lambda progress: None,
     anew: Callable[[], None] = lambda: None,
 ) -> list[Results]:
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
@@ -302,7 +304,7 @@ def run_batches(
     """
     for left in reversed(range(CHANGES)):
         try:
-            return _run_batches(batches, fresh, jobs, on, engine, finished, told)
+            return _run_batches(batches, fresh, jobs, on, engine, finished, on_progress)
         except InputChanged as changed:
             if not left:
                 remedy = "Give the same command again when nobody writes to it: what is finished is kept."
@@ -321,7 +323,7 @@ def _run_batches(
     on: str,
     engine: Engine,
     finished: Callable[[Row], None],
-    told: Tell,
+    on_progress: Tell,
 ) -> list[Results]:
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
@@ -342,7 +344,7 @@ def _run_batches(
     record: list[Callable[[Row], None]] = []
 
     def tell(so_far: RunProgress) -> None:
-        told(so_far)
+        on_progress(so_far)
         if so_far.kept:
             record[so_far.batch](under_way(so_far))
 

@@ -317,7 +317,7 @@ def test_what_fails_for_want_of_memory_stays_kept(tmp_path: Path, monkeypatch: p
 @pytest.mark.usefixtures("often")
 def test_the_journal_says_how_far_a_run_is_and_nothing_is_left(tmp_path: Path) -> None:
     heard: list[RunProgress] = []
-    Batch(asked({}, "random"), tmp_path).run(told=heard.append)
+    Batch(asked({}, "random"), tmp_path).run(on_progress=heard.append)
     rows, damaged = rows_of(tmp_path / "journal.jsonl")
     assert not damaged
     assert [row["status"] for row in rows] == ["under way"] * (len(rows) - 1) + ["done"]
@@ -333,7 +333,7 @@ def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "TOLD_EVERY", 0.0)
-    Batch(asked({}), tmp_path).run(told=lambda told: print(f"{told.requests} of {told.of}"))
+    Batch(asked({}), tmp_path).run(on_progress=lambda told: print(f"{told.requests} of {told.of}"))
     assert "150 of 150" in capsys.readouterr().out
     assert not list((tmp_path / "details").glob("*.printed.txt"))
 
@@ -348,7 +348,7 @@ def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
 )
 def test_a_run_that_cannot_be_kept_says_why(tmp_path: Path, form: dict[str, Any], lost: str) -> None:
     heard: list[RunProgress] = []
-    Batch(asked(form), tmp_path).run(told=heard.append)
+    Batch(asked(form), tmp_path).run(on_progress=heard.append)
     assert heard
     assert all(told.lost == lost and not told.kept for told in heard)
     assert not (tmp_path / FOLDER).exists()

@@ -162,7 +162,7 @@ def interrupted(scenario: Scenario, folder: Path, after: int) -> list[RunProgres
             raise KeyboardInterrupt
 
     with kept_often(), pytest.raises(KeyboardInterrupt):
-        Batch(scenario, folder).run(jobs=1, told=tell)
+        Batch(scenario, folder).run(jobs=1, on_progress=tell)
     return heard
 
 

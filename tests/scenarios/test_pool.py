@@ -416,12 +416,12 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
 def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     with Live(2, 0, 2) as live:
         far = RunProgress("a", "best-fit", 0, 3000, 10_000, 40.0, begun=1000)
-        live.told(far)
+        live.on_progress(far)
         assert live.text() == "0 of 2, under way: 30.0%, 2 min left of it"
-        live.told(far._replace(run="b", requests=2000, seconds=10.0))
+        live.on_progress(far._replace(run="b", requests=2000, seconds=10.0))
         assert live.text() == "0 of 2, under way: 30.0%, 20.0%, 2 min left of them"
-        live.told(far._replace(run="b", seconds=61.0, lost="servers fail"))
-        live.told(far._replace(run="b", seconds=62.0, lost="servers fail"))
+        live.on_progress(far._replace(run="b", seconds=61.0, lost="servers fail"))
+        live.on_progress(far._replace(run="b", seconds=62.0, lost="servers fail"))
         said = capsys.readouterr().err
         assert said.count("a run of best-fit begins anew when it is interrupted: servers fail") == 1
         live({"status": "done", "run": "a"})
@@ -433,7 +433,7 @@ def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys:
 def test_workers_say_how_far_their_runs_are(tmp_path: Path) -> None:
     heard: list[RunProgress] = []
     slow = [agent(tmp_path, "time.sleep(0.02)")]
-    Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, told=heard.append)
+    Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, on_progress=heard.append)
     assert {told.seed for told in heard} == {0, 1}
     assert all(0 < told.requests <= told.of and told.lost for told in heard)
 
