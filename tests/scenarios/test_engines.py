@@ -34,8 +34,10 @@ def trace(tmp_path: Path) -> Path:
     rng, n = np.random.default_rng(3), 120_000
     sizes = np.array([[1, 1], [2, 4], [4, 8], [8, 32], [16, 64], [32, 64]])
     cpu, mem = sizes[rng.choice(6, n, p=[0.4, 0.2, 0.2, 0.1, 0.05, 0.05])].T
-    times = {"at": np.cumsum(rng.integers(0, 30, n)), "lt": rng.exponential(4000, n).astype(int)}
-    pl.DataFrame({"vmid": np.arange(n), "cpu": cpu, "mem": mem, **times}).write_csv(tmp_path / "trace.csv")
+    begins = np.cumsum(rng.integers(0, 30, n))
+    machines = pl.DataFrame({"vmid": np.arange(n), "cpu": cpu, "memory": mem, "time": begins, "type": 0})
+    ends = machines.with_columns(time=pl.Series(begins + rng.exponential(4000, n).astype(int)), type=pl.lit(1))
+    pl.concat([machines, ends]).sort("time", maintain_order=True).write_csv(tmp_path / "trace.csv")
     return tmp_path / "trace.csv"
 
 

@@ -125,7 +125,7 @@ def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
     while number(opened.run(TEXT, "checked")) <= first:
         assert monotonic() < until
     assert number(opened.run(TEXT, "rate")) > 0
-    assert opened.run(TEXT, "bins") == "3"
+    assert opened.run(TEXT, "bins") in ("3", "4")  # of an allocation without some of the balls
     assert opened.run("return document.getElementById('run').disabled")
     opened.press("Escape")
     assert "Partial" in wait_for(opened, "state", "Cancelled.")
