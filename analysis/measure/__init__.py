@@ -80,8 +80,6 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",
-    "allocation_before": "analysis.measure.metrics.allocation:allocation_before",
-    "links_allocation_before": "analysis.measure.metrics.allocation:links_allocation_before",
 }
 """Runs have these where their scenario asks for them."""
 

@@ -360,18 +360,6 @@ class FinishedRun(Rows):
 
         First the mean over all that are measured, then after the last one of these.
         """
-        return self._in_use(0)
-
-    @cached_property
-    def shares_before(self) -> list[float] | None:
-        """The same right before the measured decisions, on average; None where requests are moved.
-
-        What ends by the time of a decision has been released by then, and what the decision places is not there yet.
-        """
-        return None if self.moving else self._in_use(1)[0]
-
-    def _in_use(self, later: int) -> tuple[list[float], list[float]]:
-        """Compute `shares` as if whatever is placed were there so many decisions `later`."""
         measured, size, order = self._measured, self._sizes[1], Order(self._sequence, self.decided)
         last = len(measured) - 1 - int(measured[::-1].argmax())
         grown = [change.decisions for change in self.simulation.changes if change.what == "expansion"]
@@ -389,7 +377,6 @@ class FinishedRun(Rows):
 
         for part in self.parts():
             first, after = order.lasting(part.held, part.end)
-            first += later  # of what ends before that, first is after: nothing
             for column in range(size.shape[1]):
                 add(first, after, column, part.amount(column))
         moves = self.on_the_way

@@ -50,12 +50,6 @@ def over_decisions(run: FinishedRun, columns: range) -> list[float]:
     return [run.shares[0][r] for r in columns]
 
 
-def before_decisions(run: FinishedRun, columns: range) -> list[float] | None:
-    """Average the shares right before every decision; None where requests are moved, as nothing is known of it."""
-    found = run.shares_before
-    return None if found is None else [found[r] for r in columns]
-
-
 def at_the_end(run: FinishedRun, columns: range) -> list[float]:
     """Return the shares right after the last decision."""
     return [run.shares[1][r] for r in columns]
@@ -76,13 +70,6 @@ allocation_decisions, links_allocation_decisions = _metrics(
     "{} % (decisions)",
     ", mean over the moments right after every decision",
     table="never",
-    in_parts=True,
-)
-allocation_before, links_allocation_before = _metrics(
-    before_decisions,
-    "allocation_{}_before",
-    "{} % (before decisions)",
-    ", mean over the moments right before every decision",
     in_parts=True,
 )
 allocation_end, links_allocation_end = _metrics(

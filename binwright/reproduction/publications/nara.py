@@ -108,7 +108,7 @@ def unanswered(one: Published) -> str:
 
 PLAINLY = "requests within one rack"
 """What the publication calls rack-local has fewer than two links for each server, which several racks may have."""
-LINKS = "allocation_{}_before_last_20"
+LINKS = "allocation_{}_decisions_last_20"
 
 
 def explained(one: Published) -> str:
@@ -121,8 +121,8 @@ def explained(one: Published) -> str:
 
 METRICS = {
     "acceptance": Metric(mean_of("acceptance_cumulative_last_20")),
-    "utilisation_cpu": Metric(mean_of("allocation_cpu_before_last_50")),
-    "utilisation_mem": Metric(mean_of("allocation_mem_before_last_50")),
+    "utilisation_cpu": Metric(mean_of("allocation_cpu_decisions_last_50")),
+    "utilisation_mem": Metric(mean_of("allocation_mem_decisions_last_50")),
     "rack-local requests": Metric(
         share_of_placed((pl.col("links") / pl.col("servers")).is_between(1, 2, closed="left"))
     ),

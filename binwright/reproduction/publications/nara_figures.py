@@ -21,7 +21,7 @@ TOPOLOGIES = {
 HOLDING = {"uniform": 30, "azure": 24, "alibaba": 36}
 """The demands, and the bounds of their holding times on alpha."""
 AGENTS = ("nara", "tetris", "nalb", "nulb", "random")
-TIERS = [f"allocation_{tier}_before_last_20" for tier in ("cpu", "mem", "server-rack", "rack-fabric", "fabric-spine")]
+PARTS = ("cpu", "mem", "server-rack", "rack-fabric", "fabric-spine")
 
 
 def on_alpha(demand: str) -> tuple[str, str]:
@@ -69,7 +69,12 @@ FIGURES = (
         "2 to 8",
         "tiers",
         "What is in use on alpha over the last fifth of the requests",
-        of_kind("bars", *map(on_alpha, HOLDING), agents=AGENTS, metrics=TIERS),
+        of_kind(
+            "bars",
+            *map(on_alpha, HOLDING),
+            agents=AGENTS,
+            metrics=[f"allocation_{part}_decisions_last_20" for part in PARTS],
+        ),
     ),
     *(Drawing("9", f"topology-{name}", f"{name}, {what}", partial(network, name)) for name, what in TOPOLOGIES.items()),
     Drawing("10", "demands", "What requests ask for", demands),

@@ -22,7 +22,7 @@ from simcore.engine import Change
 from simcore.errors import RunError
 from simcore.rules import Overflow
 from simcore.types import QUANTUM
-from tests.support.runs import PRICES, RESOURCES, Case, Decision, Demand, Run, cases, run
+from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
 
 WORDS = ("pending", "placed", "rejected", "impossible", "interrupted")
 
@@ -159,21 +159,6 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     so_far = {row: Fraction(sum(got[since : row + 1]), row + 1 - since) for row in range(since, simulation.offered)}
     mine = [so_far[row] for row in range(ran.first, simulation.offered)]
     found["acceptance_cumulative"] = sum(mine) / len(mine)
-    asked, interruption = simulation.asked(), simulation.record.interruption.tolist()
-
-    def lasts(decision: Decision, until: float) -> bool:
-        """Whether what a decision placed is still there then: what ends at an instant has ended."""
-        end = decision.time + float(asked.duration[decision.row])
-        return got[decision.row] and until < (end if isnan(cut := interruption[decision.row]) else cut)
-
-    begin = float(simulation.workload.arrival[ran.first])
-    for r, name in enumerate(RESOURCES):
-        shares = []
-        for number, decision in enumerate(ran.decisions):
-            if decision.row >= ran.first and decision.time >= begin:
-                there = [before.row for before in ran.decisions[:number] if lasts(before, decision.time)]
-                shares.append(Fraction(sum(int(asked.demand[row, r]) for row in there), decision.installed[r]))
-        found[f"allocation_{name}_before"] = sum(shares) / len(shares)
     return found
 
 
