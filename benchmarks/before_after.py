@@ -24,10 +24,16 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.batch import SHORT
 from benchmarks.service import ask
 from scenarios.schema.load import shipped
 
+SHORT = """\
+cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}
+workload: {requests: 128, demand: uniform, holding: 31}
+pacing: {await_room: true}
+agents: [tetris]
+replications: 1000
+"""
 REQUESTS = 600
 OTHERS = ("run", "version", "seconds", "decision_us", "windows")
 """Columns that differ between any two checkouts, or any two runs."""

@@ -12,8 +12,8 @@ import time
 import numpy as np
 
 from agents import AGENTS
-from benchmarks.cells import cluster_of
 from benchmarks.cvd import markdown
+from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from simcore.jit import prepared
 from simcore.types import QUANTUM, Agent
@@ -21,6 +21,12 @@ from simcore.types import QUANTUM, Agent
 AGENTS_TIMED = "first-fit,best-fit,balance-fit,internal,random-top,cvd-rl,padrl,hindsight,value-es"
 SIZES = ((1, 2, 0.46), (1, 1, 0.22), (2, 4, 0.13), (4, 8, 0.08), (8, 16, 0.07), (16, 32, 0.04))
 """Cores, GB, and how common."""
+
+
+def cluster_of(servers: int) -> Cluster:
+    """Make servers of two nodes of 40 cores and 90 GB each; memory above 10 GB is spread."""
+    capacity = np.tile(np.array([40, 90]) * QUANTUM, (servers, 2, 1))
+    return Cluster(("cpu", "mem"), capacity, (NEVER, 10 * QUANTUM), capacity[0])
 
 
 def microseconds(name: str, servers: int) -> float:

@@ -20,7 +20,7 @@ PIECE = 1000
 class Sights:
     """Holds every different sight of a server once, float32 [any, inputs]: the first `count` rows of `seen`.
 
-    Servers are often alike: `benchmarks.sights` counts how many differ.
+    Servers are often alike: docs/experiments/numa-learning.md says how many differ.
     """
 
     def __init__(self, ahead: bool, units: Floats) -> None:
