@@ -9,7 +9,6 @@ from agents.rules.scan import Scan
 from fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
 from fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
 from simcore.jit import kernel, lean_inlined
-from simcore.jit.ahead import ask_for
 from simcore.types import Amounts, Ints
 
 
@@ -68,11 +67,7 @@ def upkeep(some: Callable[..., Any]) -> tuple[Any, Any]:
                 look_at(free, capacity, demand, spread, numbers, tree, blocks, block)
             build(tree, blocks)
         else:
-            added, last, each = servers - known[row, SERVERS], -1, free.shape[1] * free.shape[2]
-            for change in range(known[row, SEEN], changes):
-                server = log[1 + (change & (len(log) - 2))]
-                ask_for(free, server * each)
-                ask_for(tree, 2 * (server // BLOCK))
+            added, last = servers - known[row, SERVERS], -1
             for change in range(known[row, SEEN] - added, changes):
                 server = log[1 + (change & (len(log) - 2))]
                 if change < known[row, SEEN]:

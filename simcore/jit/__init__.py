@@ -64,8 +64,6 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """Answers the same, told what has changed: `agents.rules.ranking_updates` makes it. None: there is none."""
         self.worth_it = 0
         """From so many servers on `incremental` is faster."""
-        self.room: Callable[[Any], tuple[Any, ...]] | None = None
-        """Makes the arrays in which `incremental` keeps what it knows, for what is free at first."""
         self.mistake: KernelError | None = None
         """What is wrong with it, if it was written wrongly."""
         self._stamp: str | None = None

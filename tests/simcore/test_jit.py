@@ -21,7 +21,6 @@ from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
 from simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
-from simcore.jit.ahead import ask_for
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
@@ -224,17 +223,6 @@ def test_a_lock_hides_no_error_of_what_it_guards(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="of the compiler"), kept._locked(tmp_path / "one.lock"):
         raise OSError("of the compiler")
     assert not list(tmp_path.iterdir())
-
-
-def test_memory_that_is_asked_for_is_only_read_ahead() -> None:
-    @kernel
-    def asked(array: Any, place: int) -> object:
-        ask_for(array, place)
-        return array[place]
-
-    array = np.arange(5)
-    assert [asked(array, place) for place in range(5)] == list(range(5))
-    assert array.tolist() == list(range(5))
 
 
 def module(**contents: object) -> ModuleType:
