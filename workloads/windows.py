@@ -71,7 +71,7 @@ class Window:
     `requests` must be given, as for windows apart.
     `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
     With `running`, the requests from before the window that still run at its start come first, in addition.
-    With `resample` the rows are those of a trace that every seed draws anew.
+    With `resample` the rows are those of a trace that every seed draws anew. If they are `endless`, no request ends.
     """
 
     start: Start = 0
@@ -80,6 +80,7 @@ class Window:
     time_scale: float = 1.0
     running: bool = False
     resample: Blocks | None = None
+    endless: bool = False
 
 
 def select(
@@ -125,6 +126,8 @@ def select(
         rows, times, names = rows[order], times[order], names[order]
     duration = table["lifetime"][rows]
     duration[: len(age)] -= age
+    if window.endless:
+        duration[:] = np.inf
     demand = np.stack([table[name][rows] * units[name] for name in resources], axis=1)
     quanta = np.rint(demand * QUANTUM).astype(np.int64)
     seen = (last_moment(table["arrival"], table["lifetime"]) - table["arrival"][rows]) * window.time_scale
@@ -314,7 +317,10 @@ def firsts(window: Window, seed: int) -> list[int]:
 
 def _key(start: Start) -> str:
     """Name the key by which a scenario says it."""
-    return f"workload.start{'.random' if isinstance(start, RandomRow) else '.apart' * isinstance(start, ApartRows)}"
+    if isinstance(start, ApartRows):
+        return "workload.start.apart"
+    drawn = isinstance(start, RandomRow) and start.low < start.high  # a listed event is drawn from itself alone
+    return f"workload.start{'.random' * drawn}"
 
 
 def _fits(first: int, length: int | None, rows: int, window: Window, file: Path | None) -> None:

@@ -93,7 +93,8 @@ class TraceRequests:
         if isinstance(start, ApartStart):
             return start.apart[0]
         if isinstance(start, ListedStart):
-            return first_listed(Path(start.path))
+            first = first_listed(Path(start.path))
+            return first if start.of == "requests" else requests_from(self.table, [first])[0]
         return start if isinstance(start, int) else int(np.searchsorted(self.table["arrival"], _seconds(start)))
 
     def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
@@ -207,8 +208,10 @@ def _window(spec: Trace, seed: int) -> Window:
     elif isinstance(spec.start, ListedStart):
         start, listed = listed_start(Path(spec.start.path), seed)
         requests = requests or listed
+        if spec.start.of == "events":
+            start = RandomRow(start, start, events=True)
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
     blocks = Blocks(spec.resample.block, spec.resample.length) if spec.resample else None
     running = spec.running == "keep" and not spec.inflate
-    return Window(start, requests, spec.superpose, spec.time_scale, running, blocks)
+    return Window(start, requests, spec.superpose, spec.time_scale, running, blocks, spec.ends == "drop")

@@ -23,17 +23,25 @@ def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
 Rows: TypeAlias = Annotated[tuple[Index, ...], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
 
 
+_Of: TypeAlias = Literal["requests", "events"]
+
+
+def _of() -> Any:
+    """Make the field that says what the rows of a start are."""
+    return Field(
+        default="requests",
+        description="What the rows are. With `events` every arrival and every end is one, in order of time, and a "
+        "window begins with the first request from that event on.",
+    )
+
+
 class RandomStart(Model):
     """A start drawn for every seed."""
 
     random: Rows = Field(
         description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
     )
-    of: Literal["requests", "events"] = Field(
-        default="requests",
-        description="What the rows are. With `events` every arrival and every end is one, in order of time, and a "
-        "window begins with the first request from the drawn event on.",
-    )
+    of: _Of = _of()
 
 
 class ApartStart(Model):
@@ -54,6 +62,7 @@ class ListedStart(Model):
         "each start has, unless the workload says it.",
         examples=["starts.csv"],
     )
+    of: _Of = _of()
 
 
 def _form_of_start(value: Any) -> str:

@@ -232,6 +232,10 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         description="What becomes of requests that run already at the start: with `keep` they are placed first, stay "
         "for what is left of their lifetimes, and are not measured; with `drop` they are left out.",
     )
+    ends: Literal["keep", "drop"] = Field(
+        default="keep",
+        description="What becomes of ends: with `drop` no request ever ends, and nothing is released.",
+    )
     resample: Resample | None = Field(
         default=None,
         description="Draw a new trace from blocks of this one for every seed, before `start` counts its rows.",

@@ -71,7 +71,7 @@ def without_runs(name: str) -> Reproduction:
 
 def test_all_published_values_are_read() -> None:
     found = Counter(one.publication for one in everything())
-    assert found == {"nara": 188, "cvd-rl": 236, "wrasse": 52, "fgd": 96, "spane": 4}
+    assert found == {"nara": 188, "cvd-rl": 272, "wrasse": 52, "fgd": 96, "spane": 4}
     values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in everything()}
     assert len(values) == len(everything()), "what is printed in two tables is compared once"
     assert [one.printed for one in everything() if one.value is None] == ["Adam", "6-layer MLP with ReLU"]
@@ -107,6 +107,7 @@ def test_what_is_declared_is_what_is_published(name: str) -> None:
         else:
             assert not answered
             assert whole.figures
+            assert all(experiment.conditions), "figures have the condition as their heading"
     left = [one for one in values if not any(experiment.answers(one) for experiment in whole.experiments)]
     assert "No experiment answers this value." not in {whole.unanswered(one) for one in left}
 

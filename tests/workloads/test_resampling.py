@@ -123,6 +123,13 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
         assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
         assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
         assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]
+    (tmp_path / "starts.csv").write_text("start\n4\n3\n")
+    of_file = {"path": str(tmp_path / "starts.csv"), "of": "events"}
+    listed = build_world(scenario(path, keep={"cpu": "< 4"}, start=of_file, ends="drop"))
+    assert [listed.draw(seed).id.tolist() for seed in (0, 1)] == [[6, 8, 10, 12, 14], [4, 6, 8, 10, 12, 14]]
+    assert set(listed.draw(0).duration.tolist()) == {INF}
+    foreseen: Any = listed.requests
+    assert foreseen.requests.earliest == 2
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6

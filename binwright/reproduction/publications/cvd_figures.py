@@ -54,6 +54,13 @@ def at_size(servers: int) -> Condition:
     return Condition(agents, ("sweep=null", f"cluster.servers={servers}"), 30, quick=3)
 
 
+OVER_TIME = {
+    "allocation": "50 servers, half full at the start",
+    "allocation-expansion": "50 servers that grow by tens up to 110, half full at the start",
+}
+"""By scenario, what is shown over time; the figures have it as their heading."""
+
+
 def over_time(scenario: str) -> Experiment:
     """Describe the runs of a scenario that records how full the servers are."""
     agents = RULES | {"cvd-rl": PUBLISHED, OUR_SETTINGS: OURS, "hindsight": "hindsight"}
@@ -61,7 +68,7 @@ def over_time(scenario: str) -> Experiment:
         name=scenario,
         tables={},
         scenario=f"cvd/{scenario}",
-        conditions={"": Condition(agents, (), 10, quick=2)},
+        conditions={OVER_TIME[scenario]: Condition(agents, (), 10, quick=2)},
         metrics={},
         smallest=("workload.requests=400", "warm_start.until=0", "cluster.servers=3"),
     )
@@ -107,8 +114,7 @@ EXPERIMENTS = (
         metrics={},
         smallest=("workload.requests=300", "warm_start.until=0", "cluster.servers=3"),
     ),
-    over_time("allocation"),
-    over_time("allocation-expansion"),
+    *map(over_time, OVER_TIME),
 )
 
 
@@ -206,13 +212,17 @@ FIGURES = (
         f"{trained()}. Few days decide these gains: intervals over the seeds are too narrow.",
     ),
     Drawing(
-        "8", "allocation", "Allocation over time, 50 servers", of_kind("timeline", ("allocation", "")), f"{trained()}."
+        "8",
+        "allocation",
+        "Allocation over time, 50 servers",
+        of_kind("timeline", ("allocation", OVER_TIME["allocation"])),
+        f"{trained()}.",
     ),
     Drawing(
         "9",
         "expansion",
         "Allocation over time, 50 servers that grow by tens up to 110",
-        of_kind("timeline", ("allocation-expansion", "")),
+        of_kind("timeline", ("allocation-expansion", OVER_TIME["allocation-expansion"])),
         f"{trained()}.",
     ),
     Drawing("10", "filters", "What the filter adds", partial(gains, FILTERS, "Filters"), f"{ABLATION} {MIXED}"),

@@ -17,6 +17,7 @@ from binwright.reproduction.publications.cvd_figures import (
     epochs,
     trained,
 )
+from binwright.reproduction.publications.vmagent import EXPERIMENT as VMAGENT
 from binwright.reproduction.published import Published, published
 
 NAME = "cvd-rl"
@@ -129,6 +130,7 @@ PUBLICATION = Publication(
         table("2", "50", "50 servers", RULES | LEARNED | RIVALS, 60),
         table("3", "100", "100 servers, by agents that learned on fewer", RULES | LEARNED, 60),
         table("4", "50..110 by 10", "50 servers that grow by tens up to 110", RULES | LEARNED, 40),
+        VMAGENT,
         *EXPERIMENTS,
     ),
     unanswered=unanswered,
