@@ -204,8 +204,8 @@ def test_more_copies_are_in_more_racks() -> None:
     assert replicas_in_racks(data("replicas-racks") | {"COPIES": 4, "PER_RACK": 4}, alloc)
 
 
-def test_the_guide_lists_every_example_with_its_lines() -> None:
-    guide = (ROOT / "docs" / "guides" / "solver.md").read_text("utf-8")
+def test_the_reference_lists_every_example_with_its_lines() -> None:
+    guide = (ROOT / "docs" / "reference" / "solver.md").read_text("utf-8")
     listed = dict(re.findall(r"^\| `([a-z-]+)` \| (\d+) \| ", guide, re.MULTILINE))
     counts = {
         name: sum(bool(re.match(r"\s*[^\s#]", line)) for line in text.splitlines()) for name, text in examples().items()
