@@ -1,6 +1,6 @@
 """How many cpu and mem a request that may need several servers asks for: laws given exactly, as tables.
 
-Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 8) needs three
+Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 7) needs three
 servers at least. Laws read from trace files are in `workloads.traced_demands`.
 """
 
@@ -120,7 +120,7 @@ def _uniform(low: int, high: int) -> Law:
 class AzureLike:
     """A stand-in for the demand `azure` where the trace is not at hand.
 
-    Nine VM types of Azure 2017, equally likely, in fractions of a machine of 56 cores and 336 GB: int(500 x fraction).
+    Nine VM types of Azure 2017, equally likely, in fractions of a machine of 64 cores and 360 GB: int(500 x fraction).
     The machine was fitted to the columns that the paper printed.
     """
 
@@ -132,7 +132,7 @@ class AzureLike:
     licence: ClassVar[str] = "none needed: no data, nine pairs of numbers"
 
     def law(self) -> Law:
-        sizes = [(8, 1), (8, 2), (17, 5), (35, 10), (17, 20), (71, 20), (17, 23), (35, 41), (71, 83)]
+        sizes = [(7, 1), (7, 2), (15, 4), (31, 9), (15, 19), (62, 19), (15, 22), (31, 38), (62, 77)]
         return equal(np.array(sizes, np.int64))
 
 
@@ -146,10 +146,10 @@ class AlibabaLike:
 
     summary: ClassVar[str] = (
         "a stand-in for the demand alibaba where its table is not here, fitted to the published columns: "
-        "(25, 8) three times in four, else (50, 16)."
+        "(25, 7) three times in four, else (50, 15)."
     )
     reference: ClassVar[str] = f"{NARA}; sizes: Alibaba cluster-trace-v2018"
     licence: ClassVar[str] = "none needed: no data, two pairs of numbers"
 
     def law(self) -> Law:
-        return Law(np.array([(25, 8), (50, 16)], np.int64), np.array([0.75, 0.25]))
+        return Law(np.array([(25, 7), (50, 15)], np.int64), np.array([0.75, 0.25]))

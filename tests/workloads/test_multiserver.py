@@ -74,17 +74,17 @@ def test_the_published_laws() -> None:
     assert law.pairs.tolist() == [[cpu, mem] for cpu in range(1, 51) for mem in range(1, 51)]
     assert set(law.weights) == {1 / 2500}
     law = AzureLike().law()
-    sizes = [(8, 1), (8, 2), (17, 5), (17, 20), (17, 23), (35, 10), (35, 41), (71, 20), (71, 83)]
+    sizes = [(7, 1), (7, 2), (15, 4), (15, 19), (15, 22), (31, 9), (31, 38), (62, 19), (62, 77)]
     assert law.pairs.tolist() == [list(size) for size in sizes]
     assert set(law.weights) == {1 / 9}
     law = AlibabaLike().law()
-    assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 8], [50, 16]], [0.75, 0.25])
-    assert law.mean == pytest.approx((31.25, 10.0))
+    assert (law.pairs.tolist(), law.weights.tolist()) == ([[25, 7], [50, 15]], [0.75, 0.25])
+    assert law.mean == pytest.approx((31.25, 9.0))
 
 
-def test_azure_like_are_flavours_of_2017_on_a_machine_of_56_cores_and_336_gb() -> None:
+def test_azure_like_are_flavours_of_2017_on_a_machine_of_64_cores_and_360_gb() -> None:
     flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
-    pairs = sorted([int(500 * cores / 56), max(1, int(500 * memory / 336))] for cores, memory in flavours)
+    pairs = sorted([int(500 * cores / 64), max(1, int(500 * memory / 360))] for cores, memory in flavours)
     assert AzureLike().law().pairs.tolist() == pairs
 
 
