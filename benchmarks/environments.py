@@ -28,8 +28,8 @@ PAGE = ROOT / "docs/experiments/environments.md"
 NUMA, ALPHA, GAMMA = "Numa-v0, quickstart", "Fabric-v0, alpha", "Fabric-v0, gamma"
 SCENARIOS: dict[str, tuple[str, list[str]]] = {
     NUMA: ("quickstart", []),
-    ALPHA: ("nara/table1", ["cluster.network.topology=alpha", "workload.requests=128", "workload.holding=31"]),
-    GAMMA: ("nara/table1", ["cluster.network.topology=gamma", "workload.requests=896", "workload.holding=620"]),
+    ALPHA: ("nara/table1", ["cluster.network.topology=alpha", "workload.requests=128", "workload.holding=30"]),
+    GAMMA: ("nara/table1", ["cluster.network.topology=gamma", "workload.requests=896", "workload.holding=480"]),
 }
 CASES = [
     (NUMA, 64, 12_000, 1_500_000),

@@ -21,7 +21,8 @@ from scenarios.schema.load import load_scenario
 from simcore.types import Ints
 
 SIMULATIONS, STEPS = 64, 1000
-HOLDING = {"alpha": (128, 31), "beta": (128, 31), "gamma": (896, 620), "delta": (4096, 2350)}
+PUBLISHED = {"alpha": (128, 30), "beta": (128, 30), "gamma": (896, 480), "delta": (2048, 1920)}
+"""How many requests are offered, and for how many steps they stay at most."""
 
 
 def choices(mask: npt.NDArray[Any], rng: np.random.Generator) -> Ints:
@@ -32,7 +33,7 @@ def choices(mask: npt.NDArray[Any], rng: np.random.Generator) -> Ints:
 
 def rate(topology: str, how: str) -> float:
     """Choice per second of CPU."""
-    requests, holding = HOLDING[topology]
+    requests, holding = PUBLISHED[topology]
     overrides = [
         f"cluster.network.topology={topology}",
         f"workload.requests={requests}",
