@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
+from pydantic import Field
 
-from simcore.errors import WorkloadError
+from simcore.fields import FromOne, Model, PositiveTime
 from simcore.memmap import blocks, zeros
 from simcore.types import Floats
 
@@ -23,11 +23,10 @@ class Arrivals(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Poisson:
-    """Independent requests, a mean of `every` seconds apart."""
+class Poisson(Model):
+    """Independent requests: exponential gaps."""
 
-    every: float
+    every: PositiveTime = Field(description="Mean gap.", examples=["10 s"])
 
     summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`."
     reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
@@ -41,11 +40,10 @@ class Poisson:
         return times
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """One request every `every` seconds."""
+class Fixed(Model):
+    """Requests at equal distances."""
 
-    every: float
+    every: PositiveTime = Field(description="The gap.", examples=["1 s"])
 
     summary: ClassVar[str] = "one request every `every`."
     reference: ClassVar[str] = "the published fabric protocol: one request per time step"
@@ -55,12 +53,11 @@ class Fixed:
         return np.arange(n, dtype=np.float64) * self.every
 
 
-@dataclass(frozen=True, slots=True)
-class Bursty:
-    """Bursts a mean of `every` seconds apart, each of a geometric number of requests of mean `size`."""
+class Bursty(Model):
+    """Bursts of requests: exponential gaps between bursts of geometric size."""
 
-    every: float
-    size: float
+    every: PositiveTime = Field(description="Mean gap between bursts.", examples=["10 min"])
+    size: FromOne = Field(description="Mean requests in a burst, from 1.", examples=[8])
 
     summary: ClassVar[str] = (
         "bursts at exponential gaps with a mean of `every`, of geometric size with a mean of `size`."
@@ -68,10 +65,6 @@ class Bursty:
     reference: ClassVar[str] = "batch Poisson process; bursts as in Bergsma et al., SOSP 2021"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
-        if not 1 <= self.size < np.inf:
-            raise WorkloadError(
-                "bursts are of 1 or more", key="workload.arrivals.size", value=self.size, remedy="Raise it."
-            )
         # A pair of uniforms per burst keeps a longer draw a continuation of a shorter one.
         gap, size = rng.random((n, 2)).T
         if self.size == 1:

@@ -79,7 +79,7 @@ def fit(
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=stays)))
     gap = last / (len(arriving) - 1)
-    return Synthetic(requests or len(arriving), Poisson(_round(gap, 3)), tuple(made))
+    return Synthetic(requests or len(arriving), Poisson(every=_round(gap, 3)), tuple(made))
 
 
 def _quantiles(

@@ -17,7 +17,7 @@ from simcore.rng import stream
 from simcore.roles import NO_ROLE, Role, Roles
 from simcore.types import QUANTUM, Floats, Ints, Workload
 from workloads.arrivals import Arrivals
-from workloads.lifetimes import Empirical, Lifetimes, pick
+from workloads.lifetimes import Lifetimes, pick
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +82,7 @@ def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:
     found = flavour.lifetimes or spec.lifetimes
     if found is None:
         raise WorkloadError("no lifetimes", key=key, remedy="Give them for the workload, or for every flavour.")
-    if isinstance(found, Empirical):
-        _check_empirical(found, key)
     return found
-
-
-def _check_empirical(found: Empirical, key: str) -> None:
-    quantiles, weights = np.array(found.quantiles), np.array(found.weights)
-    for wrong, problem in (
-        (bool(found.quantiles) == bool(found.values), "give either quantiles or values"),
-        (len(weights) not in (0, len(found.values)), "as many weights as values are needed"),
-        (len(weights) > 0 and not ((weights >= 0).all() and weights.any()), "weights are zero or more, one above"),
-        (len(quantiles) == 1, "one quantile is none: give two or more"),
-        (not (np.isfinite(quantiles).all() and (quantiles >= 0).all()), "quantiles are finite, zero or more"),
-        ((np.diff(quantiles) < 0).any(), "quantiles are ascending"),
-    ):
-        if wrong:
-            raise WorkloadError(problem, key=key, remedy="See `empirical` in docs/guides/traces.md.")
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from itertools import pairwise
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field, model_validator
 
+from simcore.fields import Lifespan, Model, Number, PositiveTime, Time, wrong
+from simcore.json_schema import Schema, given
 from simcore.types import Floats, Ints
 
 
@@ -36,11 +40,10 @@ class Fixed:
         return np.full(len(uniform), float(self.seconds))
 
 
-@dataclass(frozen=True, slots=True)
-class Exponential:
-    """Without memory, `mean` seconds on average."""
+class Exponential(Model):
+    """Lifetimes without memory."""
 
-    mean: float
+    mean: PositiveTime = Field(description="Mean lifetime.", examples=["1 h"])
 
     summary: ClassVar[str] = "exponential with a `mean`."
     reference: ClassVar[str] = "Erlang's loss model, 1917"
@@ -49,12 +52,11 @@ class Exponential:
         return -self.mean * np.log1p(-uniform)
 
 
-@dataclass(frozen=True, slots=True)
-class Lognormal:
-    """Half of all requests end before `median` seconds; `sigma` is the standard deviation of the logarithm."""
+class Lognormal(Model):
+    """Lifetimes whose logarithm is normal."""
 
-    median: float
-    sigma: float
+    median: PositiveTime = Field(description="Half of all requests end before.", examples=["10 min"])
+    sigma: Number = Field(description="Standard deviation of the natural logarithm.", examples=[1.5])
 
     summary: ClassVar[str] = "log-normal with a `median` and the logarithm's `sigma`."
     reference: ClassVar[str] = "Limpert et al., Log-normal Distributions across the Sciences, BioScience 2001"
@@ -66,26 +68,49 @@ class Lognormal:
         return lifetimes
 
 
-@dataclass(frozen=True, slots=True)
-class Empirical:
-    """Measured lifetimes, in one of two forms.
+class Empirical(Model):
+    """Measured lifetimes. Either `quantiles`, or `values` with `weights`."""
 
-    `quantiles`: finite and ascending, at shares evenly spaced from 0 to 1; between two of them, log(1 + lifetime)
-    grows in a straight line. `values`: exactly these, inf among them never ends, with `weights` (equal if empty).
-    """
-
-    quantiles: tuple[float, ...] = ()
-    values: tuple[float, ...] = ()
-    weights: tuple[float, ...] = ()
+    quantiles: tuple[Time, ...] | None = Field(
+        default=None,
+        description="Ascending, at shares evenly spaced from 0 to 1; logarithmic between them.",
+        examples=["[1 s, 3 min, 2 h]"],
+        min_length=2,
+    )
+    values: tuple[Lifespan, ...] | None = Field(
+        default=None, description="Exactly these.", examples=["[5 min, never]"], min_length=1
+    )
+    weights: tuple[Number, ...] | None = Field(
+        default=None, description="How often each value occurs; equally if not given.", examples=["[9, 1]"]
+    )
 
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values` with `weights`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"
 
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        forms = [given("quantiles", without=["values", "weights"]), given("values", without=["quantiles"])]
+        return {**own, "allOf": [{"anyOf": forms}]}
+
+    @model_validator(mode="after")
+    def _form(self) -> Self:
+        if (self.quantiles is None) == (self.values is None):
+            raise wrong("needs either quantiles or values", "Give exactly one of the two.")
+        if self.quantiles and any(low > high for low, high in pairwise(self.quantiles)):
+            raise wrong("must ascend", "Order the quantiles from the shortest to the longest.", ("quantiles",))
+        if self.weights is not None and (self.values is None or len(self.weights) != len(self.values)):
+            problem = f"has {len(self.weights)} weights for {len(self.values or ())} values"
+            raise wrong(problem, "Give one weight per value.", ("weights",))
+        if self.weights is not None and not any(self.weights):
+            raise wrong("are all zero", "Give one above zero.", ("weights",))
+        return self
+
     def at(self, uniform: Floats) -> Floats:
-        if self.values:
-            return np.array(self.values, dtype=np.float64)[pick(self.weights or (1.0,) * len(self.values), uniform)]
-        shares = np.linspace(0, 1, len(self.quantiles))
-        return np.expm1(np.interp(uniform, shares, np.log1p(self.quantiles)))
+        if self.quantiles is not None:
+            shares = np.linspace(0, 1, len(self.quantiles))
+            return np.expm1(np.interp(uniform, shares, np.log1p(self.quantiles)))
+        values = np.array(self.values, dtype=np.float64)
+        return values[pick(self.weights or (1.0,) * len(values), uniform)]
 
 
 def pick(weights: tuple[float, ...], uniform: Floats) -> Ints:

@@ -16,10 +16,10 @@ from analysis.measure.costs import Tariff as Terms
 from scenarios.build.cluster import kinds_of
 from scenarios.schema.costs import OverTime, Tariff
 from scenarios.schema.explain import explain
-from scenarios.schema.fields import together
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.yaml_source import Source
 from simcore.errors import ScenarioError, suggest, unread
+from simcore.fields import together
 from simcore.types import Floats
 from simcore.units import TIME
 

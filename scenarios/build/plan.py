@@ -20,13 +20,13 @@ from analysis.measure import METRICS
 from scenarios.build.code import modules_from, of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
-from scenarios.schema.fields import Model
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.registered import Registered
 from scenarios.schema.scenario import FIXED, Scenario
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Keys, Place, Source, undotted
 from simcore.errors import UserError
+from simcore.fields import Model
 from simcore.file_tracking import digest_of
 from simcore.registry import Registry
 from workloads.traces.library import find_servers

@@ -14,13 +14,13 @@ from scenarios.build.lifetime_info import forget_predictors
 from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.schema.changes import Changing
-from scenarios.schema.fields import Model
 from scenarios.schema.kind import Roled
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Generated, OwnWorkload, Trace
+from simcore.fields import Model
 from simcore.rng import stream
 from simcore.roles import Role, Roles
 from simcore.types import Workload

@@ -64,6 +64,7 @@ def generated(spec: Synthetic) -> dict[str, Any]:
     flavours = []
     for flavour in spec.flavours:
         assert isinstance(flavour.lifetimes, Empirical)
+        assert flavour.lifetimes.quantiles
         asked = {name: amount for name, amount in flavour.demand.items() if amount}
         quantiles = [float(f"{seconds:.6g}") for seconds in flavour.lifetimes.quantiles]
         flavours.append(

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.fields import Count, Model, Text, Time, wrong
+from simcore.fields import Count, Model, Text, Time, wrong
 from simcore.rules import Router
 
 

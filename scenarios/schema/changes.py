@@ -8,8 +8,8 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from scenarios.schema.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, wrong
 from scenarios.schema.placement import Where
+from simcore.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, wrong
 from simcore.roles import where_of
 from workloads.changes import Change, Demand, Holiday, Wave
 

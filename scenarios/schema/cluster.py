@@ -11,7 +11,10 @@ from pydantic import Field, model_validator
 from fabric.placement import SERVER
 from scenarios.schema.cells import CellsSpec
 from scenarios.schema.failures import Failures
-from scenarios.schema.fields import (
+from scenarios.schema.network import Network
+from scenarios.schema.placement import Labels, Names
+from simcore.errors import UserError, suggest
+from simcore.fields import (
     Amounts,
     Count,
     Index,
@@ -23,10 +26,7 @@ from scenarios.schema.fields import (
     together,
     wrong,
 )
-from scenarios.schema.json_schema import Schema, given
-from scenarios.schema.network import Network
-from scenarios.schema.placement import Labels, Names
-from simcore.errors import UserError, suggest
+from simcore.json_schema import Schema, given
 from simcore.units import DATA, measure_of
 from workloads import TRACES, WITH_SERVERS
 from workloads.traces.base import ServerFile

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from scenarios.schema.fields import TIMES, Model, Shown, Text, Units, checked, is_name, together, wrong
-from scenarios.schema.json_schema import emptied
 from simcore.errors import suggest
+from simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, together, wrong
+from simcore.json_schema import emptied
 from simcore.units import TIME, amount, measure_of
 from workloads.traces.check import TEXTS
 from workloads.traces.filters import REMEDY, check_conditions

@@ -9,7 +9,8 @@ from unicodedata import category
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.fields import (
+from simcore.errors import suggest
+from simcore.fields import (
     Count,
     FromOne,
     Model,
@@ -23,8 +24,7 @@ from scenarios.schema.fields import (
     Watts,
     wrong,
 )
-from scenarios.schema.json_schema import Schema, given
-from simcore.errors import suggest
+from simcore.json_schema import Schema, given
 from simcore.units import POWER
 
 

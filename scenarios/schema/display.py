@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from analysis.figures.figure_sizes import inches
 from analysis.figures.venues import VENUES
-from scenarios.schema.fields import Model, PositiveNumber, Text, checked, wrong
+from simcore.fields import Model, PositiveNumber, Text, checked, wrong
 
 NEAR = 0.85
 """A name of nothing that is as near to a known one is a mistake; others are of agents or points of another day."""

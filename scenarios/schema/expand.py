@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from scenarios.schema.fields import Count, Model
+from simcore.fields import Count, Model
 
 
 class Expand(Model):

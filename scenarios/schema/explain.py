@@ -9,9 +9,9 @@ from typing import Any, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from scenarios.schema.fields import Model
 from scenarios.schema.yaml_source import Keys, Source, dotted
 from simcore.errors import ScenarioError, UserError, as_one, suggest
+from simcore.fields import Model
 
 DEPTH = 3
 """So many keys deep another place is looked for."""

@@ -6,8 +6,8 @@ from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from scenarios.schema.fields import Index, Model, PositiveTime, Text, Time, wrong
-from scenarios.schema.json_schema import Schema, given
+from simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
+from simcore.json_schema import Schema, given
 
 
 class Failure(Model):

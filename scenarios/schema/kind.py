@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.fields import Model, wrong
 from scenarios.schema.placement import Placed, WeightedRole
 from scenarios.schema.yaml_source import Keys
+from simcore.fields import Model, wrong
 
 
 class WorkloadKind(Model):

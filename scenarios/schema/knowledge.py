@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
-from scenarios.schema.fields import Count, Model, Number, OneOf, Shown, Text, checked, word_or, wrong
 from scenarios.schema.registered import Registered
 from scenarios.schema.starts import Rows
+from simcore.fields import Count, Model, Number, OneOf, Shown, Text, checked, word_or, wrong
 from simcore.predictor import Predictor
 from simcore.registry import Registry
 from workloads import PREDICTORS

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from analysis.measure import METRICS
 from analysis.measure.definition import Asked
-from scenarios.schema.fields import Model, Share, Shown, Text, wrong
-from scenarios.schema.json_schema import PLUGIN, Schema, mapping
+from simcore.fields import Model, Share, Shown, Text, wrong
+from simcore.json_schema import PLUGIN, Schema, mapping
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part of the requests."
 

@@ -10,7 +10,10 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag
 from agents import MOVERS
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.expand import Expand
-from scenarios.schema.fields import (
+from scenarios.schema.placement import Where
+from scenarios.schema.registered import Registered
+from simcore.errors import suggest
+from simcore.fields import (
     Count,
     Model,
     OneOf,
@@ -23,10 +26,7 @@ from scenarios.schema.fields import (
     word_or,
     wrong,
 )
-from scenarios.schema.json_schema import Schema, given, quantity
-from scenarios.schema.placement import Where
-from scenarios.schema.registered import Registered
-from simcore.errors import suggest
+from simcore.json_schema import Schema, given, quantity
 from simcore.moves import Mover
 from simcore.registry import Registry
 from simcore.units import RATE

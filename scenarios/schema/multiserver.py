@@ -9,11 +9,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.fields import Count, Number, PositiveTime, Share, Shown, wrong
-from scenarios.schema.json_schema import Schema, given
 from scenarios.schema.kind import Roled
 from scenarios.schema.registered import Registered
 from scenarios.schema.yaml_source import Keys
+from simcore.fields import Count, Number, PositiveTime, Share, Shown, wrong
+from simcore.json_schema import Schema, given
 from simcore.registry import Registry
 from simcore.types import QUANTUM
 from workloads.demands import DEMANDS

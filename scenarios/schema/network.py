@@ -11,11 +11,11 @@ from pydantic import Field, model_validator
 
 from fabric.placement import SERVER, ServerLabels, labels_of
 from fabric.presets import TOPOLOGIES
-from scenarios.schema.fields import Count, Model, checked, together, wrong
-from scenarios.schema.json_schema import Schema, quantity
 from scenarios.schema.networks import topology
 from scenarios.schema.placement import Labels, Names, SomeServers, Values, check_servers
 from scenarios.schema.registered import Registered
+from simcore.fields import Count, Model, checked, together, wrong
+from simcore.json_schema import Schema, quantity
 from simcore.registry import Registry
 from simcore.roles import where_of
 from simcore.units import BANDWIDTH, LARGEST

@@ -6,9 +6,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.fields import Count, Text, wrong
 from scenarios.schema.kind import WorkloadKind
 from simcore.errors import suggest
+from simcore.fields import Count, Text, wrong
 from workloads.offline import FITTED, NAMES, OPEN, WIDEST
 
 

@@ -12,9 +12,9 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
-from scenarios.schema.fields import together, whole, wrong
-from scenarios.schema.json_schema import Schema
 from simcore.errors import UserError, suggest
+from simcore.fields import together, whole, wrong
+from simcore.json_schema import Schema
 from simcore.registry import Registry
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, TypeAlias, get_args
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from scenarios.schema.expand import Expand
-from scenarios.schema.fields import Model, OneOf, Shown, Time, whole, word_or
 from scenarios.schema.moves import AfterRoom, MakeRoom, Word
+from simcore.fields import Model, OneOf, Shown, Time, whole, word_or
 
 MOST_TOGETHER = 1000
 """Requests that are offered at once."""

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Rule, Spread, Together
-from scenarios.schema.fields import Count, Index, Model, Number, Shown, Text, Time, is_name, together, wrong
 from simcore.errors import suggest
+from simcore.fields import Count, Index, Model, Number, Shown, Text, Time, is_name, together, wrong
 from simcore.roles import Role, where_of
 
 _TEXT = {"type": "string"}

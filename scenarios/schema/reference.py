@@ -11,9 +11,9 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scenarios.schema.fields import Model, Shown
-from scenarios.schema.json_schema import laid_over
 from scenarios.schema.scenario import Scenario
+from simcore.fields import Model, Shown
+from simcore.json_schema import laid_over
 
 _INTRO = """\
 # Scenario files

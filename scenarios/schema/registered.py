@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from scenarios.schema.fields import OneOf, checked, whole
-from scenarios.schema.json_schema import PLUGIN, Schema, one_key
 from scenarios.schema.options import by_name, check_options, needs_none
+from simcore.fields import OneOf, checked, whole
+from simcore.json_schema import PLUGIN, Schema, one_key
 from simcore.registry import Registry
 
 

@@ -17,7 +17,6 @@ from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
 from scenarios.schema.display import Figures, check_headings, headings_of
 from scenarios.schema.failures import Failures
-from scenarios.schema.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
@@ -29,6 +28,7 @@ from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
 from scenarios.schema.yaml_source import Keys, Source
 from simcore.errors import UserError, suggest
+from simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from simcore.units import DATA, measure_of
 
 FIXED = (

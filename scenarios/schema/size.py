@@ -12,9 +12,9 @@ from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.costs import CostsSpec
-from scenarios.schema.fields import Count, Model, PositiveNumber, Text
 from scenarios.schema.metric import MetricSpec
 from simcore.errors import UserError, suggest
+from simcore.fields import Count, Model, PositiveNumber, Text
 
 
 class Size(Model):

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from scenarios.schema.fields import Index, Model, Shown, Text, checked, wrong
-from scenarios.schema.json_schema import quantity
+from simcore.fields import Index, Model, Shown, Text, checked, wrong
+from simcore.json_schema import quantity
 from simcore.units import TIME
 from workloads.traces.cells import is_date
 

@@ -12,7 +12,11 @@ from agents import AGENTS
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.cluster import ClusterSpec, known_resources
-from scenarios.schema.fields import (
+from scenarios.schema.kind import Roled
+from scenarios.schema.network import Network
+from scenarios.schema.registered import Registered
+from scenarios.schema.yaml_source import Keys
+from simcore.fields import (
     Amounts,
     Count,
     FromOne,
@@ -25,11 +29,7 @@ from scenarios.schema.fields import (
     checked,
     wrong,
 )
-from scenarios.schema.json_schema import Schema, quantity
-from scenarios.schema.kind import Roled
-from scenarios.schema.network import Network
-from scenarios.schema.registered import Registered
-from scenarios.schema.yaml_source import Keys
+from simcore.json_schema import Schema, quantity
 from simcore.registry import Registry
 from simcore.types import QUANTUM, Agent
 from simcore.units import BANDWIDTH, LARGEST, amount

@@ -8,8 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from agents.learned import TRAINERS
-from scenarios.schema.fields import Count, Index, Model, wrong
 from scenarios.schema.registered import Registered
+from simcore.fields import Count, Index, Model, wrong
 from simcore.registry import Registry
 
 WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."

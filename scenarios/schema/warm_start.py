@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.schema.agent import AgentEntry, AgentSpec
-from scenarios.schema.fields import Model, ShareFromZero, Shown, Text
+from simcore.fields import Model, ShareFromZero, Shown, Text
 
 SELF = "self"
 

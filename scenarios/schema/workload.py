@@ -22,7 +22,17 @@ from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.changes import Changing
 from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
 from scenarios.schema.column_mapping import Mapped
-from scenarios.schema.fields import (
+from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.multiserver import MultiServer
+from scenarios.schema.offline import Offline
+from scenarios.schema.options import by_name, check_options
+from scenarios.schema.placement import Placed
+from scenarios.schema.registered import Registered
+from scenarios.schema.starts import ApartStart, RandomStart, Start
+from scenarios.schema.tenants import Tenants
+from scenarios.schema.yaml_source import Keys
+from simcore.errors import UserError, suggest
+from simcore.fields import (
     TIMES,
     Count,
     Model,
@@ -37,17 +47,7 @@ from scenarios.schema.fields import (
     together,
     wrong,
 )
-from scenarios.schema.json_schema import PLUGIN, Schema, amounts, nullable
-from scenarios.schema.kind import WorkloadKind
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.offline import Offline
-from scenarios.schema.options import by_name, check_options
-from scenarios.schema.placement import Placed
-from scenarios.schema.registered import Registered
-from scenarios.schema.starts import ApartStart, RandomStart, Start
-from scenarios.schema.tenants import Tenants
-from scenarios.schema.yaml_source import Keys
-from simcore.errors import UserError, suggest
+from simcore.json_schema import PLUGIN, Schema, amounts, nullable
 from simcore.registry import Registry
 from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta

@@ -302,7 +302,7 @@ def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> No
     from workloads.virtual import TenantRequests
 
     networks = VIRTUAL.load(form)(machines=Sizes(1, 8), machine={"slots": 1}, bandwidth=(0.05, 0.2))
-    asked = TenantRequests(120, Fixed(1.0), Exponential(20.0), networks).draw(("slots",), 0)
+    asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
     played(watched(network, network.servers, ("slots",), 4), asked, agent)
 

@@ -66,7 +66,7 @@ def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 
 def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
-    return TenantRequests(requests, Fixed(1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
+    return TenantRequests(requests, Fixed(every=1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from scenarios.schema.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from simcore.errors import UserError, nearest, suggest
+from simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
 from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
