@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from analysis.measure import METRICS
-from analysis.measure.measuring import describe
 from analysis.results_api import Results
 from binwright.cli import main
 from scenarios.batch.batch import Batch
@@ -222,9 +221,3 @@ def test_the_example_of_the_documentation_runs(
     assert main(["run", "queues.yaml", *few]) == 0
     assert main(["compare", "results/queues", "--metric", "longest_queue"]) == 0
     assert "longest queue, lower is better" in capsys.readouterr().out
-
-
-def test_every_metric_is_described_in_the_documentation() -> None:
-    text = (ROOT / "docs" / "guides" / "results.md").read_text("utf-8")
-    missing = [one.name for one in describe(["<resource>"], ["<tier>"]) if f"`{one.name}`" not in text]
-    assert not missing
