@@ -14,7 +14,7 @@ from fabric.ledger import Ledger
 from fabric.placement import Drain, ServerLabels
 from scenarios.build.labels import check_labels, labels_of
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
-from scenarios.schema.networks import routing
+from scenarios.schema.network import routing
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError, unread

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from analysis.figures.figure_sizes import inches
-from analysis.figures.venues import VENUES
+from analysis.figures.venues import VENUES, inches
 from simcore.fields import Model, PositiveNumber, Text, checked, wrong
 
 NEAR = 0.85

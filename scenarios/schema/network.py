@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from pydantic import Field, model_validator
 
 from fabric.placement import SERVER, ServerLabels, labels_of
 from fabric.presets import TOPOLOGIES
-from scenarios.schema.networks import topology
+from fabric.presets import topology as build
 from scenarios.schema.placement import Labels, Names, SomeServers, Values, check_servers
 from scenarios.schema.registered import Registered
 from simcore.fields import Count, Model, checked, together, wrong
@@ -21,6 +22,7 @@ from simcore.roles import where_of
 from simcore.units import BANDWIDTH, LARGEST
 
 if TYPE_CHECKING:
+    from fabric.routing import Routing
     from fabric.topology import Topology
 
 
@@ -143,3 +145,21 @@ def _check_mark(mark: Marked, values: Values, size: int, number: int) -> None:
             said = "is what each server is by itself" if label == SERVER else "is said by the topology already"
             raise wrong(said, "Give the label another name.", (*at, "labels", label))
     check_servers(mark.servers, values, size, (*at, "servers"))
+
+
+def topology(name: str, /, **options: object) -> Topology:
+    """Build the topology of that name and options; the last ones are kept."""
+    return _topology(name, json.dumps(options, sort_keys=True))
+
+
+@lru_cache(maxsize=4)
+def _topology(name: str, options: str) -> Topology:
+    return build(name, **json.loads(options))
+
+
+@lru_cache(maxsize=4)
+def routing(network: Topology, paths: int, order: str) -> Routing:
+    """Prepare the paths of a topology; what was searched for once stays for the runs that follow."""
+    from fabric.routing import Routing
+
+    return Routing(network, paths, order)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.evolution import Evolution
+from agents.learned.value_es.trainer import Evolution
 from agents.learned.vmr.form import Forward, shapes
 from analysis.compare.statistics import bootstrap
 from scenarios.build.plan import plan

@@ -10,11 +10,10 @@ from agents.solver.model.bounds import lower_bound
 from agents.solver.model.cliques import clique
 from agents.solver.model.dense import Matrix
 from agents.solver.model.floor import floor, pairs
-from agents.solver.model.impossible_by_calls import Calls
+from agents.solver.model.impossible_by_calls import Calls, amount_of, balls_of
 from agents.solver.model.packing_bound import lower_bound as packing_bound
 from agents.solver.model.problem import Problem, leaving
 from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.wording import amount_of, balls_of
 from simcore.types import Ints
 
 COMPARED = 200_000_000

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.wording import amount_of, balls_of
+from agents.solver.model.program import MICRO, NULL
 
 CALLS = 300_000
 """Nodes of UTILFN that may be evaluated here: some tenths of a second."""
@@ -115,3 +114,20 @@ def _how(members: int, rejected: bool) -> str:
     if members == 1:
         return "is rejected in" if rejected else "alone is too much for"
     return "are FRIENDS, and one of them is rejected in" if rejected else "are FRIENDS, and together too much for"
+
+
+NAMED = 6
+"""Balls that a message names."""
+
+
+def balls_of(problem: Problem, members: Sequence[int]) -> str:
+    """Name some balls."""
+    if len(members) == 1:
+        return f"ball {problem.ball(members[0])}"
+    more = f" and {len(members) - NAMED:,} more" if len(members) > NAMED else ""
+    return f"balls {', '.join(map(problem.ball, sorted(members)[:NAMED]))}{more}"
+
+
+def amount_of(micro: int) -> str:
+    """Write an amount that is given in millionths."""
+    return f"{micro / MICRO:,.15g}"

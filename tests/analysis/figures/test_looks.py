@@ -15,9 +15,8 @@ import yaml
 from analysis.compare.comparison import Comparison
 from analysis.figures.chosen_style import style, style_of
 from analysis.figures.draw import draw
-from analysis.figures.figure_sizes import inches
 from analysis.figures.style import FORMATS, looks, save, shades
-from analysis.figures.venues import VENUES
+from analysis.figures.venues import VENUES, inches
 from analysis.report.page import Drawn
 from analysis.results_api import Results
 from binwright.cli import main
