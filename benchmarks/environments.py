@@ -1,10 +1,9 @@
-"""Steps of Gymnasium environments a second: python -m benchmarks.environments [--beside FOLDER] [--page].
+"""Steps of Gymnasium environments a second: python -m benchmarks.environments [--beside FOLDER].
 
 Random choices among those allowed are drawn once; the same episodes are then stepped again with these choices, and
 timed: nothing but `step`, and `reset` of single environments. Episodes that end and new requests that are drawn are in
 it. CPU time of one core, the median of some rounds, each in a process of its own. FOLDER is another checkout, measured
-in turns with this one; what is seen and earned there and here in the first steps is compared, byte for byte. `--page`
-writes docs/experiments/environments.md.
+in turns with this one; what is seen and earned there and here in the first steps is compared, byte for byte.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import gymnasium
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs/experiments/environments.md"
 NUMA, ALPHA, GAMMA = "Numa-v0, quickstart", "Fabric-v0, alpha", "Fabric-v0, gamma"
 SCENARIOS: dict[str, tuple[str, list[str]]] = {
     NUMA: ("quickstart", []),
@@ -39,25 +37,6 @@ CASES = [
     (GAMMA, 64, 600, 0),
 ]
 """Scenario, how many together, steps, and how many a second are wanted."""
-TEXT = """# Environments
-
-How many steps a second do the [Gymnasium environments](../guides/numa-learning.md#the-environment) take?
-`python -m benchmarks.environments --page` measured it and wrote this page, on one core of {cores}, load {load:.1f} when
-it began: CPU time, the median of {rounds} rounds, and their range.
-
-Choices were drawn before, at random among those allowed, and the same episodes stepped again: a step is what the
-environment does, new episodes and the requests that are drawn for them included. *With random choices* also draws them,
-with numpy, as a learner spends time on choosing, too. *New arrays* is how environments are by default; *in place* they
-write to the same ones. A single environment is that of `gymnasium.make`, with Gymnasium's own wrapper that checks the
-order of calls. *Wanted* was set beforehand; a row that says less misses it.
-{before}
-{table}
-"""
-BEFORE = """
-*Before* is a checkout in which observations were computed anew and copied at every step, measured in turns with this
-one (`--beside FOLDER`). What is seen and earned in the first 200 steps or more is the same in all rows of a case, byte
-for byte.
-"""
 FORMS: dict[str, dict[str, Any]] = {"new arrays": {}, "in place": {"in_place": True}}
 
 
@@ -163,17 +142,15 @@ def table(rounds: dict[str, list[dict[str, Any]]]) -> list[str]:
 
 
 def main() -> None:
-    """Print the table, or write the page."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--page", action="store_true", help=f"write {PAGE.relative_to(ROOT)}")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measured()))
         return
-    load = os.getloadavg()[0]
     checkouts = {"before": options.beside.resolve(), "": ROOT} if options.beside else {"": ROOT}
     for checkout in checkouts.values():
         of(checkout)  # compiled
@@ -181,16 +158,7 @@ def main() -> None:
     for _ in range(options.rounds):
         for label, checkout in checkouts.items():
             rounds[label].append(of(checkout))
-    lines = table(rounds)
-    print("\n".join(lines))
-    if options.page:
-        PAGE.write_text(page(lines, load, options.rounds, bool(options.beside)), "utf-8")
-
-
-def page(lines: list[str], load: float, rounds: int, beside: bool) -> str:
-    """Write the page around the table."""
-    before = BEFORE if beside else ""
-    return TEXT.format(cores=os.cpu_count(), load=load, rounds=rounds, before=before, table="\n".join(lines))
+    print("\n".join(table(rounds)))
 
 
 if __name__ == "__main__":
