@@ -13,11 +13,12 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
 from simcore.rng import stream
-from simcore.rules import Cells, Overflow, Pacing
+from simcore.rules import Overflow
 from simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
     from fabric.compiled.network_episodes import NetworkEpisodes
+    from simcore.run_options import Cells, Pacing
 
 
 class Requests(Protocol):

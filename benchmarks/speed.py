@@ -29,7 +29,7 @@ from simcore.errors import WorkloadError
 from simcore.play import play
 from simcore.record import PLACED
 from simcore.rng import stream
-from simcore.rules import Pacing
+from simcore.run_options import Pacing
 from simcore.types import QUANTUM, Workload
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServerRequests
@@ -144,7 +144,7 @@ def paced(name: str, asked: Workload, here: Cluster, routing: Routing) -> float:
     ledger = NetworkLedger(here, routing)
     agent = AGENTS.load(name)()
     agent.start(ledger.view, stream(0, "agent"))
-    simulation = Simulation(asked, ledger, pacing=Pacing(1.0, await_room=True))
+    simulation = Simulation(asked, ledger, pacing=Pacing(step=1.0, await_room=True))
     play(simulation, agent, Sampler(simulation, ledger))
     return float((simulation.record.outcome[: len(asked)] == PLACED).mean())
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -24,8 +24,11 @@ from simcore.lifetime_info import LifetimeOracle
 from simcore.model import Moves, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.requeue import with_returned
-from simcore.rules import Overflow, Pacing
+from simcore.rules import Overflow
 from simcore.types import Floats, HiddenLifetimeRequest, Ints, Placement, Placements, Refusal, Request, Workload
+
+if TYPE_CHECKING:
+    from simcore.run_options import Pacing
 
 CHUNK = 4096
 """Rows of the workload turned into Python numbers at a time: fast to read one by one, bounded in memory."""

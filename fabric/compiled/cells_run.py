@@ -43,7 +43,7 @@ from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.jit import kernel
 from simcore.record import PENDING, Record
-from simcore.rules import Cells
+from simcore.run_options import Cells
 from simcore.types import Agent, Compiled, Floats, Ints, Workload
 
 
@@ -273,6 +273,7 @@ def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
     if cells.router == "least-loaded":
         return np.zeros((len(workload), 0), np.int64)
     cells.check(workload.labels)
+    assert cells.by
     words = np.unique(workload.labels[cells.by], return_inverse=True)[1].astype(np.int64)
     return np.reshape(words % cells.count, (-1, 1))
 

@@ -21,7 +21,7 @@ from fabric.topology import Indices, Small
 from simcore.errors import UserError
 from simcore.jit import lean, prepared
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
-from simcore.rules import Pacing
+from simcore.run_options import Pacing
 from simcore.types import Floats, Ints, Workload
 
 

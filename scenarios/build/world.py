@@ -14,7 +14,6 @@ from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cells import CellsSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
 from scenarios.schema.options import check_options
 from scenarios.schema.overflow import after_room, expand_of, room_of, wait_of
@@ -23,20 +22,20 @@ from scenarios.schema.tenants import Tenants
 from scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
-from simcore.rules import Cells, Overflow, Pacing
+from simcore.rules import Overflow
 from simcore.types import QUANTUM, Agent
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     """Make the world of a scenario, whose sweep is left out; traces are kept converted in the folder `cache`."""
-    warm, pacing = scenario.warm_start, scenario.pacing
+    warm = scenario.warm_start
     _faults(scenario, 0)  # refuses domains that there are not
     requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
         requests=foreseen(scenario, requests, cache),
         overflow=_overflow(scenario),
-        pacing=Pacing(pacing.step, pacing.await_room) if pacing else None,
+        pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
         faults=partial(_faults, scenario),
         warm_start=_warm_start(warm) if warm else None,
@@ -47,7 +46,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         ruled=scenario.is_ruled,
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
-        cells=_cells(scenario.cluster.cells),
+        cells=scenario.cluster.cells,
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
 
@@ -130,10 +129,6 @@ def _overflow(scenario: Scenario) -> Overflow:
     word = after_room(spec)
     assert isinstance(word, str)
     return Overflow(word)
-
-
-def _cells(spec: CellsSpec | None) -> Cells | None:
-    return Cells(spec.count, spec.router, spec.by or "", spec.window) if spec else None
 
 
 def _faults(scenario: Scenario, seed: int) -> list[Faults]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from fabric.placement import SERVER
-from scenarios.schema.cells import CellsSpec
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
 from scenarios.schema.placement import Labels, Names
@@ -27,6 +26,7 @@ from simcore.fields import (
     wrong,
 )
 from simcore.json_schema import Schema, given
+from simcore.run_options import Cells
 from simcore.units import DATA, measure_of
 from workloads import TRACES, WITH_SERVERS
 from workloads.traces.base import ServerFile
@@ -189,7 +189,7 @@ class ClusterSpec(Model):
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
-    cells: CellsSpec | None = Field(
+    cells: Cells | None = Field(
         default=None,
         description="Parts of the cluster that decide for themselves, and a router above them.",
         examples=["{count: 4, router: two-choices}"],

@@ -29,6 +29,7 @@ from scenarios.schema.workload import Workload
 from scenarios.schema.yaml_source import Keys, Source
 from simcore.errors import UserError, suggest
 from simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
+from simcore.run_options import Pacing
 from simcore.units import DATA, measure_of
 
 FIXED = (
@@ -39,17 +40,6 @@ FIXED = (
 
 
 _SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
-
-
-class Pacing(Model):
-    """Requests are offered at a pace, instead of when the workload says that they arrive."""
-
-    step: PositiveTime = Field(1.0, description="The next request is offered this long after the last.")
-    await_room: bool = Field(
-        False,
-        strict=True,
-        description="Before that, the clock goes on, releasing, until all servers together have as much free.",
-    )
 
 
 class Sweep(Model):

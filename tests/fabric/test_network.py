@@ -21,7 +21,7 @@ from simcore.faults import Faults
 from simcore.jit import kernel
 from simcore.play import play
 from simcore.rng import stream
-from simcore.rules import Pacing
+from simcore.run_options import Pacing
 from simcore.types import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
 from tests.reference.ledger import accepts, joined, span
 from tests.support.kinds import IN_NETWORKS
@@ -386,7 +386,7 @@ def workload_of(rows: list[tuple[int, int, int]]) -> Workload:
 def test_pacing_waits_for_room(rows: list[tuple[int, int, int]]) -> None:
     """Against the obvious loop: one step, then as many more as it takes, releasing."""
     ledger = ledger_of("fabric")
-    simulation = Simulation(workload_of(rows), ledger, pacing=Pacing(1.0, await_room=True))
+    simulation = Simulation(workload_of(rows), ledger, pacing=Pacing(step=1.0, await_room=True))
     agent = AGENTS.load("tetris")()
     play(simulation, _started(agent, ledger))
     total = ledger.view.capacity.sum(axis=(0, 1)) // QUANTUM

@@ -25,7 +25,8 @@ from simcore.faults import Faults
 from simcore.play import play
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
 from simcore.rng import stream
-from simcore.rules import Overflow, Pacing
+from simcore.rules import Overflow
+from simcore.run_options import Pacing
 from simcore.types import QUANTUM
 from tests.support.runs import RESOURCES, Case, cases, run
 from workloads.demands import Uniform
@@ -174,7 +175,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         ledger,
         Overflow("wait"),
         faults=faults,
-        pacing=Pacing(1.0, await_room=True),
+        pacing=Pacing(step=1.0, await_room=True),
     )
     agent = AGENTS.load("tetris")()
     agent.start(simulation.view, stream(0, "agent"))

@@ -20,7 +20,7 @@ from fabric.ledger import Ledger
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel
 from simcore.record import IMPOSSIBLE, PLACED, Record
-from simcore.rules import Cells
+from simcore.run_options import Cells
 from simcore.types import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
@@ -41,7 +41,7 @@ def test_a_run_in_cells_is_the_slow_one(
     count = min(count, servers)
     workload, cluster, chances = drawn(seed, n, servers, count)
     ledger = Ledger(cluster)
-    cells = Cells(count, router, "tenant", window)
+    cells = Cells(count=count, router=router, by="tenant" if router == "affinity" else None, window=window)
     simulation = CellSimulation(workload, ledger, cells, chances, threads=threads)
     simulation.play(agent_of(best_fit), Sampler(simulation, ledger))
 
@@ -95,7 +95,7 @@ def test_one_cell_is_no_cell(seed: int, n: int, servers: int, window: float, kep
     ledgers = Ledger(cluster), Ledger(cluster)
     plain, celled = (
         CompiledSimulation(workload, ledgers[0]),
-        CellSimulation(workload, ledgers[1], Cells(1, window=window)),
+        CellSimulation(workload, ledgers[1], Cells(count=1, window=window)),
     )
     samplers = Sampler(plain, ledgers[0]), Sampler(celled, ledgers[1])
     with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +115,7 @@ def test_many_servers_are_looked_at_as_few_are() -> None:
     workload, cluster = busy(3000)
     many = Cluster(cluster.resources, np.repeat(cluster.capacity, 60, axis=0), cluster.spread_above, cluster.growth)
     ledger = Ledger(many)
-    simulation = CellSimulation(workload, ledger, Cells(3, window=40.0))
+    simulation = CellSimulation(workload, ledger, Cells(count=3, window=40.0))
     seen = []
 
     def look() -> int:
@@ -147,7 +147,7 @@ def scribbling(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int
 @pytest.mark.parametrize(("rule", "said"), [(beyond, "does not fit at 10000 of the cell"), (scribbling, "has written")])
 def test_what_a_rule_does_wrong_is_said(rule: Any, said: str) -> None:
     workload, cluster = busy(200)
-    simulation = CellSimulation(workload, Ledger(cluster), Cells(3, window=25.0))
+    simulation = CellSimulation(workload, Ledger(cluster), Cells(count=3, window=25.0))
     with pytest.raises(AgentError, match=said):
         play_cells(simulation, agent_of(rule))
 
@@ -155,4 +155,4 @@ def test_what_a_rule_does_wrong_is_said(rule: Any, said: str) -> None:
 def test_a_label_that_no_request_has_is_refused() -> None:
     workload, cluster = busy(5)
     with pytest.raises(UserError, match="requests have no such label"):
-        CellSimulation(workload, Ledger(cluster), Cells(2, "affinity", "tenant"))
+        CellSimulation(workload, Ledger(cluster), Cells(count=2, router="affinity", by="tenant"))

@@ -21,7 +21,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.play import play
 from simcore.record import PENDING
-from simcore.rules import Pacing
+from simcore.run_options import Pacing
 from simcore.types import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled
@@ -68,7 +68,16 @@ def cases(draw: st.DrawFn) -> Case:
                 rng.integers(0, 4, n) * UNIT // 4,
             )
         )
-    pacing = draw(st.sampled_from([None, Pacing(1.0, True), Pacing(0.1, True), Pacing(0.5, False)]))
+    pacing = draw(
+        st.sampled_from(
+            [
+                None,
+                Pacing(step=1.0, await_room=True),
+                Pacing(step=0.1, await_room=True),
+                Pacing(step=0.5, await_room=False),
+            ]
+        )
+    )
     return Case(routing, capacity, draw(st.booleans()), pacing, draw(st.booleans()), workloads, draw(st.integers(0, 9)))
 
 
@@ -155,7 +164,7 @@ def small(count: int = 1, **options: Any) -> NetworkEpisodes:
     capacity = np.full((4, 1, 1), 3)
     cluster = Cluster(("a",), capacity, (NEVER,), capacity[0])
     view = NetworkLedger(cluster, Routing(fabric(2, 2, 1, 1, 1, (1, 1, 1)))).view
-    return NetworkEpisodes(view, Pacing(1.0, True), count, **options)
+    return NetworkEpisodes(view, Pacing(step=1.0, await_room=True), count, **options)
 
 
 def asking(*demands: int, bandwidth: int = 0) -> Workload:
