@@ -27,7 +27,7 @@ from simcore.agent_state import memory, named, recall
 from simcore.engine import Simulation
 from simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
 from simcore.file_tracking import is_ours
-from simcore.play import Portions, play
+from simcore.play import Watchers, play
 from simcore.record import Record
 from simcore.rng import TrackedGenerator, stream
 from simcore.types import Agent, View
@@ -285,7 +285,7 @@ class _Check:
             play(part, agent, watch)
             if not interrupted:
                 return False
-            answer_again(rest, DecisionLog(answers.portion()), part.record.reasons, Portions(lambda: 1, rest))
+            answer_again(rest, DecisionLog(answers.portion()), part.record.reasons, Watchers(rest))
             recall(other, *memory(agent))
             others.go_on(luck.states())
             play(rest, other)

@@ -18,7 +18,7 @@ from fabric.devices import on_devices
 from fabric.network import NetworkLedger, Provisioned
 from fabric.network_accounting import HEAD
 from simcore.engine import Simulation
-from simcore.play import Portions, play
+from simcore.play import Watchers, play
 from simcore.record import SPREAD
 from simcore.types import Agent, Embedding, Ints, Placement, Refusal, Request, View
 
@@ -171,7 +171,7 @@ def placement_of(numbers: Ints, request: Request, resources: int) -> Placement:
     return Embedding(held, wires, hosts=hosts, amounts=reserved, route_first=first, route_links=way.astype(np.int32))
 
 
-def answer_again(simulation: Simulation, given: DecisionLog, reasons: Sequence[str], portions: Portions) -> None:
+def answer_again(simulation: Simulation, given: DecisionLog, reasons: Sequence[str], watchers: Watchers) -> None:
     """Bring a simulation, whose answers are noted, to where another one of the same run was.
 
     `reasons` are those of the other one's record. An `AgentError` or a `ValueError` where it does not get there.
@@ -184,11 +184,7 @@ def answer_again(simulation: Simulation, given: DecisionLog, reasons: Sequence[s
     again = ReplayAgent(simulation, given, reasons)
     times, simulation.times = simulation.times, None
 
-    def watch() -> int:
-        portions.settle()
-        return portions.hand(again.left) if again.left else 0
-
-    play(simulation, again, watch)
+    play(simulation, again, lambda: watchers(again.left))
     if again.left:
         raise ValueError("the run was over before")
     if any(row >= simulation.record.rows for row, _ in given.times):  # a requeued request has a row of its own

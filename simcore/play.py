@@ -10,34 +10,42 @@ from simcore.engine import Simulation
 from simcore.types import Agent
 
 
-class Portions:
-    """Calls a watch of `play` after as many decisions as it says, while another one is called more often.
+class Watchers:
+    """Calls each of several callbacks after as many decisions as it asks for: together they are a `watch` of `play`.
 
-    `left` is how many decisions there are until then: without end if negative.
+    A callback returns after how many decisions to call it again: never when negative; 0 ends the play.
     """
 
-    def __init__(self, watch: Callable[[], int], simulation: Simulation) -> None:
-        self._watch, self._simulation = watch, simulation
+    def __init__(self, simulation: Simulation, *callbacks: Callable[[], int]) -> None:
+        self._simulation = simulation
+        self._callbacks, self._left = list(callbacks), [0] * len(callbacks)
         self._together = simulation.overflow.together > 0
-        self._given = self._before = self.left = 0
+        self._asked_for = self._before = 0
+
+    def add(self, callback: Callable[[], int]) -> None:
+        """Call another one, too, from the next call on."""
+        self._callbacks.append(callback)
+        self._left.append(0)
 
     def settle(self) -> None:
-        """Count what was decided since `hand`, and let the watch look if it is its turn."""
-        if self._given and self.left > 0:
-            answered = self._given
-            if self._together:  # as `play` counts
-                answered = max(1, len(self._simulation.record.sequence) - self._before)
-            self.left = max(0, self.left - answered)
-        self._given = 0
-        if not self.left:
-            self.left = self._watch()
+        """Count what was decided since the last call, and call those whose turn it is."""
+        answered = self._asked_for
+        if answered and self._together:  # as `play` counts
+            answered = max(1, len(self._simulation.record.sequence) - self._before)
+        self._asked_for = 0
+        for each, callback in enumerate(self._callbacks):
+            if self._left[each] > 0:
+                self._left[each] = max(0, self._left[each] - answered)
+            if not self._left[each]:
+                self._left[each] = callback()
 
-    def hand(self, most: int) -> int:
-        """Return after how many decisions to settle: at most so many, and one offer where there are several in each."""
-        given = min(most, self.left) if self.left >= 0 else most
-        self._given = min(1, given) if self._together else given
+    def __call__(self, most: int = -1) -> int:
+        """Settle; return after how many decisions to come back: at most `most`, unless it is negative."""
+        self.settle()
+        asked_for = min((left for left in (*self._left, most) if left >= 0), default=-1)
+        self._asked_for = min(1, asked_for) if self._together else asked_for
         self._before = len(self._simulation.record.sequence)
-        return self._given
+        return self._asked_for
 
 
 def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:

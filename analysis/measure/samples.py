@@ -21,8 +21,9 @@ class Sampler:
     It has time, decisions, changes and servers so far, servers in use, requests waiting, and quanta free, used,
     stranded and installed per resource.
 
-    Meant as the `watch` of `play`. When there are too many rows, every second one goes and the pace halves: runs of
-    any length are covered evenly. Nothing is kept before request `first` is due, with which measuring begins.
+    It is the `watch` of `play`, or a callback of its `Watchers`. When there are too many rows, every second one goes
+    and the pace halves: runs of any length are covered evenly. Nothing is kept before request `first` is due, with
+    which measuring begins.
     """
 
     def __init__(self, simulation: Simulation, ledger: Ledger, first: int = 0) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.measure.moved import stays
-from analysis.measure.samples import KEPT, Sampler
+from analysis.measure.samples import KEPT
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
@@ -25,36 +25,30 @@ Part = tuple[int, int, tuple[int, ...]]
 
 
 class StateSampler:
-    """Follows where placements lie, beside a `Sampler`. Meant as the `watch` of `play`, made where the run begins.
+    """Follows where placements lie: a callback of `simcore.play.Watchers`, made where the run begins.
 
     Requests before `first` are the warm start's and not counted. Servers alone need no watching, the record says all.
     """
 
-    def __init__(self, sampler: Sampler, simulation: Simulation, first: int) -> None:
-        self._sampler = sampler
+    def __init__(self, simulation: Simulation, first: int) -> None:
         self._simulation = simulation
         self._first = first
         self._begin = simulation.now
         self._network = simulation.ledger if isinstance(simulation.ledger, NetworkLedger) else None
         self._servers: list[Part] = []
         self._links: list[Part] = []
-        self._seen = self._left = 0
+        self._seen = 0
 
     def __call__(self) -> int:
-        """Note what was placed, and let the sampler look when it is its turn; says after how many decisions again."""
+        """Note what was placed, after every decision in networks; returns after how many to call it again."""
         if self._network is None:
-            return self._sampler()
-        placed = 0
+            return -1
         for row in self._simulation.record.sequence[self._seen :]:
             if place := self._network.place(row):
                 shares, links = place
                 self._servers += [(row, server, amounts) for server, _, amounts in shares]
                 self._links += [(row, link, (amount,)) for link, amount in links]
-                placed += 1
         self._seen = len(self._simulation.record.sequence)
-        self._left -= max(1, placed)  # as `play` counts
-        if self._left <= 0:
-            self._left = self._sampler()
         return 1
 
     def frame(self) -> pl.DataFrame:

@@ -26,7 +26,7 @@ from simcore.agent_state import memory, recall
 from simcore.engine import Simulation
 from simcore.file_tracking import files_of, unchanged
 from simcore.files import make_folder, replacing, writing
-from simcore.play import Portions
+from simcore.play import Watchers
 from simcore.rng import TrackedGenerator
 from simcore.types import Agent
 
@@ -162,7 +162,7 @@ class Keeper:
         """Whether it should be kept now, because of the memory that its answers take."""
         return self._answers.many
 
-    def set_out(self, simulation: Simulation, agent: Agent, luck: TrackedGenerator, portions: Portions) -> None:
+    def set_out(self, simulation: Simulation, agent: Agent, luck: TrackedGenerator, watchers: Watchers) -> None:
         """Go on with this agent, which is started with `luck`; they all come to where they were."""
         from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again  # numba
 
@@ -172,7 +172,7 @@ class Keeper:
         if self._kept:
             arrays, words = self._kept.arrays, self._kept.words
             with _believing():
-                answer_again(simulation, DecisionLog(self._kept.answers), words["reasons"], portions)
+                answer_again(simulation, DecisionLog(self._kept.answers), words["reasons"], watchers)
                 recall(agent, arrays, words["memory"])
                 luck.go_on(words["luck"])
             self._answers.skip()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +26,7 @@ from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
 from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
-from scenarios.run.progress import PORTION, Going, Tell
+from scenarios.run.progress import PORTION, Reporter, Tell
 from scenarios.run.refusals import refusals
 from scenarios.run.sandbox import STARTING, limited
 from scenarios.schema.scenario import Scenario
@@ -34,7 +35,7 @@ from simcore.cores import WORKER
 from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.file_tracking import files_of
-from simcore.play import Portions, play
+from simcore.play import Watchers, play
 from simcore.rng import TrackedGenerator, stream
 from simcore.rules import Overflow
 from simcore.types import Agent
@@ -47,12 +48,10 @@ Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 
 
 def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
-    """Play a run; returns every metric, the engine and the files that its agents read, each with a digest.
+    """Play a run; returns its row: every metric, the engine, and the files that its agents read, each with a digest.
 
-    Writes what is to be recorded into `folder`/details.
-
-    A long run is kept in `folder`/checkpoints now and then, where it can be, and goes on from there if it was. `tell`
-    is told how far it is.
+    Writes what is to be recorded into `folder`/details. A long run is kept in `folder`/checkpoints now and then, where
+    it can be, and goes on from there. `tell` is called with how far it is.
     """
     checkpoint = Checkpoint(folder, run.name)
     try:
@@ -63,73 +62,147 @@ def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda
 
 
 def _execute(run: Run, folder: Path, engine: Engine, tell: Tell, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Do so, and go on from what is kept, if it is believed; a `CheckpointMismatch` where it should not have been."""
+    """Play a run in stages; goes on from its checkpoint if that is believed, else raises a `CheckpointMismatch`."""
+    started = _start(run, folder, engine)
+    followed = _follow(started, checkpoint, tell)
+    thought = _play(started, followed)
+    over = _finish(started, followed, thought)
+    _write_details(started, followed, over, folder / "details")
+    return _row(started, followed, over)
+
+
+@dataclass(slots=True)
+class _Started:
+    """A run that is warm and whose agent has started."""
+
+    run: Run
+    world: World
+    agent: Agent
+    simulation: Simulation
+    ledger: Ledger
+    play_on: Player
+    first: int
+    """The first row that is measured."""
+    compiled: bool
+    luck: TrackedGenerator
+    """The stream that the agent draws from."""
+    others: Sequence[TrackedGenerator]
+    """Those of the warm start and of the movers."""
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.run.scenario
+
+    @property
+    def random(self) -> bool:
+        """Whether anything was drawn: the requests, or by an agent."""
+        return self.world.drawn or any(luck.drawn for luck in (self.luck, *self.others))
+
+
+@dataclass(slots=True)
+class _Followed:
+    """Who is called while a run goes on."""
+
+    watchers: Watchers
+    sampler: Sampler
+    states: StateSampler | None
+    keeper: Keeper | None
+
+
+def _start(run: Run, folder: Path, engine: Engine) -> _Started:
+    """Build the world of a run, warm it up, and start its agent."""
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
-    warm_luck, luck = TrackedGenerator(stream(run.seed, "warm-start")), TrackedGenerator(stream(run.seed, "agent"))
-    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, warm_luck)
-    moving_luck = TrackedGenerator(stream(run.seed, "movers"))
-    begin_moving(scenario, world, simulation, moving_luck)
-    first, chance = measured_from(simulation), warm_luck.drawn
-    limit = scenario.decision_limit
+    warming, luck, moving = (TrackedGenerator(stream(run.seed, name)) for name in ("warm-start", "agent", "movers"))
+    simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, warming)
+    begin_moving(scenario, world, simulation, moving)
+    first = measured_from(simulation)
     if int(os.environ.get(WORKER, "0")) % 2:
         ledger.prepare()  # while another worker compiles the agent's rule
-    with limited(max(limit, STARTING)):
+    with limited(max(scenario.decision_limit, STARTING)):
         agent.start(simulation.view, luck)
-    lost = not_kept(run, world, agent, compiled)  # what an agent remembers it may know only now
-    sampler = Sampler(simulation, ledger, first)
-    watch: Callable[[], int] = sampler
-    states: StateSampler | None = None
-    if "states" in scenario.record:
-        from analysis.measure.states import StateSampler
-
-        watch = states = StateSampler(sampler, simulation, first)
     if world.timed:
         simulation.times = []
-    portions = Portions(watch, simulation)
-    keeper: Keeper | None = None
+    return _Started(run, world, agent, simulation, ledger, play_on, first, compiled, luck, (warming, moving))
+
+
+def _follow(started: _Started, checkpoint: Checkpoint, tell: Tell) -> _Followed:
+    """Set up who watches the run, and bring it to where its checkpoint is."""
+    run, simulation, agent = started.run, started.simulation, started.agent
+    sampler, states = Sampler(simulation, started.ledger, started.first), None
+    watchers = Watchers(simulation, sampler)
+    if "states" in started.scenario.record:
+        from analysis.measure.states import StateSampler
+
+        states = StateSampler(simulation, started.first)
+        watchers.add(states)
+    keeper, lost = None, not_kept(run, started.world, agent, started.compiled)
     if not lost:
         keeper = Keeper(checkpoint, run)
-        keeper.set_out(simulation, agent, luck, portions)
-    going = Going(portions, simulation, run, tell, keeper, lost, PORTION if compiled else 1)
-    with limited(limit, partial(_state, simulation)):
-        thought = play_on(simulation, agent, going)
-        thought += keeper.thought if keeper else 0
-    sampler.look()  # how it ended
-    samples = sampler.columns()
-    costs = build_costs(scenario, run.seed)
-    over = FinishedRun(
-        simulation, first, samples, thought, prices=scenario.hourly, costs=costs, bounded=is_bounded(world)
-    )
-    metrics = measure(over, [one.asked for one in scenario.metrics])
-    details = folder / "details"
-    if "requests" in scenario.record:
-        write_requests(details / f"{run.name}.requests.parquet", simulation, first)
-    if "samples" in scenario.record:
-        write_samples(details / f"{run.name}.samples.parquet", simulation, samples)
-    if world.timed:
-        write_times(details / f"{run.name}.times.parquet", simulation, first)
-    if "devices" in scenario.record and over.devices:
-        write_devices(details / f"{run.name}.devices.parquet", over.devices)
-    if "moves" in scenario.record:
-        write_moves(details / f"{run.name}.moves.parquet", simulation)
-    if states:
-        write_states(details / f"{run.name}.states.parquet", states)
+        keeper.set_out(simulation, agent, started.luck, watchers)
+    watchers.add(Reporter(simulation, run, tell, keeper, lost, PORTION if started.compiled else 1))
+    return _Followed(watchers, sampler, states, keeper)
+
+
+def _play(started: _Started, followed: _Followed) -> int:
+    """Let the agent answer until the run is over; returns the nanoseconds it thought, also before a checkpoint."""
+    with limited(started.scenario.decision_limit, partial(_state, started.simulation)):
+        thought = started.play_on(started.simulation, started.agent, followed.watchers)
+    followed.sampler.look()  # how it ended
+    return thought + (followed.keeper.thought if followed.keeper else 0)
+
+
+def _finish(started: _Started, followed: _Followed, thought: int) -> FinishedRun:
+    """Gather what metrics compute from."""
+    scenario, world = started.scenario, started.world
+    samples = followed.sampler.columns()
+    costs = build_costs(scenario, started.run.seed)
+    return FinishedRun(
+        started.simulation, started.first, samples, thought,
+        prices=scenario.hourly, costs=costs, bounded=is_bounded(world),
+    )  # fmt: skip
+
+
+def _write_details(started: _Started, followed: _Followed, over: FinishedRun, details: Path) -> None:
+    """Write the tables that the scenario asks for, each into a file of its own."""
+    record, simulation, first = started.scenario.record, started.simulation, started.first
+
+    def file(what: str) -> Path:
+        return details / f"{started.run.name}.{what}.parquet"
+
+    if "requests" in record:
+        write_requests(file("requests"), simulation, first)
+    if "samples" in record:
+        write_samples(file("samples"), simulation, over.samples)
+    if started.world.timed:
+        write_times(file("times"), simulation, first)
+    if "devices" in record and over.devices:
+        write_devices(file("devices"), over.devices)
+    if "moves" in record:
+        write_moves(file("moves"), simulation)
+    if followed.states:
+        write_states(file("states"), followed.states)
+
+
+def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str, Any]:
+    """Put together what the journal notes of the run, beside who ran it."""
+    run, world, simulation, ledger = started.run, started.world, started.simulation, started.ledger
+    metrics = measure(over, [one.asked for one in started.scenario.metrics])
     running = simulation.workload.running
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
     return {
         **metrics,
         **({"windows": written(rows)} if rows else {}),
-        **_outside(agent, simulation, ledger),
+        **_outside(started.agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
-        **_too_late(scenario, simulation),
-        **refusals(simulation, first),
-        "random": world.drawn or chance or luck.drawn or moving_luck.drawn,
-        "engine": "compiled" if compiled else "simpy",
-        "files": keeper.files() if keeper else files_of(modules_of(run)),
+        **_too_late(started.scenario, simulation),
+        **refusals(simulation, started.first),
+        "random": started.random,
+        "engine": "compiled" if started.compiled else "simpy",
+        "files": followed.keeper.files() if followed.keeper else files_of(modules_of(run)),
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }

@@ -10,7 +10,6 @@ from scenarios.build.plan import Run
 from scenarios.run.checkpoints import Keeper
 from simcore.engine import Simulation
 from simcore.memmap import release_pages
-from simcore.play import Portions
 
 KEPT_EVERY = 60.0
 """Seconds between two times that a run is kept."""
@@ -47,15 +46,15 @@ class RunProgress(NamedTuple):
 Tell: TypeAlias = Callable[[RunProgress], None]
 
 
-class Going:
-    """The `watch` of a run, around that of `portions`: it is called at the same decisions, as if this were not here.
+class Reporter:
+    """Says now and then how far a run is, and keeps it: a callback of `simcore.play.Watchers`.
 
-    With `keeper` the run is kept; without one, `lost` says why not.
+    With `keeper` the run is kept; without one, `lost` says why not. `portion` is after how many decisions it is called
+    first; then the time that decisions take says how many there are from call to call.
     """
 
     def __init__(
         self,
-        portions: Portions,
         simulation: Simulation,
         run: Run,
         tell: Tell,
@@ -63,10 +62,10 @@ class Going:
         lost: str,
         portion: int = 1,
     ) -> None:
-        self._portions, self._simulation, self._tell, self._keeper = portions, simulation, tell, keeper
-        self._began = self._told = self._looked = monotonic()
+        self._simulation, self._tell, self._keeper = simulation, tell, keeper
+        self._began = self._told = monotonic()
         self._due = self._began + KEPT_EVERY
-        self._portion, self._given = portion, 0
+        self._portion, self._called = portion, 0.0
         spec = run.agent.label, run.seed
         again = keeper is not None and keeper.again
         self._so_far = RunProgress(
@@ -74,8 +73,9 @@ class Going:
         )
 
     def __call__(self) -> int:
-        self._portions.settle()
         now = monotonic()
+        if self._called:
+            self._adapt(now - self._called)
         kept = self._keeper is not None and (now >= self._due or self._keeper.many)
         if self._keeper and kept:
             self._keeper.keep()
@@ -85,13 +85,12 @@ class Going:
             self._told = now
             release_pages(here_and_there=True)
             self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
-        return self._portions.hand(self._next_portion())
+        self._called = monotonic()
+        return self._portion
 
-    def _next_portion(self) -> int:
-        before, self._looked = self._looked, monotonic()
-        if self._looked - before > LONG:
-            self._portion = max(1, self._given // 2)
-        elif self._looked - before < SHORT and self._given == self._portion:
+    def _adapt(self, seconds: float) -> None:
+        """Make the next portion shorter or longer, after one that took so long."""
+        if seconds > LONG:
+            self._portion = max(1, self._portion // 2)
+        elif seconds < SHORT:
             self._portion *= 2
-        self._given = self._portion if self._portions.left < 0 else min(self._portion, self._portions.left)
-        return self._given

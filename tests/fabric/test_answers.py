@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from fabric.decision_log import ENTRY, DecisionLog, DecisionRecorder, answer_again
 from simcore.agent_state import memory, recall
 from simcore.engine import Simulation
-from simcore.play import Portions, play
+from simcore.play import Watchers, play
 from simcore.record import Record
 from simcore.rng import TrackedGenerator, stream
 from simcore.types import Agent, Placement, Refusal, Request, View, fixed
@@ -61,12 +61,12 @@ class Started:
         self.agent, self.luck = Moody(), TrackedGenerator(stream(0, "agent"))
         self.agent.start(self.simulation.view, self.luck)
         self.looker = Looker(self.simulation, [3, 1, 5])
-        self.portions = Portions(self.looker, self.simulation)
+        self.watchers = Watchers(self.simulation, self.looker)
         self.answers, self.before = DecisionRecorder(self.simulation), b""
         if kept:
             self.before, words = kept[0], json.loads(kept[1])
             given = DecisionLog(np.frombuffer(self.before, np.uint8))
-            answer_again(self.simulation, given, words["reasons"], self.portions)
+            answer_again(self.simulation, given, words["reasons"], self.watchers)
             recall(self.agent, {name: np.array(array) for name, array in words["arrays"].items()}, words["memory"])
             self.luck.go_on(words["luck"])
             self.answers.skip()
@@ -76,9 +76,8 @@ class Started:
 
         def watch() -> int:
             nonlocal stays
-            self.portions.settle()
             stays -= 1
-            return self.portions.hand(portion) if stays else 0
+            return self.watchers(portion if stays else 0)
 
         play(self.simulation, self.agent, watch)
         return not stays

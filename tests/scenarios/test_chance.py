@@ -84,7 +84,7 @@ def test_a_generator_knows_whether_anything_was_drawn() -> None:
     rng = TrackedGenerator(stream(7, "agent"))
     first, second = rng.spawn(2)
     assert not rng.drawn
-    assert [type(first).__name__, first.random()] == ["Watched", stream(7, "agent").spawn(2)[0].random()]
+    assert [type(first).__name__, first.random()] == ["TrackedGenerator", stream(7, "agent").spawn(2)[0].random()]
     assert rng.drawn
     assert isinstance(second, TrackedGenerator)
     assert not second.drawn

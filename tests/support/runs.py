@@ -18,7 +18,7 @@ from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.faults import Faults
-from simcore.play import play
+from simcore.play import Watchers, play
 from simcore.rules import Overflow
 from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 
@@ -131,14 +131,14 @@ def run(case: Case) -> Run:
         simulation.overflow = overflow
     first, warm = simulation.offered, len(decisions)
     sampler = Sampler(simulation, ledger)
-    states = StateSampler(sampler, simulation, first)
+    states = StateSampler(simulation, first)
     looks: list[tuple[int, list[list[list[int]]]]] = []
 
     def look() -> int:
         looks.append((len(simulation.changes), simulation.view.free.tolist()))
-        return states()
+        return sampler()
 
-    play(simulation, Plain(case.declines), look)
+    play(simulation, Plain(case.declines), Watchers(simulation, states, look))
     return Run(simulation, first, warm, decisions, sampler.columns(), states, looks)
 
 

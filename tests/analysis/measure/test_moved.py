@@ -143,8 +143,7 @@ def test_the_metrics_of_moves_are_counts_of_the_log(case: Case, decide: Decide, 
 def test_a_replay_shows_requests_where_they_were(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     case.requests = [(arrival, duration or 1.0, demand) for arrival, duration, demand in case.requests]
     run, history, _, _ = played(case, decide, rules, salt)
-    sampler: Any = None
-    states = StateSampler(sampler, run.simulation, 0)
+    states = StateSampler(run.simulation, 0)
     states._begin = 0.0
     frame = states.frame()
     capacity = np.maximum(run.capacity.sum(axis=1), 1)

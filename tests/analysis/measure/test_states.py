@@ -14,7 +14,7 @@ from hypothesis.strategies import floats, integers
 
 import binwright as bw
 from agents import AGENTS
-from analysis.measure.samples import KEPT, Sampler
+from analysis.measure.samples import KEPT
 from analysis.measure.states import StateSampler, moments
 from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger
@@ -187,7 +187,7 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         return answered[request.index][1]
 
     agent.decide = noted
-    states = StateSampler(Sampler(simulation, ledger), simulation, 0)
+    states = StateSampler(simulation, 0)
     play(simulation, agent, states)
     ends, record, asked = routing.topology.link_ends, simulation.record, simulation.asked()
     frame = states.frame()
