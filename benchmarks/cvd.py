@@ -1,4 +1,4 @@
-"""The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table2 [--seeds N] [--runs N] [--agents A,B] ...
+"""The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table2 [--seeds N] [--agents A,B] [--set KEY=VALUE] ...
 
 How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
 same seeds, as Markdown: ratios of means. On months drawn anew the seeds are independent, and have 95 % intervals. On
@@ -243,7 +243,7 @@ def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | N
 
 def asked_of(name: str, options: argparse.Namespace) -> Scenario:
     """Load the scenario, with those of its agents only that are asked for, and the bases."""
-    scenario = load_scenario(f"cvd/{name}")
+    scenario = load_scenario(f"cvd/{name}", options.set)
     known = [agent.label for agent in scenario.agents]
     wanted = known if options.agents is None else options.agents.split(",")
     asked = [("--agents", label) for label in wanted] + [("--knowing", label) for label in [options.knowing] if label]
@@ -267,6 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, help="for the lengths; the scenario's replications if not given")
     parser.add_argument("--runs", type=int, default=20, help="seeds for allocation and income; 0 leaves them out")
     parser.add_argument("--agents", help="only these of the scenario's, by label, with commas between")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as `binwright run` has it")
     parser.add_argument(
         "--knowing", metavar="AGENT", help="also this agent, which remembers nothing, as if it knew what comes"
     )
