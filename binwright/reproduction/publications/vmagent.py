@@ -39,7 +39,7 @@ DEVIATES = (
     "batch, and are taken of as many servers as the batch has episodes. The machines that never end are reconstructed "
     "from the publisher's plots."
 )
-ONE_EPISODE = "One long episode is in every batch and decides; the events behind it are reconstructed."
+ONE_EPISODE = "One long episode is in every batch and decides the rate; the events behind it are reconstructed."
 
 
 def batches(count: int, size: int) -> Ints:
@@ -84,7 +84,7 @@ def by_condition(measure: Callable[[Runs, str, int, int], Value]) -> Measure:
 
 def explained(one: Published) -> str:
     """Say why a value is not reproduced, where that is known."""
-    return ONE_EPISODE if one.agent == "best-fit" else ""
+    return ONE_EPISODE if one.agent == "best-fit" and one.metric != "scheduled" else ""
 
 
 def _condition(scenario: str, servers: int, size: int) -> Condition:
