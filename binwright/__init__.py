@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agents.policy import Policy
     from agents.rules.cheapest_place import cheapest
     from agents.rules.scan import ScanAgent
-    from agents.solver.backends.devices import devices
+    from agents.solver.backends.opencl_devices import devices
     from analysis.compare.comparison import Comparison
     from analysis.measure.definition import metric
     from analysis.measure.finished_run import FinishedRun
@@ -60,7 +60,7 @@ _HOME = {
     "Workload": "simcore.types",
     "cheapest": "agents.rules.cheapest_place",
     "check_agent": "binwright.checker",
-    "devices": "agents.solver.backends.devices",
+    "devices": "agents.solver.backends.opencl_devices",
     "load": "binwright.api",
     "metric": "analysis.measure.definition",
     "play": "simcore.play",

@@ -15,7 +15,7 @@ import numpy as np
 
 from fabric.changed_servers import BLOCK, blocks_of
 from simcore.jit import lean, lean_inlined
-from simcore.jit.costs import NOTHING
+from simcore.jit.cost_functions import NOTHING
 from simcore.types import Amounts, Ints
 
 KEPT = 64

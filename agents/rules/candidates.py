@@ -12,7 +12,7 @@ from fabric.ranking import best_of, climb, cost_of, put
 from fabric.servers import fits_node, fits_spread
 from simcore.errors import UserError, suggest
 from simcore.jit import inlined, kernel, lean
-from simcore.jit.costs import NOTHING
+from simcore.jit.cost_functions import NOTHING
 from simcore.types import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]

@@ -26,7 +26,7 @@ from fabric.changed_servers import SERVERS_WORTH_IT
 from fabric.ranking import best_of
 from fabric.servers import fits_node, fits_spread
 from simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
-from simcore.jit.costs import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
+from simcore.jit.cost_functions import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
 from simcore.types import Amounts, Floats, Ints
 
 GIVEN = 5

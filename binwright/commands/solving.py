@@ -82,7 +82,7 @@ def solve(asked: Namespace) -> int:
 
 def _devices(as_json: bool) -> int:
     """List the OpenCL devices of this machine."""
-    from agents.solver.backends.devices import INSTALL, devices
+    from agents.solver.backends.opencl_devices import INSTALL, devices
 
     known = devices()
     if as_json:

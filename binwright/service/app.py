@@ -21,13 +21,13 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Match
 
 from agents.solver import examples
-from agents.solver.backends.devices import Device
+from agents.solver.backends.opencl_devices import Device
 from binwright.service import models, pool
 from binwright.service.access_control import Gate, Pace, Right, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
+from binwright.service.offered_devices import CPU, named
 from binwright.service.openapi import LISTING, LONGEST, PAGE, body_of
-from binwright.service.opencl_devices import CPU, named
 from binwright.service.request_bodies import Bodies
 from binwright.service.watch import Watch
 from simcore.errors import UserError

@@ -18,7 +18,7 @@ from simcore.errors import ExtraNeeded, UserError
 from simcore.extras import install
 
 if TYPE_CHECKING:
-    from agents.solver.backends.devices import Device
+    from agents.solver.backends.opencl_devices import Device
     from binwright.service.pool import Hire
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -45,7 +45,7 @@ def serve(
 
         from binwright.service.access_control import read_tokens
         from binwright.service.app import application
-        from binwright.service.opencl_devices import offered
+        from binwright.service.offered_devices import offered
         from binwright.service.protocol import guarded
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):

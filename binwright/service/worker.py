@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agents.solver import problem
-from agents.solver.backends.devices import Device, trust
+from agents.solver.backends.opencl_devices import Device, trust
 from agents.solver.language.errors import SpecError
 from agents.solver.model.problem import Fault, Problem
 from agents.solver.model.program import MICRO, NULL

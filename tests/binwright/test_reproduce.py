@@ -23,7 +23,7 @@ from scipy.stats import t as student
 
 import binwright as bw
 from agents.learned.common.tensors import SHIPPED
-from agents.solver.backends.devices import devices
+from agents.solver.backends.opencl_devices import devices
 from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli

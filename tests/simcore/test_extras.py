@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agents.solver.backends import devices as opencl
+from agents.solver.backends import opencl_devices as opencl
 from binwright.cli import MISTAKE, main
 from simcore import extras
 from simcore.errors import ExtraNeeded

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.devices import Device, choose, devices
+from agents.solver.backends.opencl_devices import Device, choose, devices
 from simcore.errors import UserError
 
 

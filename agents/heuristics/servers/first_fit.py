@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agents.rules.cheapest_place import cheapest
 from agents.rules.scan import ScanAgent
-from simcore.jit.costs import ANY
+from simcore.jit.cost_functions import ANY
 from simcore.types import Amounts, Ints
 
 

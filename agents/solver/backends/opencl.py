@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from math import inf
 from time import monotonic
 
-from agents.solver.backends.devices import chosen
+from agents.solver.backends.opencl_devices import chosen
 from agents.solver.backends.reference import Found
 from agents.solver.backends.session import Limit, Part, Session
 from agents.solver.model.problem import Problem

@@ -1,7 +1,8 @@
 """Try one OpenCL device, in a process of its own.
 
 `python -P probe.py NUMBER` prints, as two lines of JSON, all devices that are here and why device NUMBER cannot be used
-("" if it can). `agents.solver.backends.devices` runs this, for drivers crash and hang, too. It imports nothing of ours.
+("" if it can). `agents.solver.backends.opencl_devices` runs this, as drivers crash and hang, too. It imports nothing of
+ours.
 """
 
 from __future__ import annotations

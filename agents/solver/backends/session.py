@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.devices import Device
 from agents.solver.backends.flat import Flat, Sizes
+from agents.solver.backends.opencl_devices import Device
 from agents.solver.backends.probe import fault, found
 from agents.solver.backends.reference import WAVE
 from agents.solver.model.emit import C, utilfn

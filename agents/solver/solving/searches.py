@@ -56,7 +56,7 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
         return cpu.attempts, lambda: cpu.prepare(problem)
     if name == "opencl":
         from agents.solver.backends import opencl
-        from agents.solver.backends.devices import numbers_in
+        from agents.solver.backends.opencl_devices import numbers_in
 
         numbers = numbers_in(number) if colon else ()
         return partial(opencl.attempts, devices=numbers), lambda: opencl.prepare(problem, numbers)

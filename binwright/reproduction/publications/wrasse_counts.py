@@ -17,7 +17,7 @@ from simcore.errors import UserError
 from simcore.types import Floats
 
 if TYPE_CHECKING:
-    from agents.solver.backends.devices import Device
+    from agents.solver.backends.opencl_devices import Device
     from agents.solver.packing.pack import Packed
     from workloads.offline import Machines
 
@@ -195,7 +195,7 @@ def speed(size: Size) -> Mapping[Key, Value | str]:
 
 def graphics_card() -> Device | None:
     """Find the first graphics card that OpenCL can use here."""
-    from agents.solver.backends.devices import devices
+    from agents.solver.backends.opencl_devices import devices
 
     return next((one for one in devices() if one.kind == "GPU" and one.usable), None)
 

@@ -14,7 +14,7 @@ import pytest
 from starlette.responses import Response
 
 from agents.solver import examples
-from agents.solver.backends.devices import Device, devices
+from agents.solver.backends.opencl_devices import Device, devices
 from binwright.cli import main
 from binwright.client import Client, Mistaken
 from binwright.service import access_control
@@ -22,7 +22,7 @@ from binwright.service.access_control import Pace, read_tokens
 from binwright.service.jobs import TRIES, Full, Jobs, Row
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
-from binwright.service.opencl_devices import named, offered
+from binwright.service.offered_devices import named, offered
 from binwright.service.server import serve
 from simcore.errors import UserError
 from tests.support.opencl import opencl_device

@@ -19,7 +19,7 @@ import pytest
 
 import binwright as bw
 from agents.solver import problem
-from agents.solver.backends import devices, opencl, probe, reference, session
+from agents.solver.backends import opencl, opencl_devices, probe, reference, session
 from agents.solver.model.problem import Problem
 from agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
@@ -47,9 +47,9 @@ WAYS = {
 
 @pytest.fixture(autouse=True)
 def _nothing_is_remembered() -> Iterator[None]:
-    devices._told.cache_clear()
+    opencl_devices._told.cache_clear()
     yield
-    devices._told.cache_clear()
+    opencl_devices._told.cache_clear()
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, first: str, loading: str = "") -> None:
@@ -60,18 +60,18 @@ def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, first: str, loading: 
         f"if sys.argv[1] == '0':\n    {first}\nelif sys.argv[1] == '1':\n    print('\"\"')\n",
         encoding="utf-8",
     )
-    monkeypatch.setattr(devices, "PROBE", file)
-    monkeypatch.setattr(devices, "SECONDS", 5.0)
+    monkeypatch.setattr(opencl_devices, "PROBE", file)
+    monkeypatch.setattr(opencl_devices, "SECONDS", 5.0)
 
 
 @pytest.mark.parametrize("way", [*list(WAYS)[:-1], pytest.param("hangs", marks=pytest.mark.long)])
 def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     does, reason = WAYS[way]
     pretend(monkeypatch, tmp_path, does)
-    assert devices.choose().name == "second"
-    assert devices.choose(1).number == 1
+    assert opencl_devices.choose().name == "second"
+    assert opencl_devices.choose(1).number == 1
     with pytest.raises(UserError, match=rf"opencl:0 \(first, Some 1.0\) cannot be used: {reason}") as error:
-        devices.choose(0)
+        opencl_devices.choose(0)
     assert "binwright solve --devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
     assert [one.usable for one in bw.devices()] == [False, True]
@@ -81,15 +81,15 @@ def test_each_device_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     log = tmp_path / "log"
     pretend(monkeypatch, tmp_path, "sys.exit(1)", loading=f"open({str(log)!r}, 'a').write(sys.argv[1])")
     for _ in range(3):
-        devices.choose()
-        devices.devices()
+        opencl_devices.choose()
+        opencl_devices.devices()
     assert log.read_text() == "01"
 
 
 def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend(monkeypatch, tmp_path, "pass", loading="os.abort()")
     with pytest.raises(UserError, match=r"loading the OpenCL drivers crashes \(SIGABRT\)") as error:
-        devices.choose()
+        opencl_devices.choose()
     assert "OCL_ICD_VENDORS" in error.value.remedy
 
 
@@ -221,7 +221,7 @@ def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
-    usable = [str(one.number) for one in devices.devices() if one.usable]
+    usable = [str(one.number) for one in opencl_devices.devices() if one.usable]
     names = ["cpu", *(f"opencl:{one}" for one in usable), f"opencl:{','.join(usable)}"]
     answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
     assert len(names) > 1
@@ -330,16 +330,16 @@ def test_lists_of_devices_that_are_none(text: str, problem: str, capsys: pytest.
 
 
 def test_lists_of_devices() -> None:
-    assert devices.numbers_in("0") == (0,)
-    assert devices.numbers_in("3,0-1") == (3, 0, 1)
+    assert opencl_devices.numbers_in("0") == (0,)
+    assert opencl_devices.numbers_in("3,0-1") == (3, 0, 1)
 
 
 def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend(monkeypatch, tmp_path, "sys.exit(1)")
-    monkeypatch.setattr(devices, "_trusted", {})
-    card = devices.Device(7, "card", "Some", "1.0", "GPU", "")
-    devices.trust([card])
-    assert devices.choose(7) == card
+    monkeypatch.setattr(opencl_devices, "_trusted", {})
+    card = opencl_devices.Device(7, "card", "Some", "1.0", "GPU", "")
+    opencl_devices.trust([card])
+    assert opencl_devices.choose(7) == card
     with pytest.raises(UserError, match="its driver does not load any more"):
         session.Session(packing(14), card, False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agents.solver.backends.devices import Device, chosen, numbers_in
+from agents.solver.backends.opencl_devices import Device, chosen, numbers_in
 from simcore.errors import UserError
 
 CPU = "cpu"
