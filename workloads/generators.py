@@ -15,14 +15,14 @@ from simcore.errors import WorkloadError
 from simcore.memmap import blocks, zeros
 from simcore.rng import stream
 from simcore.roles import NO_ROLE, Role, Roles
-from simcore.types import QUANTUM, Floats, Ints, Workload
+from simcore.types import QUANTUM, Floats, Workload
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Lifetimes, pick
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
-    """One size of request: `demand` in units per resource, drawn in proportion to `weight`.
+    """One size of request: `demand` in units per resource, drawn in proportion to `weight`. Nothing is checked here.
 
     Without `lifetimes` of its own it takes the workload's. `role` is what its requests are to rules of placement.
     """
@@ -51,38 +51,32 @@ class Synthetic:
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the workload of a seed, for a cluster's resources; ids are 0, 1, 2, ..."""
         n = self.requests
-        if n < 1:
-            raise WorkloadError("no requests", key="workload.requests", value=n, remedy="Give 1 or more.")
-        demands = _demands(self, resources)
+        demands = np.zeros((len(self.flavours), len(resources)), np.int64)
+        for number, flavour in enumerate(self.flavours):
+            for name, amount in flavour.demand.items():
+                demands[number, resources.index(name)] = round(amount * QUANTUM)
         arrival = self.arrivals.draw(n, stream(seed, "workload", "arrivals"))
         weights = tuple(kind.weight for kind in self.flavours)
-        lifetimes = [_lifetimes(self, number, kind) for number, kind in enumerate(self.flavours)]
+        lifetimes = [kind.lifetimes or self.lifetimes for kind in self.flavours]
         roles = tuple(dict.fromkeys(kind.role for kind in self.flavours))
         plays = np.array([roles.index(kind.role) for kind in self.flavours])
-        duration, demand, name = zeros(n, np.float64), zeros((n, len(resources)), np.int64), zeros(n, np.int64)
+        duration, demand, ids = zeros(n, np.float64), zeros((n, len(resources)), np.int64), zeros(n, np.int64)
         role = None if roles == (NO_ROLE,) else zeros(n, np.int64)
         kinds, ends = stream(seed, "workload", "flavours"), stream(seed, "workload", "lifetimes")
         for rows in blocks(n):
             count = rows.stop - rows.start
-            flavour, uniform, lasts = pick(weights, kinds.random(count)), ends.random(count), np.empty(count)
+            drawn, uniform, lasts = pick(weights, kinds.random(count)), ends.random(count), np.empty(count)
             for number, each in enumerate(lifetimes):
-                chosen = flavour == number
+                assert each
+                chosen = drawn == number
                 lasts[chosen] = each.at(uniform[chosen])
             _check_times("arrivals", arrival[rows], finite=True)
             _check_times("lifetimes", lasts, finite=False)
-            duration[rows], demand[rows], name[rows] = lasts, demands[flavour], np.arange(rows.start, rows.stop)
+            duration[rows], demand[rows], ids[rows] = lasts, demands[drawn], np.arange(rows.start, rows.stop)
             if role is not None:
-                role[rows] = plays[flavour]
+                role[rows] = plays[drawn]
         said = None if role is None else Roles(roles, role)
-        return Workload(resources, arrival, duration, demand, name, roles=said)
-
-
-def _lifetimes(spec: Synthetic, number: int, flavour: Flavour) -> Lifetimes:
-    key = f"workload.flavours.{number}.lifetimes" if flavour.lifetimes else "workload.lifetimes"
-    found = flavour.lifetimes or spec.lifetimes
-    if found is None:
-        raise WorkloadError("no lifetimes", key=key, remedy="Give them for the workload, or for every flavour.")
-    return found
+        return Workload(resources, arrival, duration, demand, ids, roles=said)
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:
@@ -94,35 +88,3 @@ def _check_times(key: str, times: Floats, *, finite: bool) -> None:
             value=float(times[wrong][0]),
             remedy="Every gap, mean and lifetime is zero or more seconds.",
         )
-
-
-def _demands(spec: Synthetic, resources: tuple[str, ...]) -> Ints:
-    """int64 [flavours, resources] quanta; what a flavour does not name, it does not need."""
-    if not spec.flavours:
-        raise WorkloadError("no flavours", key="workload.flavours", remedy="Give at least one.")
-    if not sum(flavour.weight for flavour in spec.flavours) > 0:
-        raise WorkloadError("all weights are zero", key="workload.flavours", remedy="Give one above zero.")
-    demands = np.zeros((len(spec.flavours), len(resources)), dtype=np.int64)
-    for number, flavour in enumerate(spec.flavours):
-        key = f"workload.flavours.{number}"
-        if not 0 <= flavour.weight < np.inf:
-            raise WorkloadError("not a weight", key=f"{key}.weight", value=flavour.weight, remedy="Give zero or more.")
-        for name, amount in flavour.demand.items():
-            if name not in resources:
-                raise WorkloadError(
-                    f"the cluster has no {name}",
-                    key=f"{key}.{name}",
-                    value=amount,
-                    remedy=f"The cluster's resources: {', '.join(resources)}.",
-                )
-            if not 0 <= amount < np.inf:
-                raise WorkloadError(
-                    "a demand that is not an amount",
-                    key=f"{key}.{name}",
-                    value=amount,
-                    remedy="Give zero or more units.",
-                )
-            demands[number, resources.index(name)] = round(amount * QUANTUM)
-        if not demands[number].any():
-            raise WorkloadError("this flavour asks for nothing", key=key, remedy=f"Give {' or '.join(resources)}.")
-    return demands

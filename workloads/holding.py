@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import floor
-from typing import Protocol
 
 from simcore.errors import WorkloadError
 from workloads.demands import Demands
@@ -13,15 +12,7 @@ LONGEST = 10**9
 """The most steps that a request may be held."""
 
 
-class Offered(Protocol):
-    """What a load depends on besides the cluster and the holding times."""
-
-    @property
-    def demand(self) -> Demands:
-        """How their demands are drawn."""
-
-
-def average_load(spec: Offered, capacity: Mapping[str, float], holding: int) -> float:
+def average_load(demands: Demands, capacity: Mapping[str, float], holding: int) -> float:
     """Return the load that requests held 1..`holding` steps put on a cluster with this `capacity` of cpu and mem.
 
     It is what the cluster would hold in the long run if everything offered, one request a step, were placed at once,
@@ -29,12 +20,12 @@ def average_load(spec: Offered, capacity: Mapping[str, float], holding: int) -> 
     experiments of arXiv:2106.02412 the uniform demand has .988 on alpha and beta and .96 on gamma and delta, where 95 %
     was printed.
     """
-    return _offered(spec, capacity) * (holding + 1) / 2
+    return _offered(demands, capacity) * (holding + 1) / 2
 
 
-def _offered(spec: Offered, capacity: Mapping[str, float]) -> float:
+def _offered(demands: Demands, capacity: Mapping[str, float]) -> float:
     """Return the load that a request adds on average while it is held."""
-    demand = dict(zip(("cpu", "mem"), spec.demand.law().mean, strict=True))
+    demand = dict(zip(("cpu", "mem"), demands.law().mean, strict=True))
     for name in demand:
         if not capacity.get(name, 0) > 0:
             raise WorkloadError(
@@ -43,10 +34,9 @@ def _offered(spec: Offered, capacity: Mapping[str, float]) -> float:
     return sum(demand[name] / capacity[name] for name in demand) / len(demand)
 
 
-def find_holding(spec: Offered, capacity: Mapping[str, float], load: float) -> int:
+def find_holding(demands: Demands, capacity: Mapping[str, float], load: float) -> int:
     """Find the bound of holding times, in steps, whose `average_load` is nearest to `load`; of two the shorter."""
-    check_load(load)
-    least, most = (average_load(spec, capacity, holding) for holding in (1, LONGEST))
+    least, most = (average_load(demands, capacity, holding) for holding in (1, LONGEST))
     if not least <= load <= most:
         remedy = "Offer larger requests, or take a smaller cluster." if load > most else "Take a larger cluster."
         held = f"every request were held {LONGEST:,} steps" if load > most else "every request lasted one step"
@@ -56,14 +46,6 @@ def find_holding(spec: Offered, capacity: Mapping[str, float], load: float) -> i
             value=load,
             remedy=remedy,
         )
-    exact = 2 * load / _offered(spec, capacity) - 1
+    exact = 2 * load / _offered(demands, capacity) - 1
     near = (max(1, floor(exact)), min(LONGEST, floor(exact) + 1))
-    return min(near, key=lambda holding: abs(average_load(spec, capacity, holding) - load))
-
-
-def check_load(load: float) -> None:
-    """Raise a `WorkloadError` for a number that is no load."""
-    if not 0 < load < 1.5:
-        raise WorkloadError(
-            "no load", key="workload.load", value=load, remedy="Give a share above 0 and below 1.5, like 95 %."
-        )
+    return min(near, key=lambda holding: abs(average_load(demands, capacity, holding) - load))

@@ -6,8 +6,7 @@ one part moves no other, and more requests continue fewer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from simcore.errors import WorkloadError
 from simcore.rng import stream
 from simcore.types import QUANTUM, Ints, Workload
 from workloads.demands import Demands
-from workloads.holding import LONGEST, check_load, find_holding
 
 RESOURCES = ("cpu", "mem")
 
@@ -24,62 +22,23 @@ RESOURCES = ("cpu", "mem")
 class MultiServerRequests:
     """`requests` requests, one every `step` seconds, each held for an integer 1..`holding` of steps, uniformly.
 
-    Instead of `holding`, `load` may be given, a share of the cluster; `settled` then finds the holding times.
     `bandwidth` is the range, uniform and with both ends, of what a request needs on every link between its servers, in
-    the unit of link capacities: the server-rack links of the published topologies have 1.
+    the unit of link capacities: the server-rack links of the published topologies have 1. Nothing is checked here.
 
     Whole seconds as `step` keep times exact, so that what ends when a request arrives has ended.
     """
 
     requests: int
     demand: Demands
-    holding: int | None = None
-    load: float | None = None
+    holding: int
     bandwidth: tuple[float, float] = (0.1, 1.0)
     step: float = 1.0
-
-    def __post_init__(self) -> None:
-        low, high = self.bandwidth
-        for key, value, wrong, remedy in (
-            ("requests", self.requests, self.requests < 1, "Give 1 or more."),
-            ("step", self.step, not 0 < self.step < np.inf, "Give a time above 0."),
-            (
-                "holding",
-                self.holding,
-                self.holding is not None and not 1 <= self.holding <= LONGEST,
-                f"Give steps, from 1 to {LONGEST:,}.",
-            ),
-            ("bandwidth", [low, high], not 0 <= low <= high <= LONGEST, "Give 0 <= low <= high."),
-        ):
-            if wrong:
-                raise WorkloadError("out of range", key=f"workload.{key}", value=value, remedy=remedy)
-        if (self.holding is None) == (self.load is None):
-            raise WorkloadError(
-                "give either holding times or a load",
-                key="workload.holding",
-                remedy="`holding: 30` holds every request 1 to 30 steps; `load: 95 %` finds that bound.",
-            )
-        if self.load is not None:
-            check_load(self.load)
-
-    def settled(self, capacity: Mapping[str, float]) -> MultiServerRequests:
-        """With `holding` in place of `load`, on a cluster with this total capacity: units of cpu and mem."""
-        if self.load is None:
-            return self
-        return replace(self, holding=find_holding(self, capacity, self.load), load=None)
 
     def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
         """Draw the workload of a seed, for a cluster's resources (cpu, mem, in any order; others are not needed).
 
         Request i has the id i and arrives at i steps. An engine that waits for room may offer it later.
         """
-        if self.holding is None:
-            raise WorkloadError(
-                "holding times are still to be found",
-                key="workload.load",
-                value=self.load,
-                remedy="Call `settled(capacity)` first.",
-            )
         n = self.requests
         demand = self._demand(resources, seed)
         low, high = (round(end * QUANTUM) for end in self.bandwidth)

@@ -26,6 +26,7 @@ from simcore.roles import Role, Roles
 from simcore.types import Workload
 from workloads.changes import Change, changed
 from workloads.generators import Flavour, Synthetic
+from workloads.holding import find_holding
 from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
 from workloads.offline import OfflineRequests
@@ -168,8 +169,11 @@ def _generated(spec: Generated, total: Total) -> Synthetic:
 
 
 def _multi_server(spec: MultiServer, total: Total) -> MultiServerRequests:
-    asked = MultiServerRequests(spec.requests, built(spec.demand), spec.holding, spec.load, spec.bandwidth, spec.step)
-    return asked.settled(total)
+    demand, holding = built(spec.demand), spec.holding
+    if holding is None:
+        assert spec.load is not None
+        holding = find_holding(demand, total, spec.load)
+    return MultiServerRequests(spec.requests, demand, holding, spec.bandwidth, spec.step)
 
 
 def _tenants(spec: Tenants, total: Total) -> TenantRequests:

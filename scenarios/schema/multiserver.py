@@ -17,6 +17,7 @@ from simcore.json_schema import Schema, given
 from simcore.registry import Registry
 from simcore.types import QUANTUM
 from workloads.demands import DEMANDS
+from workloads.holding import LONGEST
 
 
 class Demand(Registered):
@@ -31,8 +32,9 @@ class Demand(Registered):
 
 
 def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
-    if not 0 <= pair[0] <= pair[1]:
-        raise wrong("is an empty range", "Give the lower bandwidth first, from 0.", value=list(pair))
+    if not 0 <= pair[0] <= pair[1] <= LONGEST:
+        remedy = f"Give the lower bandwidth first, from 0, and at most {LONGEST:,} last."
+        raise wrong("is an empty range" if pair[0] > pair[1] else "is too much", remedy, value=list(pair))
     return pair
 
 

@@ -286,18 +286,6 @@ class Backwards:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"requests": 0}, "workload.requests: no requests (got 0)"),
-        ({"flavours": ()}, "workload.flavours: no flavours"),
-        ({"flavours": (replace(SMALL, weight=0),)}, "workload.flavours: all weights are zero"),
-        ({"flavours": (SMALL, replace(SMALL, weight=-1))}, "workload.flavours.1.weight: not a weight (got -1)"),
-        ({"flavours": (Flavour({"gpu": 1}),)}, "workload.flavours.0.gpu: the cluster has no gpu (got 1)"),
-        ({"flavours": (Flavour({"cpu": -1}),)}, "workload.flavours.0.cpu: a demand that is not an amount (got -1)"),
-        (
-            {"flavours": (Flavour({"cpu": math.nan}),)},
-            "workload.flavours.0.cpu: a demand that is not an amount (got nan)",
-        ),
-        ({"flavours": (Flavour({"cpu": 0}),)}, "workload.flavours.0: this flavour asks for nothing"),
-        ({"lifetimes": None}, "workload.lifetimes: no lifetimes"),
         ({"lifetimes": Fixed(-1)}, "workload.lifetimes: a draw of lifetimes is not a time (got -1.0)"),
         ({"lifetimes": Fixed(math.nan)}, "workload.lifetimes: a draw of lifetimes is not a time (got nan)"),
         ({"arrivals": Backwards()}, "workload.arrivals: a draw of arrivals is not a time (got -1.0)"),

@@ -20,7 +20,7 @@ from analysis.figures.densities import draw
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
-from simcore.errors import UnknownName, WorkloadError
+from simcore.errors import UnknownName, UserError, WorkloadError
 from simcore.types import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
@@ -205,37 +205,29 @@ def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: i
     spec = MultiServerRequests(120, POOL[demand], holding)
     loads = np.array([simulated(spec, 400, seed) for seed in range(120)])
     error = loads.std(ddof=1) / np.sqrt(len(loads))
-    assert abs(loads.mean() - average_load(spec, ALPHA, holding)) < 3.5 * error
+    assert abs(loads.mean() - average_load(spec.demand, ALPHA, holding)) < 3.5 * error
 
 
 @pytest.mark.parametrize(("capacity", "published", "found"), [(ALPHA, 30, 29), (GAMMA, 480, 476), (DELTA, 1920, 1906)])
 def test_the_published_holding_times(capacity: dict[str, float], published: int, found: int) -> None:
     """What is printed is 95 %; the program's holding times have a little more."""
-    spec = MultiServerRequests(128, Uniform(), load=0.95)
-    assert find_holding(spec, capacity, 0.95) == found
-    assert spec.settled(capacity) == MultiServerRequests(128, Uniform(), found)
-    assert 0.95 < average_load(spec, capacity, published) < 0.99
+    assert find_holding(Uniform(), capacity, 0.95) == found
+    assert 0.95 < average_load(Uniform(), capacity, published) < 0.99
 
 
-@given(demand=st.sampled_from(list(POOL.values())), requests=st.integers(10, 500), load=st.floats(0.2, 1.4))
-def test_no_other_holding_time_is_nearer(demand: Demands, requests: int, load: float) -> None:
-    spec = MultiServerRequests(requests, demand, 1)
+@given(demand=st.sampled_from(list(POOL.values())), load=st.floats(0.2, 1.4))
+def test_no_other_holding_time_is_nearer(demand: Demands, load: float) -> None:
     capacity = {"cpu": 200.0, "mem": 350.0}
-    if not average_load(spec, capacity, 1) <= load <= average_load(spec, capacity, 10**6):
+    if not average_load(demand, capacity, 1) <= load <= average_load(demand, capacity, 10**6):
         return
-    found = find_holding(spec, capacity, load)
-    near = {step: abs(average_load(spec, capacity, step) - load) for step in (found - 1, found, found + 1) if step}
+    found = find_holding(demand, capacity, load)
+    near = {step: abs(average_load(demand, capacity, step) - load) for step in (found - 1, found, found + 1) if step}
     assert min(near, key=lambda step: near[step]) == found
 
 
-@given(requests=st.integers(1, 300), holding=st.integers(1, 600))
-def test_load_never_falls_with_longer_holding(requests: int, holding: int) -> None:
-    spec = MultiServerRequests(requests, AzureLike(), 1)
-    assert average_load(spec, ALPHA, holding) <= average_load(spec, ALPHA, holding + 1) * (1 + 1e-12)
-
-
-def test_a_holding_time_that_is_given_stays() -> None:
-    assert SPEC.settled({}) is SPEC
+@given(holding=st.integers(1, 600))
+def test_load_never_falls_with_longer_holding(holding: int) -> None:
+    assert average_load(AzureLike(), ALPHA, holding) <= average_load(AzureLike(), ALPHA, holding + 1) * (1 + 1e-12)
 
 
 # -- traces ----------------------------------------------------------------------------------------------------------
@@ -430,27 +422,25 @@ def test_an_unknown_demand_suggests_the_nearest() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"requests": 0}, r"workload\.requests: out of range \(got 0\)\n  Give 1 or more"),
-        ({"holding": 0}, r"workload\.holding: out of range \(got 0\)"),
-        ({"holding": LONGEST + 1}, r"workload\.holding: out of range"),
-        ({"step": 0.0}, r"workload\.step: out of range"),
-        ({"step": float("inf")}, r"workload\.step: out of range"),
-        (
-            {"bandwidth": (0.6, 0.5)},
-            r"workload\.bandwidth: out of range \(got \[0\.6, 0\.5\]\)\n  Give 0 <= low <= high",
-        ),
-        ({"bandwidth": (-0.1, 0.5)}, r"workload\.bandwidth: out of range"),
-        ({"bandwidth": (0.1, float("nan"))}, r"workload\.bandwidth: out of range"),
-        ({"load": 0.9}, "give either holding times or a load"),
-        ({"holding": None}, "give either holding times or a load"),
-        ({"holding": None, "load": 0.0}, r"workload\.load: no load \(got 0\.0\)"),
-        ({"holding": None, "load": 1.5}, r"workload\.load: no load .*\n.*below 1\.5"),
-        ({"holding": None, "load": float("nan")}, r"workload\.load: no load"),
+        ({"requests": 0}, r"workload\.requests: is a wrong value \(got 0\)"),
+        ({"holding": 0}, r"workload\.holding: is a wrong value \(got 0\)"),
+        ({"holding": LONGEST + 1}, r"workload\.holding: is a wrong value"),
+        ({"step": 0.0}, r"workload\.step: must be more than zero"),
+        ({"step": float("inf")}, r"workload\.step: must be finite"),
+        ({"bandwidth": [0.6, 0.5]}, r"workload\.bandwidth: is an empty range \(got \[0\.6, 0\.5\]\)\n  Give the lower"),
+        ({"bandwidth": [-0.1, 0.5]}, r"workload\.bandwidth\.0: is a wrong value"),
+        ({"bandwidth": [0.1, LONGEST * 2.0]}, r"workload\.bandwidth: is too much .*\n.*at most 1,000,000,000"),
+        ({"load": 0.9}, "needs either holding or load"),
+        ({"holding": None}, "needs either holding or load"),
+        ({"holding": None, "load": 0.0}, r"workload\.load: must be more than zero"),
+        ({"holding": None, "load": 1.5}, r"workload\.load: is more than 1"),
     ],
 )
 def test_impossible_requests(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(WorkloadError, match=message):
-        replace(SPEC, **change)
+    cluster = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
+    workload = {"demand": "uniform", "requests": 128, "holding": 31} | change
+    with pytest.raises(UserError, match=message):
+        scenario_from({"cluster": cluster, "workload": workload, "agents": ["tetris"]})
 
 
 @pytest.mark.parametrize("bounds", [(0, 5), (6, 5), (1, 1001)])
@@ -463,25 +453,14 @@ def test_resources_that_the_cluster_lacks() -> None:
     with pytest.raises(WorkloadError, match="cluster: the cluster has no mem"):
         SPEC.draw(("cpu", "memory"), 0)
     with pytest.raises(WorkloadError, match="the cluster has no mem"):
-        find_holding(SPEC, {"cpu": 400}, 0.9)
-
-
-def test_a_load_that_is_not_settled_yet() -> None:
-    with pytest.raises(WorkloadError, match=r"(?s)still to be found.*settled"):
-        MultiServerRequests(128, Uniform(), load=0.9).draw(R, 0)
-
-
-@pytest.mark.parametrize("load", [0, -1, 1.5, 95, float("nan")])
-def test_what_is_no_load(load: float) -> None:
-    with pytest.raises(WorkloadError, match="no load"):
-        find_holding(SPEC, ALPHA, load)
+        find_holding(SPEC.demand, {"cpu": 400}, 0.9)
 
 
 def test_loads_that_no_holding_time_gives() -> None:
     with pytest.raises(WorkloadError, match=r"(?s)were held 1,000,000,000 steps, it would be 1\.3%.*smaller cluster"):
-        find_holding(SPEC, {"cpu": 1e12, "mem": 1e12}, 0.9)
+        find_holding(SPEC.demand, {"cpu": 1e12, "mem": 1e12}, 0.9)
     with pytest.raises(WorkloadError, match=r"(?s)every request lasted one step, it would be 51\.0%.*larger cluster"):
-        find_holding(SPEC, {"cpu": 50, "mem": 50}, 0.4)
+        find_holding(SPEC.demand, {"cpu": 50, "mem": 50}, 0.4)
 
 
 @dataclass(frozen=True)
