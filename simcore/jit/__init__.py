@@ -41,8 +41,9 @@ _looked_at: set[Callable[..., object]] = set()
 class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no types
     """Compiles a function, with one form for each kind of arguments.
 
-    Numba makes further forms of a function for read-only arrays, and for numbers that are written out in a call. Here
-    there are none: no kernel writes to what it says is unchanged, and each form takes about a second to compile.
+    Numba makes further forms of a function for read-only arrays, for numbers that are written out in a call, and for
+    numbers of 32 bits. Here there are none: no kernel writes to what it says is unchanged, and each form takes up to a
+    second to compile, with all that it calls.
     """
 
     def __init__(
@@ -90,8 +91,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
         """Return what a call in another kernel is compiled to."""
         if self._within is not self:
             return self._within.get_call_template(args, kws)
-        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
-        return super().get_call_template(tuple(map(types.unliteral, args)), plain)
+        return super().get_call_template(tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()})
 
     def get_overload(self, sig: Any) -> Any:
         """Return the function that a call in another kernel enters."""
@@ -143,6 +143,12 @@ class Argument(CompileResultWAP):
     def __init__(self, compiled: Any) -> None:
         super().__init__(compiled)
         self.kind = types.FunctionType(self.signature())
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type that stands for an argument's in a call: of no number in particular, and of whole ones int64."""
+    kind = types.unliteral(kind)
+    return types.int64 if isinstance(kind, types.Integer) and kind.signed else kind
 
 
 def _writable(kind: Any) -> Any:

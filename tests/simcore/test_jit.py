@@ -167,7 +167,7 @@ def test_a_kernel_that_others_may_write_is_not_read(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600  # it was written anew
 
 
-def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_their_own(
+def test_arrays_that_cannot_be_written_written_out_and_narrow_numbers_make_no_forms_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept, "folder", lambda: tmp_path)
@@ -178,11 +178,12 @@ def test_arrays_that_cannot_be_written_and_written_out_numbers_make_no_forms_of_
 
     @kernel
     def twice(array: object) -> object:
-        return added(array, 0) + added(array, len(array) - 1)  # type: ignore[operator,arg-type]
+        last = np.int32(len(array) - 1)  # type: ignore[arg-type]
+        return added(array, 0) + added(array, last) + added(array, len(array) - 1)  # type: ignore[operator,arg-type]
 
     array = np.arange(3)
     array.flags.writeable = False
-    assert twice(array) == twice(array.copy()) == prepared(twice, array)(array) == 4
+    assert twice(array) == twice(array.copy()) == prepared(twice, array)(array) == 8
     assert isinstance(added, Kernel)
     assert isinstance(twice, Kernel)
     assert len(twice.overloads) == len(added._within.overloads) == 1

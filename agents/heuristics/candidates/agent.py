@@ -9,7 +9,7 @@ import numpy as np
 from agents.heuristics.candidates.observation import forget, sight
 from agents.heuristics.candidates.search import place
 from agents.networked import network_of, provisioned
-from fabric.multi_server import COMPLETE, choose
+from fabric.multi_server import COMPLETE
 from fabric.network import NetworkView, Provisioned
 from simcore.jit import prepared
 from simcore.types import Agent, Refusal, Request, View
@@ -22,7 +22,7 @@ class CheapestCandidate(Agent):
     With `choice: random` it takes any of the candidates: a control.
     """
 
-    reference = "ours: docs/guides/agents.md has the rule, docs/experiments/nara.md what it accepts"
+    reference = "ours: the page 'Agents' has the rule"
     remembers = "_sight.known", "_sight.ends"
     needs_lifetimes = True
 
@@ -56,13 +56,6 @@ class CheapestCandidate(Agent):
             request.duration,
             view.weighted,
         )
-        return provisioned(self._sight.room) if status == COMPLETE else self._blamed(view, request)
-
-    def _blamed(self, view: NetworkView, request: Request) -> Refusal | None:
-        """Say for want of what the last candidate could not go on."""
-        room, routes, tiers = self._sight.room, view.routing.routes, view.topology.link_tier
-        left = np.flatnonzero(view.free.any(axis=(1, 2)) & (room.chosen != room.counts[3]))
-        if len(left) == 0:
-            return None
-        status = choose(routes, view.link_free, tiers, view.free, room, int(left[0]), request.bandwidth, view.weighted)
+        if status == COMPLETE:
+            return provisioned(self._sight.room)
         return self._refusals[-1 - status] if status < 0 else None

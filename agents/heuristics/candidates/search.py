@@ -11,7 +11,7 @@ import numpy as np
 from agents.heuristics.candidates.next_server import like, relative
 from agents.heuristics.candidates.observation import Sight, look
 from agents.heuristics.candidates.scoring import STYLES
-from fabric.multi_server import COMPLETE, GOES_ON, begin, choose
+from fabric.multi_server import COMPLETE, GOES_ON, begin, choose, has_any
 from fabric.reachable_servers import Flags
 from fabric.topology import Indices
 from simcore.jit import lean
@@ -80,6 +80,17 @@ def fill(
 
 
 @lean
+def blamed(sight: Sight, free: Ints, link_free: Ints, bandwidth: int, weighted: bool) -> int:
+    """Return for want of what the last candidate in `sight.room` could not go on, as `choose` does; else `GOES_ON`."""
+    room = sight.room
+    for server in range(len(free)):
+        if has_any(free, server) and room.chosen[server] != room.counts[3]:
+            status = choose(sight.routes, link_free, sight.link_tier, free, room, server, bandwidth, weighted)
+            return min(status, GOES_ON)
+    return GOES_ON
+
+
+@lean
 def place(
     sight: Sight,
     free: Ints,
@@ -90,13 +101,13 @@ def place(
     duration: float,
     weighted: bool,
 ) -> int:
-    """Leave the cheapest candidate in `sight.room`; returns `COMPLETE`, or -1 when nothing works.
+    """Leave the cheapest candidate in `sight.room`; returns `COMPLETE`, or what `blamed` says when nothing works.
 
     `free` int64 [servers, nodes, resources] and `link_free` int64 [links] are unchanged.
     """
     known = sight.known
     if not look(sight, free, link_free, demand, bandwidth):
-        return -1
+        return GOES_ON
     known[0], known[1] = known[0] + 1.0, known[1] + duration
     known[4] = known[1] / known[0]
     known[2], known[3] = relative(duration, known[4]), now
@@ -110,7 +121,7 @@ def place(
             if status == COMPLETE and (best < 0 or cost < least):
                 best, best_style, least = home, style, cost
     if best < 0:
-        return -1
+        return blamed(sight, free, link_free, bandwidth, weighted)
     fill(sight, free, link_free, demand, bandwidth, weighted, best, best_style, 0)
     for j in range(sight.room.counts[0]):
         server = sight.room.servers[j]
