@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
@@ -79,3 +80,22 @@ def test_the_sdist_has_what_its_tests_need() -> None:
     for name in ("tests", "docs", "examples", "benchmarks", "Makefile", "constraints.txt", "constraints-lowest.txt"):
         assert name in told
         assert (ROOT / name).exists()
+
+
+def test_what_is_said_names_pages_and_no_files_of_the_repository() -> None:
+    """Whoever installed a wheel has no docs folder; what they can look for are titles of the documentation."""
+    titles = {file.read_text(encoding="utf-8").split("\n", 1)[0][2:] for file in (ROOT / "docs").rglob("*.md")}
+    packages = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "workloads")
+    named = []
+    for file in (file for name in packages for file in (ROOT / name).rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in bare:
+                assert not re.search(r"(?<!/)docs/(guides|experiments|developers|reference)/\w", node.value), (
+                    file,
+                    node.value,
+                )
+                named += re.findall(r"page '([^']*)'", node.value)
+    assert len(set(named)) > 5
+    assert set(named) <= titles

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simcore.errors import WorkloadError
-from workloads.traces.cells import filled, is_date
+from simcore.units import DATA
+from workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
 from workloads.traces.table import CENSORED, is_parquet, read_parquet
 from workloads.traces.text import read_text
 
@@ -48,6 +49,8 @@ _UNITS = {
     | {"mins": "min", "minutes": "min", "h": "h", "hr": "h", "hours": "h", "hrs": "h", "d": "d", "days": "d"},
 }
 _UNITS["disk"] = _UNITS["mem"]
+LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
+"""GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
 """Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
 _SOME = 20
@@ -116,6 +119,21 @@ class _Column:
         return None if values.null_count() else values
 
     @cached_property
+    def amounts(self) -> pl.Series | None:
+        """Return the plain numbers of a column of amounts, of which some may say their unit, or have a comma.
+
+        Nine tenths of its cells or more must be amounts; of the others, reading says the line.
+        """
+        import polars as pl
+
+        if self.numbers is not None or self.there.dtype != pl.String:
+            return self.numbers
+        values = self.there.cast(pl.Float64, strict=False).drop_nulls()
+        some = self.there.head(50)
+        fit = [text for text in some if is_number(text) or AMOUNT.fullmatch(text) or COMMA.fullmatch(text)]
+        return values if len(fit) and 10 * len(fit) >= 9 * len(some) else None
+
+    @cached_property
     def is_dates(self) -> bool:
         """Whether nine tenths of it or more are dates that can be read; of the others, reading says the line."""
         import polars as pl
@@ -127,13 +145,11 @@ class _Column:
 
     @cached_property
     def looks_dated(self) -> bool:
-        """Whether it has dates as this page does not read them: 03/11/2026, 3 Nov 2026."""
+        """Whether it has dates that are not read, as nobody knows which of two orders they have: 03/11/2026."""
         import polars as pl
 
-        dated = r"^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}[ -][A-Za-z]{3}[a-z]*[ -]\d{2,4}"
-        return (
-            self.there.dtype == pl.String and not self.there.is_empty() and bool(self.there.str.contains(dated).all())
-        )
+        some = self.there.head(50)
+        return some.dtype == pl.String and len(some) > 0 and all(map(DAY_FIRST.fullmatch, some))
 
     def rank(self, kind: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
@@ -194,15 +210,18 @@ def propose(path: Path) -> Proposal:
     missing = [] if "arrival" in found else ["when requests arrive"]
     missing += [] if {"cpu", "mem", "gpu"} & found else ["what they ask for"]
     if missing:
-        dated = [each.name for each in look.columns if each.looks_dated]
-        more = f" {', '.join(dated)} has dates, but not in ISO 8601 (2026-11-03 08:15): rewrite them." if dated else ""
+        line = None if is_parquet(path) else 1
+        if dated := [each for each in look.columns if each.looks_dated]:
+            problem, value = "dates that do not begin with the year", dated[0].there[0]
+            key = " and ".join(each.name for each in dated)
+            raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=REWRITE)
         raise WorkloadError(
             f"no column says {' or '.join(missing)}",
             file=path,
-            line=None if is_parquet(path) else 1,
-            remedy=f"Its columns: {', '.join(each.name for each in look.columns)}.{more} If one of them does, write "
-            "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table` "
-            "(docs/guides/traces.md).",
+            line=line,
+            remedy=f"Its columns: {', '.join(each.name for each in look.columns)}. If one of them does, write "
+            "`columns: {arrival: ..., end: ..., cpu: ...}` into a scenario with `trace: table`. "
+            "The page 'Traces and generated workloads' says how.",
         )
     others = tuple(each.name for each in look.columns if each.name not in look.taken)
     return Proposal(tuple(look.guesses), labels, empty, keep, tuple(look.doubts), others)
@@ -271,14 +290,18 @@ def _clock(column: _Column, look: _Look) -> tuple[str, str]:
 def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
     for name in ("cpu", "mem", "gpu", "disk"):
         column = look.best(name, lambda column: column.numbers is not None)
+        column = column or look.best(name, lambda column: column.amounts is not None)
         if column is None:
             _doubt_words(name, look)
             continue
-        unit, why = _amount(name, column, look)
+        assert column.amounts is not None
+        unit, why = _amount(name, column, column.amounts, look)
         look.take(name, column, unit, why)
-        assert column.numbers is not None
-        none = column.missing + int((column.numbers <= 0).sum())
-        if none and name in ("cpu", "mem"):
+        none = column.missing + int((column.amounts <= 0).sum())
+        if column.numbers is None and column.missing:
+            keep[column.name] = "!="
+            look.doubts.append(f"{column.name} is empty in {column.missing:,} rows: they are left out.")
+        elif none and name in ("cpu", "mem") and column.numbers is not None:
             keep[column.name] = "> 0"
             look.doubts.append(
                 f"{column.name} is empty or not above 0 in {none:,} of {len(column.cells):,} rows: they are left out."
@@ -296,15 +319,15 @@ def _doubt_words(name: str, look: _Look) -> None:
         if column.rank(name) is not None and column.there.dtype == pl.String and not column.there.is_empty():
             odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())
             if len(odd):
-                remedy = "only plain numbers are read: 1.5, and not 1,5 or 4 GiB"
+                remedy = "it is not read"
                 look.doubts.append(f"{column.name} sounds like {name}, but {odd[0]!r} is no number: {remedy}.")
                 return
 
 
-def _amount(name: str, column: _Column, look: _Look) -> tuple[str, str]:
-    """Guess the unit of a demand."""
-    values = column.numbers
-    assert values is not None
+def _amount(name: str, column: _Column, values: pl.Series, look: _Look) -> tuple[str, str]:
+    """Guess the unit of a demand, of which `values` are those that do not say it themselves."""
+    if values.is_empty():
+        return DATA.base if name in ("mem", "disk") else "", f"its name; {column.there[0]!r} says the unit"
     said = column.unit(name)
     middle = float(values.median() or 0)  # type: ignore[arg-type]  # a number
     shown = f"{middle:,.10g}"
@@ -313,6 +336,8 @@ def _amount(name: str, column: _Column, look: _Look) -> tuple[str, str]:
         if said:
             if said in ("kB", "MB") and binary:
                 look.doubts.append(f"{column.name} has multiples of 1024 only: perhaps {said[0].upper()}iB is meant.")
+            if name == "mem" and not LEAST_MEMORY <= DATA.parse(f"{middle} {said}") <= MOST_MEMORY:
+                look.doubts.append(f"{column.name} says {said}, but has {shown} in the middle: is that the unit?")
             return said, f"its name says {said}"
         if middle >= 1e8:
             return "B", f"as large as bytes: {shown} in the middle"
@@ -326,6 +351,8 @@ def _amount(name: str, column: _Column, look: _Look) -> tuple[str, str]:
         return unit, f"{shown} in the middle"
     if name == "cpu":
         if said:
+            if middle < LEAST_MILLICORES:
+                look.doubts.append(f"{column.name} says {said}, but has {shown} in the middle: is that the unit?")
             return said, f"its name says {said}"
         if middle >= 100:
             look.doubts.append(f"{column.name} does not say its unit: millicores are assumed ({shown} in the middle).")

@@ -81,7 +81,7 @@ class _Reader:
         """Take a word, and say which line it is in."""
         found = next(self.words, None)
         if found is None:
-            remedy = "Formats: docs/guides/packing.md; a CSV file needs the suffix .csv."
+            remedy = "Formats: page 'Offline placement'; a CSV file needs the suffix .csv."
             raise WorkloadError("ends before its last number", file=self.file, remedy=remedy)
         return found
 
@@ -105,7 +105,7 @@ class _Reader:
         """Make an instance; the file ends with it if it `ends`."""
         left = next(self.words, None) if ends else None
         if left is not None:
-            remedy = "Formats: docs/guides/packing.md."
+            remedy = "Formats: page 'Offline placement'."
             raise WorkloadError(
                 "goes on after its last number", file=self.file, line=left[1], value=left[0], remedy=remedy
             )

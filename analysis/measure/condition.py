@@ -95,14 +95,21 @@ def _parts(
 ) -> tuple[Metric, str, str]:
     """Divide what was said into a metric, one of the `signs`, and what is behind it."""
     found = _FORM.fullmatch(said)
+    for metric in metrics:
+        if metric.heading != metric.name and re.match(rf"\s*{re.escape(metric.heading)}\s*[<>=≤≥]", said):
+            meant = said.replace(metric.heading, metric.name, 1).strip()
+            problem, remedy = "names a heading", f'Did you mean "{meant}"? {remedy}'
+            break
     if found is None or found[2] not in signs:
         raise UserError(problem, key=key, value=said, remedy=remedy)
     name, sign, text = found.groups()
     known = {metric.name: metric for metric in metrics}
     if name not in known:
-        raise UserError(
-            f"runs of this scenario have no metric {name}", key=key, value=said, remedy=suggest(name, known)
-        )
+        # "accepted >= 99 %" for the heading "accepted %"
+        short = [metric.name for metric in metrics if metric.heading.rstrip(" %") == name]
+        remedy = f"Did you mean {short[0]!r}? " if short else ""
+        remedy += suggest(name, known)
+        raise UserError(f"runs of this scenario have no metric {name}", key=key, value=said, remedy=remedy)
     return known[name], sign, text
 
 

@@ -30,7 +30,8 @@ def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     said = "; ".join(f"{', '.join(agents)}: {way}" for way, agents in ways.items())
     return (
         f"Weights are used on something else than they were learned on, where they may do harm. {said}. Train on such "
-        "a load (`binwright train`), or take internal; docs/guides/numa-learning.md says what is compared."
+        "a load (`binwright train`), or take internal; the page 'Learned placement on NUMA servers' says what is "
+        "compared."
     )
 
 

@@ -31,7 +31,7 @@ class Overlap(NamedTuple):
             f"The windows of these {self.seeds:,} seeds overlap: {100 * self.share:.0f} % of a seed's requests are met "
             f"by another one too, and all their different requests are worth {self.worth:.1f} seeds. So seeds are not "
             "independent, and intervals and p-values promise more than they can keep. Draw from more of the trace, or "
-            "take windows that do not overlap: start: {apart: [first, last]} (docs/guides/traces.md)."
+            "take windows that do not overlap: start: {apart: [first, last]} (page 'Traces and generated workloads')."
         )
 
 

@@ -14,7 +14,7 @@ from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
 from analysis.results.escaping import plain
 from analysis.results.groups import LARGEST
-from simcore.errors import ResultsError
+from simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -254,6 +254,7 @@ def _instead(named: Path) -> str:
     """Say which folder of results was meant: the one that a file is in, or that of the scenario of this name."""
     there = [named.parent] if (named.parent / "runs.parquet").is_file() else []
     there += [folder for folder in (Path("results") / named.stem,) if (folder / "runs.parquet").is_file()]
-    if there:
-        return f"Did you mean {str(there[0])!r}?"
+    others = [file.parent for file in named.parent.glob("*/runs.parquet")]
+    if there or (near := nearest(named.name, [folder.name for folder in others])):
+        return f"Did you mean {str(there[0] if there else named.with_name(near))!r}?"
     return "Name the folder that `binwright run` wrote: results/NAME, or what --out said."

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from binwright.commands.console import out, say
+from binwright.commands.console import out, say, where
 from binwright.commands.traces import say_written
 from simcore.errors import UserError, suggest
 
@@ -23,6 +23,8 @@ def init(asked: Namespace) -> int:
     from scenarios.draft.first_scenario import begin, node_of
     from scenarios.draft.request_source import asked_of
     from scenarios.draft.text import AGENTS, write_new
+    from scenarios.run.check import impossible_of
+    from scenarios.schema.load import load_scenario
 
     target = Path(asked.out)
     if target.exists():
@@ -60,6 +62,8 @@ def init(asked: Namespace) -> int:
     overflow = answer("overflow", "A request that fits nowhere: drop, wait or stop?", _overflow, "drop", "drop")
     agents = answer("agents", "Which agents, with commas?", _agents, ",".join(AGENTS), list(AGENTS))
     write_new(asked.out, begin(requests, servers, node, overflow, agents, target.parent))
+    if doubt := impossible_of(load_scenario(asked.out)):
+        where(f"? {doubt}")
     say_written(asked.out)
     return 0
 

@@ -46,12 +46,15 @@ def figures(asked: Namespace) -> int:
     asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
     forms = (asked_for, *(one.look.get("format") for one in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
-    drawn = _draw(asked, trainings, results, list(FIGURES) if ALL in kinds else kinds, form, anything=ALL in kinds)
+    wanted = list(FIGURES) if ALL in kinds else kinds
+    drawn, left_out = _draw(asked, trainings, results, wanted, form, anything=ALL in kinds)
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         where(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
             out.print(f"Caption: {caption}.", markup=False, highlight=False, soft_wrap=True)
+    for why, names in left_out.items():
+        where(f"{', '.join(names)} left out: {why}")
     return 0
 
 
@@ -72,8 +75,8 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
 
 def _draw(
     asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], form: str, *, anything: bool
-) -> dict[str, tuple[Figure, bytes]]:
-    """Draw the figures by kind; with `anything`, say which cannot be drawn, and why, unless that is all of them."""
+) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
+    """Draw the figures by kind; with `anything`, also return why some cannot be drawn, and which."""
     from analysis.figures.draw import draw
     from analysis.figures.kind import kind_named
     from analysis.figures.style import rendered
@@ -107,12 +110,12 @@ def _draw(
             last = error
     if last and not drawn and len(left_out) == 1:
         raise last
-    for why, names in left_out.items():
-        where(f"{', '.join(names)} left out: {why}")
     if not drawn:
+        for why, names in left_out.items():
+            where(f"{', '.join(names)} left out: {why}")
         remedy = "Mend what was asked for, or run the scenario with more recorded."
         raise ResultsError("no figure can be drawn of these results, as asked for", remedy=remedy)
-    return drawn
+    return drawn, left_out
 
 
 def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tuple[Path, Path | None]:

@@ -28,13 +28,14 @@ def table(found: Mixed) -> rich.table.Table:
     )
     only = [f"only {kind}" for kind in question.kinds]
     bills = bills_of(found.frame, question.scenario)
-    headings = (*question.kinds, "cost/h", "95 %", *only, f"{metric.heading} there", *(heading for heading, _ in bills))
+    cost = f"cost/h {question.scenario.currency}".rstrip()
+    headings = (*question.kinds, cost, "95 %", *only, f"{metric.heading} there", *(heading for heading, _ in bills))
     for heading in ("agent", *headings):
         laid.add_column(escape(heading), justify="left" if heading == "agent" else "right", overflow="fold")
     for row in found.frame.iter_rows(named=True):
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         laid.add_row(
-            escape(row["agent"]),
+            escape(found.results.heading(row["agent"])),
             *(
                 FAILED if row["verdict"] == FAILED else "-" if row[kind] is None else str(row[kind])
                 for kind in question.kinds

@@ -124,15 +124,22 @@ def _table(found: Sized) -> rich.table.Table:
     question, metric = found.question, found.question.target.metric
     bills = bills_of(found.frame, question.scenario)
     headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", *(each for each, _ in bills)]
-    lines = []
+    runs, lines = found.results.runs, []
+    drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
     for row in found.frame.iter_rows(named=True):
-        there = "-" if row["mean"] is None else metric.between(row["mean"], row["mean_low"], row["mean_high"])
+        exact = row["agent"] not in drawn
+        if row["mean"] is None:
+            there = "-"
+        elif exact:
+            there = metric.exactly(row["mean"])
+        else:
+            there = metric.between(row["mean"], row["mean_low"], row["mean_high"])
         mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
         lines.append(
             [
                 found.results.heading(row["agent"]),
                 "failed" if row["verdict"] == "failed" else f"{_number(row['size'], question.most)}{mark}",
-                _interval(row, question.most),
+                "exact" if exact else _interval(row, question.most),
                 "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
                 there,
                 *(write(row) for _, write in bills),
@@ -146,7 +153,7 @@ def _table(found: Sized) -> rich.table.Table:
         pad_edge=False,
         title=escape(f"{question.key} until {question.until}"),
         title_justify="left",
-        caption=f"{_legend(found)}{escape(wider)}",
+        caption=f"{_legend(found, exact=not drawn)}{escape(wider)}",
         caption_justify="left",
     )
     for column in shown:
@@ -167,13 +174,17 @@ def _interval(row: dict[str, Any], most: int) -> str:
     return f"[{_number(row['low'], most)}, {_number(row['high'], most)}]"
 
 
-def _legend(found: Sized) -> str:
-    """Say what the columns are, and what the marks in them."""
+def _legend(found: Sized, *, exact: bool) -> str:
+    """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
     from scenarios.size.sizing import NOT_TOLD
 
     question, verdicts = found.question, set(found.frame["verdict"])
     seeds = many_of(question.scenario.replications, "seed")
     parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest."]
+    if exact:
+        parts = [
+            "servers: so many and more meet it; * the fewest. Nothing was drawn: that is exact for these requests."
+        ]
     if NOT_TOLD in verdicts:
         parts.append("= with as many servers as the best one needs, these seeds do not tell it from the best.")
     if None in set(found.frame["size"]):

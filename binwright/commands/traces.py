@@ -52,27 +52,31 @@ def describe_file(asked: Namespace) -> int:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     found = describe_frame(requests.name, requests.path, requests.frame, units)
-    out.print(
+    _say(
         f"{found.path}: {found.format}, {found.requests:,} requests over {duration(found.last - found.first)}, "
-        f"{found.never_ending:,} of them never ending",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{found.never_ending:,} of them never ending"
     )
-    running = f"{requests.running:,} of them run already at the start" if requests.running else ""
-    for line in [running] * bool(running) + [f"? {doubt}" for doubt in requests.doubts]:
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    if requests.running:
+        _say(f"{requests.running:,} of them run already at the start")
     out.print(_frame(found.resources, "Resources"))
     shown = found.flavours.head(20)
     times = ("p10", "p50", "p90", "p99", "mean")
     out.print(_flavours(shown, f"Flavours ({len(shown)} of {len(found.flavours)}) and their lifetimes", times))
-    out.print(_frame(found.lifetimes, "All lifetimes", times))
+    out.print(_flavours(found.lifetimes, "All lifetimes", times))
     _print_load(found)
+    doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
+    for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
+        _say(line)
     if asked.out:
         say_written(asked.out)
     elif requests.proposal:
         where(f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml")
     return 0
+
+
+def _say(text: str) -> None:
+    """Print a line as it is."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_written(file: str) -> None:
@@ -81,7 +85,7 @@ def say_written(file: str) -> None:
 
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:
-    """Print which column is what, and what is doubtful."""
+    """Print which column is what."""
     table = Table(title=f"What the columns of {path.name} probably are", title_justify="left", box=box.SIMPLE_HEAD)
     for heading in ("column", "is", "unit", "why"):
         table.add_column(heading, overflow="fold")
@@ -92,10 +96,6 @@ def _print_proposal(proposal: Proposal, path: Path) -> None:
     if proposal.others:
         table.add_row(escape(", ".join(proposal.others)), "not read", "", "")
     out.print(table)
-    for doubt in proposal.doubts:
-        out.print(f"? {doubt}", markup=False, highlight=False, soft_wrap=True)
-    if proposal.doubts:
-        out.print()
 
 
 def convert_file(asked: Namespace) -> int:
@@ -115,11 +115,11 @@ def _trace_file(text: str) -> Path:
     return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
 
 
-def _frame(frame: pl.DataFrame, title: str, times: Container[str] = ()) -> Table:
+def _frame(frame: pl.DataFrame, title: str) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in zip(frame.columns, frame.dtypes, strict=True):
-        table.add_column(name.replace("_", " "), justify="right" if kind.is_numeric() else "left")
-    for line in _lines(frame, times):
+        table.add_column(name, justify="right" if kind.is_numeric() else "left")
+    for line in _lines(frame, ()):
         table.add_row(*line)
     return table
 
@@ -127,9 +127,15 @@ def _frame(frame: pl.DataFrame, title: str, times: Container[str] = ()) -> Table
 def _flavours(frame: pl.DataFrame, title: str, times: Container[str]) -> Table:
     """Lay out as many columns as the terminal has room for, whole; the others are named below."""
     lines = _lines(frame, times)
-    headings = [name.replace("_", " ") for name in frame.columns]
+    headings = [_heading(name, frame) for name in frame.columns]
     styles = [[""] * len(headings)] * len(lines)
     return fitted(headings, lines, out.width, first=0, groups=[0] * len(lines), styles=styles, title=title)
+
+
+def _heading(name: str, frame: pl.DataFrame) -> str:
+    """Name a column; a mean is over those lifetimes that end, where some do not."""
+    some = "never_ending" in frame.columns and frame["never_ending"].sum() > 0
+    return "mean if it ends" if some and name == "mean" else name.replace("_", " ")
 
 
 def _lines(frame: pl.DataFrame, times: Container[str]) -> list[list[str]]:

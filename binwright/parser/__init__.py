@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -26,6 +27,7 @@ class _Parser(argparse.ArgumentParser):
             word = unknown[0].split("=")[0]
             near = nearest(word, sorted({option for one in of for option in one._option_string_actions}))
             meant = f"\n  Did you mean {near!r}?" if near and word.startswith("-") else ""
+            meant = meant or _joined(sys.argv[1:] if arguments is None else arguments, word)
             of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return asked
 
@@ -39,6 +41,20 @@ class _Parser(argparse.ArgumentParser):
                 None, f"there is no command {value}\n  {suggest(value, action.choices, '`binwright help`')}"
             )
         super()._check_value(action, value)
+
+
+def _joined(arguments: Sequence[str], word: str) -> str:
+    """Say how to write a list of which a part stands alone, behind a comma and a blank; empty if it is not so."""
+    begin = at = arguments.index(word) if word in arguments else 0
+    while begin and arguments[begin - 1].endswith(","):
+        begin -= 1
+    end = at + 1
+    while end < len(arguments) and arguments[end - 1].endswith(","):
+        end += 1
+    option = arguments[begin - 1] if begin else ""
+    if begin == at or not option.startswith("-"):
+        return ""
+    return f"\n  A list has no blanks, or quotes around it: {option} {''.join(arguments[begin:end])}"
 
 
 def _help_of(prog: str) -> str:

@@ -104,7 +104,7 @@ def add_pack(commands: Commands) -> None:
     pack.add_argument(
         "input",
         metavar="INPUT",
-        help="a name (pgrank, ct1, u120, t60, ...: docs/guides/packing.md), or a file (.csv, .txt, .bpp, .vbp)",
+        help="a name (pgrank, ct1, u120, t60, ...: page 'Offline placement'), or a file (.csv, .txt, .bpp, .vbp)",
     )
     pack.add_argument(
         "--with",

@@ -50,7 +50,9 @@ def page(
     `END` is replaced. Where there is none, a page of its own is written.
     """
     beside = (folder.parent / GUIDE).is_file()
-    guide = f"[How to read it](../{GUIDE})" if beside else f"docs/{GUIDE} of Binwright says how to read it"
+    guide = (
+        f"[How to read it](../{GUIDE})" if beside else "The page 'Published numbers beside ours' says how to read it"
+    )
     quick = any(one.quick for one in rows) or any(one.quick for one in drawn)
     less = " Values are of fewer seeds, or of less time, than the whole experiment has." if quick else ""
     parts = [

@@ -25,8 +25,10 @@ from simcore.rng import stream
 from simcore.types import Floats, Workload
 from workloads.windows import age_at
 
-PREDICTING = "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see docs/guides/lifetimes.md."
-AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see docs/guides/lifetimes.md."
+PREDICTING = (
+    "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see the page 'What do agents know of time?'."
+)
+AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see the page 'What do agents know of time?'."
 TRAINING = 2**63 - 1
 """The seed whose generated requests predictors learn from: no run has it."""
 KEY = "knowledge.lifetimes.predicted"

@@ -18,7 +18,7 @@ from simcore.file_tracking import is_ours
 from simcore.tracebacks import place_of
 from simcore.types import Workload
 
-DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see docs/guides/traces.md."
+DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."
 
 
 def is_drawn(spec: OwnWorkload) -> bool:

@@ -265,7 +265,8 @@ def _frame(
                 "target": question.target.value,
                 "prices": ", ".join(
                     f"{k} {float(p):g}" for k, p in zip(question.kinds, question.market.prices, strict=True)
-                ),
+                )
+                + (f" {question.scenario.currency}" if question.scenario.currency else ""),
                 "seeds": question.scenario.replications,
             }
         )

@@ -15,8 +15,8 @@ from simcore.file_tracking import is_ours
 
 Function = Callable[..., Any]
 
-NEEDS_KERNEL = "Write @kernel above that function (`from simcore.jit import kernel`): docs/guides/my-agent.md."
-WHAT_IT_USES = "It can use numbers, arrays, loops and most of numpy: docs/guides/my-agent.md."
+NEEDS_KERNEL = "Write @kernel above that function (`from simcore.jit import kernel`): page 'An agent of your own'."
+WHAT_IT_USES = "It can use numbers, arrays, loops and most of numpy: page 'An agent of your own'."
 
 
 def undefined(function: Function, called: Callable[[object], Function | None], seen: set[Function]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +34,7 @@ TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 2},2,{60 * n},{600 if n 
 
 AGENT = """\
 import os
+import shutil
 import time
 
 from simcore.types import Agent
@@ -512,13 +514,26 @@ def test_what_lists_all_names_is_said_once(binwright: Asker) -> None:
 
 def test_what_stands_for_results_and_metrics_is_suggested(binwright: Asker) -> None:
     assert binwright("run", "s.yaml").code == 0
-    for named, meant in (("s", "results/s"), ("s.yaml", "results/s"), ("results/s/runs.parquet", "results/s")):
+    shutil.copytree("results/s", "results/mine")
+    for named, meant in (
+        ("s", "results/s"),
+        ("s.yaml", "results/s"),
+        ("results/s/runs.parquet", "results/s"),
+        ("results/min", "results/mine"),
+    ):
         said = binwright("compare", named)
         assert said.code == MISTAKE
         assert f"Did you mean {meant!r}?" in said.err
     assert "results/NAME, or what --out said" in binwright("report", "elsewhere").err
     said = binwright("compare", "results/s", "--metric", "accepted %")
     assert "That is its heading: did you mean 'acceptance'?" in said.err
+    for asked in (
+        ("run", "s.yaml", "--agents", "first-fit,", "best-fit,", "internal"),
+        ("run", "s.yaml", "--set", "a,", "b"),
+    ):
+        said = binwright(*asked)
+        assert said.code == MISTAKE
+        assert f"quotes around it: {asked[2]} {''.join(asked[3:])}" in said.err
 
 
 @pytest.mark.parametrize(
@@ -686,6 +701,7 @@ def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch)
     assert "…" not in said.out, "values are whole, whatever the width"
     assert "Wider terminals show: " in said.out
     assert "All lifetimes" in said.out
+    assert "mean if it ends" in " ".join(said.out.split()), "one never ends, and has no part in the mean"
     assert "  19.00 min " in said.out.split("Load over time: cpu running (peak")[1]
     assert files() == {"t.csv"}
     Path("traces").mkdir()

@@ -340,7 +340,7 @@ def test_pages_link_to_the_guide_where_it_is(counted: Reproduction, tmp_path: Pa
     beside, alone = (counted.write(tmp_path / name)[1].read_text("utf-8") for name in ("experiments", "a/b"))
     assert "[How to read it](../guides/reproduce.md)." in beside
     assert "](../" not in alone
-    assert "docs/guides/reproduce.md" in alone
+    assert "The page 'Published numbers beside ours' says how to read it." in alone
 
 
 def test_only_a_key_that_has_a_stand_in_is_marked() -> None:

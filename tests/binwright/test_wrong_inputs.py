@@ -57,7 +57,10 @@ YAML = [
 
 # A trace's file, and what the message has.
 TRACES = [
-    ("id;arrival;lifetime;cpu\n1;0;5;1,5\n", ["t.csv:2: cpu: not a number (got '1,5')", "decimals have a point"]),
+    (
+        "id;arrival;lifetime;cpu\n1;0;5;1,5\n",
+        ["t.csv:2: cpu: a number with a comma (got '1,5')", "decimals with a point"],
+    ),
     ("id\tarrival\tlifetime\tcpu\n", ["no requests"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
     (
@@ -70,13 +73,21 @@ TRACES = [
         "id,arrival,lifetime,cpu\n1,0,,1\n",
         ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"],
     ),
-    ("id,arrival,lifetime,cpu\n1,0,5,\n", ["t.csv:2: cpu: no value", "`empty: {cpu: 0}`"]),
-    ("id,arrival,lifetime,cpu\n1,0,5,2 cores\n", ["t.csv:2: cpu: not a number (got '2 cores')"]),
+    (
+        "id,arrival,lifetime,cpu\n1,0,5,\n",
+        ["t.csv:2: cpu: no value", "row. `keep: {cpu: '!='}` leaves it out", "`empty: {cpu: 0}`"],
+    ),
+    ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
+    ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "row. `empty: {end: never}`", "`keep: {end: '!='}`"]),
+    (
+        "id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
+        ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "`faulty: drop`"],
+    ),
     ("id,arrival,lifetime,cpu\n1,0,5,0x10\n", ["t.csv:2: cpu: not a number (got '0x10')"]),
     ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
     (
         "id,arrival,lifetime,cpu\n1,01/02/2020 00:00,5,1\n",
-        ["arrival: neither a number nor a date (got '01/02/2020 00:00')", "in the whole column dates"],
+        ["arrival: a date that does not begin with the year (got '01/02/2020 00:00')", "2026-11-03 08:15 (UTC)"],
     ),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
@@ -324,14 +335,14 @@ def test_all_bad_rows_of_a_table_are_listed_with_what_leaves_them_out(capsys: py
     some = "lines 5, 6, 20, 21, 22, 23, 24, 25, 26, 27, ..."
     assert f"cpu: negative demand, and so in 22 rows more ({some}) (got -1)" in said
     assert "`keep: {cpu: '>= 0'}` in the scenario leaves it out." in said
-    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got -5)" in said
+    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in said
     assert main(["traces", "describe", "t.csv"]) == MISTAKE
-    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got -5)" in capsys.readouterr().err
+    assert "lifetime: negative lifetime, and so in 1 row more (line 9) (got '-5 s')" in capsys.readouterr().err
     Path("t.yaml").write_text(text.replace("t.csv}", "t.csv, keep: {cpu: '>= 0', lifetime: '>= 0'}}"))
     assert main(["validate", "t.yaml"]) == 0
 
 
 def test_all_cells_that_are_no_numbers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    table("1,0,5,2 cores\n2,1,5,1\n3,2,5,many\n4,3,5,few\n")
+    table("1,0,5,0x2\n2,1,5,1\n3,2,5,many\n4,3,5,few\n")
     assert main(["validate", "t.yaml"]) == MISTAKE
-    assert "t.csv:2: cpu: not a number, and so in 2 rows more (lines 4, 5) (got '2 cores')" in capsys.readouterr().out
+    assert "t.csv:2: cpu: not a number, and so in 2 rows more (lines 4, 5) (got '0x2')" in capsys.readouterr().out

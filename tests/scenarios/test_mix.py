@@ -240,6 +240,8 @@ def test_answers_say_what_their_runs_cost_and_draw(
         here = pl.col("cluster.groups.1.count") == row.get("large", row.get("size"))
         if file == "mixes.csv":
             here &= pl.col("cluster.groups.0.count") == row["small"]
+            assert "cost/h EUR" in said
+            assert "EUR an hour)" in said
         there = runs.filter(here)
         assert row["spent"] == pytest.approx(there["cost"].mean())
         assert row["energy"] == pytest.approx(there["energy"].mean())

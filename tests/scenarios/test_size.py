@@ -354,7 +354,7 @@ def test_an_interval_ends_where_shares_do() -> None:
     assert Looked.of(np.array([0.9]), random=True).ends(accepted) == (None, None)
 
 
-def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path) -> None:
+def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = quick(tiny, "replications=1").frame.row(0, named=True)
     assert row["size"]
     assert (row["low"], row["high"], row["mean_low"]) == (None, None, None)
@@ -362,6 +362,12 @@ def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path) -> None
     tiny.write_text(yaml.safe_dump({**TINY, "workload": fixed, "replications": 1}))
     found = quick(tiny, until="acceptance >= 100 %").frame.row(0, named=True)
     assert (found["size"], found["low"], found["high"]) == (5, 5, 5)  # ten at a time, two on each
+    out = str(tiny.parent / "exact")
+    assert main(["size", str(tiny), "--jobs", "1", "--until", "acceptance >= 100 %", "--out", out]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "first-fit 5 * exact 0 100" in said
+    assert "[5, 5]" not in said
+    assert "Nothing was drawn" in said
 
 
 def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -406,6 +412,8 @@ def test_the_command_has_the_functions_options() -> None:
     ("more", "message"),
     [
         (["--until", "acceptence >= 99 %"], "until: runs of this scenario have no metric acceptence"),
+        (["--until", "accepted >= 99 %"], "no metric accepted (got 'accepted >= 99 %')\n  Did you mean 'acceptance'?"),
+        (["--until", "accepted % >= 99 %"], '\n  Did you mean "acceptance >= 99 %"?'),
         (["--until", "acceptance > 99 %"], "until: does not say when a cluster is large enough"),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
         (["--until", "wait_p95 <= 3 weeks"], "'weeks' is not a unit of time"),

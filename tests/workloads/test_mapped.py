@@ -183,7 +183,7 @@ WRONG = [
     ({"units": {"mem": "gb"}}, "workload.units.mem: 'gb' is not a unit of data (got 'gb')", "Did you mean 'GB'?"),
     ({"units": {"mem": "Gibs"}}, "workload.units.mem: 'Gibs' is not a unit of data", "Did you mean 'GiB'?"),
     ({"units": {}}, "workload.units: the unit of the trace's mem is not known", "`units: {mem: GB}`"),
-    ({"empty": {}}, "vms.csv:3: Deleted At: no value", "`empty: {lifetime: never}`"),
+    ({"empty": {}}, "vms.csv:3: Deleted At: no value", "`empty: {end: never}`"),
     ({"empty": {"end": "some day"}}, "workload.empty.end: is not a valid time (got 'some day')", "min, h"),
     ({"empty": {"arrival": 0}}, "workload.empty.arrival: has no default", "keep"),
     ({"empty": {"gpu": 0}}, "workload.empty.gpu: is neither a resource", "Known: cpu, end"),
@@ -217,7 +217,7 @@ CELLS = [
     ("2026-11-03\n03/11/2026\n", "3: at: not a date (got '03/11/2026')"),
     ("2026-11-03\n17\n", "3: at: not a date (got '17')"),
     ("17\n2026-11-03\n", "3: at: not a number (got '2026-11-03')"),
-    ("03/11/2026\n", "2: at: neither a number nor a date (got '03/11/2026')"),
+    ("03/11/2026\n", "2: at: a date that does not begin with the year (got '03/11/2026')"),
 ]
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from simcore.errors import UserError, WorkloadError
-from simcore.units import TIME
-from workloads.traces.check import also
-from workloads.traces.faults import Fault, collected
+from simcore.units import TIME, amount
+from workloads.traces.faults import Fault, also, collected
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,6 +20,13 @@ NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 MARKS = ("no", "false", "f", "n"), ("yes", "true", "t", "y")
 """Words for what is not marked, and what is."""
 DATES = "2026-11-03, 2026-11-03 08:15, 2026-11-03T08:15:00Z, ...T08:15:00+01:00"
+AMOUNT = re.compile(r"[+-]?[\d.]+\s*[A-Za-z]+")
+"""An amount with its unit."""
+COMMA = re.compile(r"[+-]?[\d.]*\d,\d[\d,.]*(?:\s*[A-Za-z]+)?")
+"""A number with a comma, which some write before decimals and others between thousands."""
+DAY_FIRST = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b.*|\d{1,2}[ -][A-Za-z]{3,}\.?[ -]\d{2,4}\b.*")
+"""A date that begins with the day or the month."""
+REWRITE = "Rewrite them with the year first, as in 2026-11-03 08:15 (UTC): in a spreadsheet as yyyy-mm-dd hh:mm."
 _ZONE = re.compile(r"\s*(?:(UTC|GMT|Z)|([+-]\d\d:?\d\d)(?:\s+[A-Z]{2,5})?)$")
 _CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+)?))?")
 
@@ -38,14 +44,28 @@ def filled(frame: pl.DataFrame, column: str) -> pl.Series:
     return pl.select(pl.when(~cells.str.to_lowercase().is_in(NOTHING)).then(cells)).to_series().alias(column)
 
 
-def numbers(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
-    """Read amounts, Float64: what is not a number is refused, an empty cell stays null."""
+def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: float) -> pl.Series:
+    """Read amounts of a resource, Float64: numbers, or a number and its unit, `16 GiB`; an empty cell stays null.
+
+    Numbers count in `unit`s of the resource. What says its own unit is turned into as many of these.
+    """
     import polars as pl
 
     cells = filled(frame, column)
-    if cells.dtype == pl.String:
-        return _each(frame, cells, path, None, "not a number", "Give a number; decimals have a point.")
-    return _plain(cells, path, "numbers")
+    if cells.dtype != pl.String:
+        return _plain(cells, path, "numbers")
+
+    def read(text: str) -> float:
+        if is_number(text):
+            return float(text)
+        if COMMA.fullmatch(text):
+            raise UserError("a number with a comma", remedy="Write decimals with a point, and thousands with no mark.")
+        if AMOUNT.fullmatch(text):
+            return amount(resource, text) / unit
+        raise ValueError(text)
+
+    plain = cells.cast(pl.Float64, strict=False).null_count() == cells.null_count()
+    return _each(frame, cells, path, None if plain else read, "not a number", "Give a number; decimals have a point.")
 
 
 def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:
@@ -62,7 +82,9 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
         return _plain(cells, path, "times") * unit
     first = cells.drop_nulls().head(1).to_list()
     if not first or not is_date(first[0]):
-        problem = "not a number" if not first or _is_number(first[0]) else "neither a number nor a date"
+        if first and DAY_FIRST.fullmatch(first[0]):
+            return _each(frame, cells, path, seconds_of_date, "a date that does not begin with the year", REWRITE)
+        problem = "not a number" if not first or is_number(first[0]) else "neither a number nor a date"
         return _each(frame, cells, path, None, problem, f"Give a number, or in the whole column dates: {DATES}.") * unit
     zoned = bool(_zoned(first[0]))
 
@@ -87,7 +109,7 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
         return _plain(cells, path, "times") * unit
 
     def read(text: str) -> float:
-        if _is_number(text):
+        if is_number(text):
             return float(text) * unit
         if clock := _CLOCK.fullmatch(text):
             days, hours, minutes, seconds = clock.groups()
@@ -167,7 +189,8 @@ def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
     return cells.cast(pl.Float64)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a plain number."""
     try:
         float(text)
     except ValueError:
@@ -177,7 +200,7 @@ def _is_number(text: str) -> bool:
 
 def is_date(text: str) -> bool:
     """Whether a text is a date in ISO 8601, with or without a time of day and a zone."""
-    return not _is_number(text) and _zoned(text) is not None
+    return not is_number(text) and _zoned(text) is not None
 
 
 def _zoned(text: str) -> bool | None:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from simcore.errors import UserError, WorkloadError, as_one
 from simcore.roles import read_where
-from workloads.traces.faults import Fault, collected, lines_of
+from workloads.traces.cells import moment
+from workloads.traces.faults import Fault, also, collected, lines_of
 
 if TYPE_CHECKING:
     import polars as pl
 
-NAMED = 10
-"""So many further rows are named in which the same is wrong."""
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
 COMMON = ("id", "arrival", "lifetime")
@@ -77,7 +76,7 @@ def check(
         row = mask.arg_max() if mask.any() else None
         if row is not None and faults is not None:
             lines = frame["line"].filter(mask).to_list()
-            faults.append(Fault(problem, keys.get(name, name), cell(frame, name, row), lines))
+            faults.append(Fault(problem, keys.get(name, name), _shown(frame, name, row, keys, factors), lines))
             frame = frame.filter(~mask)
         elif row is not None:
             if "line" not in frame.columns:
@@ -88,7 +87,7 @@ def check(
                     file=path,
                     line=frame["line"][row] if "line" in frame.columns else None,
                     key=keys.get(name, name),
-                    value=cell(frame, name, row),
+                    value=_shown(frame, name, row, keys, factors),
                     remedy=remedy,
                 )
             )
@@ -99,19 +98,6 @@ def check(
     if "where" in columns:
         _check_where(frame, path, keys)
     return frame.select(columns)
-
-
-def also(frame: pl.DataFrame, broken: pl.Series) -> str:
-    """Say in which other rows than the first of those that are broken the same is wrong; empty if in none."""
-    rows = broken.arg_true().to_list()[1:]
-    if not rows:
-        return ""
-    of = "line" if "line" in frame.columns else "id" if "id" in frame.columns else None
-    some = [str(frame[of][row] if of else row) for row in rows[:NAMED]]
-    what = {"line": "line", "id": "request", None: "row"}[of]
-    more = ", ..." if len(rows) > NAMED else ""
-    many = f"{len(rows):,} rows more" if len(rows) > 1 else "1 row more"
-    return f", and so in {many} ({what}{'s' * (len(rows) > 1)} {', '.join(some)}{more})"
 
 
 def _check_where(frame: pl.DataFrame, path: Path, keys: Mapping[str, str]) -> None:
@@ -132,6 +118,17 @@ def cell(frame: pl.DataFrame, name: str, row: int) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else value
 
 
+def _shown(
+    frame: pl.DataFrame, name: str, row: int, keys: Mapping[str, str], factors: Mapping[str, float] | None
+) -> Any:
+    """Write a value that breaks a rule; a lifetime as the file says it, by its end if it has one."""
+    value = frame[name][row]
+    if name != "lifetime" or factors is None or value is None:
+        return cell(frame, name, row)
+    arrival = frame["arrival"][row]
+    return f"{moment(arrival)} to {moment(arrival + value)}" if "end" in keys else f"{value:g} s"
+
+
 def _rules(
     columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float] | None
 ) -> Iterator[tuple[str, pl.Expr, str, str]]:
@@ -140,15 +137,18 @@ def _rules(
 
     resources = resources_in(columns)
     for name in columns:
-        # A word in a column of amounts is no number, but not empty either: only a comparison leaves it out.
-        key, kept = keys.get(name, name), ">= 0" if name in resources else "!="
-        remedy = "Give seconds, or inf to keep running." if name == "lifetime" else "Fill the cell or remove the row."
-        if factors is not None and name not in ("id", "arrival"):
-            stands = "never" if name == "lifetime" else "0"
-            remedy += f" `empty: {{{name}: {stands}}}` in the scenario says what it stands for"
-            remedy += "." if name == "lifetime" else f", and `keep: {{{key}: '{kept}'}}` leaves it out."
-        elif factors is not None:
-            remedy += f" `keep: {{{key}: '{kept}'}}` in the scenario leaves it out."
+        kept = f"`keep: {{{keys.get(name, name)}: '!='}}` leaves it out"
+        span = name == "lifetime" and "end" not in keys
+        remedy = "Give seconds, or inf to keep running." if span else "Fill the cell or remove the row."
+        if factors is None:
+            pass
+        elif name == "lifetime":
+            empty = "lifetime" if span else "end"
+            remedy += f" `empty: {{{empty}: never}}` in the scenario says that it runs on; {kept}."
+        elif name in resources:
+            remedy += f" {kept} in the scenario; `empty: {{{name}: 0}}` says that it asks for none."
+        else:
+            remedy += f" {kept} in the scenario."
         yield name, pl.col(name).is_null(), "no value", remedy
     for name in resources:
         demand = pl.col(name)
@@ -170,7 +170,11 @@ def _rules(
     yield resources[0], nothing, "a request for nothing", remedy
     lifetime, arrival = pl.col("lifetime"), pl.col("arrival")
     yield "lifetime", lifetime.is_nan(), "a lifetime that is not a number", "Give seconds, or inf to keep running."
-    yield "lifetime", lifetime < 0, "negative lifetime", "A request must end after it arrives: correct or remove it."
+    problem = "ends before it arrives" if "end" in keys else "negative lifetime"
+    remedy = "A request must end after it arrives: correct or remove it."
+    if factors is not None:
+        remedy += " `faulty: drop` in the scenario's workload leaves out all rows that cannot be read."
+    yield "lifetime", lifetime < 0, problem, remedy
     yield "arrival", ~arrival.is_finite(), "an arrival that is not a time", "Give seconds."
     yield "arrival", arrival.abs() > LATEST, f"an arrival beyond {LATEST:.0e} s", "Give seconds from any near moment."
     yield "arrival", arrival.diff() < 0, "arrivals are not sorted: earlier than the row before", "Sort by arrival."

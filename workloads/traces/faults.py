@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SHOWN = 8
 """Lines of a fault that are named."""
+NAMED = 10
+"""So many further rows are named in which the same is wrong."""
 
 
 class Fault(NamedTuple):
@@ -47,3 +52,16 @@ def collected() -> list[Fault] | None:
 def lines_of(faults: list[Fault]) -> set[int]:
     """Return all lines in which something is wrong."""
     return {line for fault in faults for line in fault.lines}
+
+
+def also(frame: pl.DataFrame, broken: pl.Series) -> str:
+    """Say in which other rows than the first of those that are broken the same is wrong; empty if in none."""
+    rows = broken.arg_true().to_list()[1:]
+    if not rows:
+        return ""
+    of = "line" if "line" in frame.columns else "id" if "id" in frame.columns else None
+    some = [str(frame[of][row] if of else row) for row in rows[:NAMED]]
+    what = {"line": "line", "id": "request", None: "row"}[of]
+    more = ", ..." if len(rows) > NAMED else ""
+    many = f"{len(rows):,} rows more" if len(rows) > 1 else "1 row more"
+    return f", and so in {many} ({what}{'s' * (len(rows) > 1)} {', '.join(some)}{more})"

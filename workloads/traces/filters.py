@@ -84,6 +84,8 @@ def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], 
     for sign, value in sorted(conditions, key=lambda each: each[0] not in ("", "!=")):
         if sign in ("", "!="):
             same = (text.str.to_lowercase() if value in ("true", "false") else text) == value
+            if not value:  # an empty cell is what is read as one
+                same = text.str.to_lowercase().is_in(NOTHING)
             if (number := _plain(value)) is not None:
                 same = same | (text.cast(pl.Float64, strict=False) == number).fill_null(False)
             found = found & ~same if sign else found | same

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from workloads.traces.base import Trace
-from workloads.traces.cells import moments, numbers, spans
+from workloads.traces.cells import amounts, moments, spans
 from workloads.traces.check import check, require
 from workloads.traces.table import read_parquet
 
@@ -50,8 +50,8 @@ class OpenDC(Trace):
                 found["id"].cast(pl.String).alias("id"),
                 arrival.alias("arrival"),
                 stays.alias("lifetime"),
-                numbers(found, "cpu_count", path).alias("cpu"),
-                (numbers(found, "mem_capacity", path) * GB_PER_MB).alias("mem"),
+                amounts(found, "cpu_count", path, "cpu", 1.0).alias("cpu"),
+                (amounts(found, "mem_capacity", path, "mem", GB_PER_MB) * GB_PER_MB).alias("mem"),
             ]
         ).sort("arrival", maintain_order=True)
         keys = {"arrival": begins, "lifetime": ends, "cpu": "cpu_count", "mem": "mem_capacity"}

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from simcore.errors import WorkloadError, suggest
+from simcore.units import COUNT, measure_of
 from workloads.traces.base import Trace
-from workloads.traces.cells import filled, marked, moments, numbers, spans
+from workloads.traces.cells import amounts, filled, marked, moments, spans
 from workloads.traces.check import COMMON, LABELS, check, is_text
 from workloads.traces.faults import collected, collecting
 from workloads.traces.filters import kept
@@ -45,12 +46,12 @@ class Table(Trace):
     faulty: str = "refuse"
 
     summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
-    reference: ClassVar[str] = "docs/guides/traces.md"
+    reference: ClassVar[str] = "the page 'Traces and generated workloads'"
     source: ClassVar[str] = "your own records, or `binwright traces convert FILE`"
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
     parquet: ClassVar[bool] = True
-    version: ClassVar[int] = 6
+    version: ClassVar[int] = 7
 
     def only(self, resources: tuple[str, ...]) -> Trace:
         return _Columns(**{each.name: getattr(self, each.name) for each in fields(self)}, resources=resources)
@@ -77,7 +78,7 @@ class Table(Trace):
             frame, of["id"] = frame.with_row_index("id").cast({"id": pl.Int64}), "id"
         frame = kept(frame, self.keep, path)
         arrival = moments(frame, of["arrival"], path, self.factors.get("arrival", 1.0))
-        demands = (self._filled(name, numbers(frame, of[name], path)) for name in resources)
+        demands = (self._demand(frame, name, of[name], path) for name in resources)
         columns = [_ids(frame[of["id"]]), arrival, self._lifetime(frame, arrival, of, path), *demands]
         lines = [frame["line"]] if "line" in frame.columns else []
         names = ("id", "arrival", "lifetime", *resources)
@@ -93,7 +94,11 @@ class Table(Trace):
             return named
         others = {"line", *COMMON, "end", *self.labels.values(), *self.keep}
         others |= {column for column in self.columns.values() if isinstance(column, str)}
-        return [name for name in frame.columns if not (name in others or is_text(name) or _is_words(frame[name]))]
+        return [
+            name
+            for name in frame.columns
+            if not (name in others or is_text(name) or _is_words(frame[name], measure_of(name) is not COUNT))
+        ]
 
     def _sources(self, frame: pl.DataFrame, resources: list[str], path: Path) -> dict[str, str]:
         """Map what is read to the file's columns: `end` or `lifetime`, texts that are there, `where.zone`, `labels.x`.
@@ -148,8 +153,11 @@ class Table(Trace):
             found = found.set(marked(frame, of[CENSORED], path), inf)
         return found
 
-    def _filled(self, name: str, cells: pl.Series) -> pl.Series:
-        return cells.fill_null(self.empty[name] / self.factors.get(name, 1.0)) if name in self.empty else cells
+    def _demand(self, frame: pl.DataFrame, name: str, column: str, path: Path) -> pl.Series:
+        """Read how much each request asks for of a resource."""
+        unit = self.factors.get(name, 1.0)
+        cells = amounts(frame, column, path, name, unit)
+        return cells.fill_null(self.empty[name] / unit) if name in self.empty else cells
 
     def _texts(self, frame: pl.DataFrame, of: Mapping[str, str]) -> list[pl.Series]:
         """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`."""
@@ -188,14 +196,17 @@ def _ids(column: pl.Series) -> pl.Series:
     return column.cast(pl.Int64 if column.dtype.is_integer() else pl.String)
 
 
-def _is_words(column: pl.Series) -> bool:
+def _is_words(column: pl.Series, units: bool) -> bool:
+    """Whether nothing in a column is a number; with `units`, nothing in it begins with one."""
     import polars as pl
 
     if not column.dtype.is_numeric():
         if column.dtype != pl.String:
             return True
-        column = column.str.strip_chars().cast(pl.Float64, strict=False)
-        return bool(column.is_null().all())
+        column = column.str.strip_chars()
+        if units and column.str.contains(r"^[+-]?[\d.]").any():
+            return False
+        return bool(column.cast(pl.Float64, strict=False).is_null().all())
     return False
 
 

@@ -47,7 +47,9 @@ class Lava(Nilas):
     shorter ones, which takes its class.
     """
 
-    reference = "Ling et al. 2024, LAVA, arXiv:2412.09840; docs/guides/lifetimes.md says what is our reading"
+    reference = (
+        "Ling et al. 2024, LAVA, arXiv:2412.09840; the page 'What do agents know of time?' says what is our reading"
+    )
 
     def __init__(
         self,

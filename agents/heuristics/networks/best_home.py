@@ -276,7 +276,7 @@ class BestHome(NetworkAgent):
     the cluster is free, `spare` times as much more.
     """
 
-    reference = "ours: docs/guides/agents.md has the rule and the measurements"
+    reference = "ours: the page 'Agents' has the rule and the measurements"
     remembers = "_taken", "_asked", "_last"
     rule = staticmethod(best_home)
 

@@ -22,5 +22,5 @@ def internal(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: in
 class Internal(ScanAgent):
     """Best-Fit into the emptier node, where it costs least of the room that large spread requests need."""
 
-    reference = "ours: docs/guides/agents.md has the rule and the measurements"
+    reference = "ours: the page 'Agents' has the rule and the measurements"
     scan = staticmethod(internal)

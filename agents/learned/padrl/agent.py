@@ -22,7 +22,9 @@ class PADRL(Learned, ScanAgent):
     """
 
     scan = staticmethod(padrl)
-    reference = "a rival in Sheng et al. 2025, arXiv:2503.00537; from its description: docs/guides/numa-learning.md"
+    reference = (
+        "a rival in Sheng et al. 2025, arXiv:2503.00537; from its description: page 'Learned placement on NUMA servers'"
+    )
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None) -> None:
         self._file = find("padrl", weights, path)

@@ -15,7 +15,7 @@ class ValueES(ValueAgent):
     """
 
     name = "value-es"
-    reference = "ours: docs/guides/numa-learning.md has the method and the measurements"
+    reference = "ours: the page 'Learned placement on NUMA servers' has the method and the measurements"
 
     def __init__(self, weights: str = "huawei-10", path: str | None = None, untrained: bool = False) -> None:
         known = weights == "terms" and path is None

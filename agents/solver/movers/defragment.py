@@ -25,7 +25,7 @@ class SolverMover(Mover):
     seed, from 1.
     """
 
-    reference = "ours: docs/reference/solver.md has the search"
+    reference = "ours: the page 'The solver' has the search"
     makes_room = False
 
     def __init__(self, size: float | None = None, runs: int = 4) -> None:

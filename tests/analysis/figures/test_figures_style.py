@@ -213,6 +213,7 @@ def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsy
     text = capsys.readouterr().out
     for name in ("sweep", "warm-start", "length", "load", "runtime", "critical-difference"):
         assert f"{name} left out: " in text
+    assert text.rindex("Figure: ") < text.index(" left out: "), "what there is comes first"
 
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
