@@ -254,7 +254,9 @@ def _instead(named: Path) -> str:
     """Say which folder of results was meant: the one that a file is in, or that of the scenario of this name."""
     there = [named.parent] if (named.parent / "runs.parquet").is_file() else []
     there += [folder for folder in (Path("results") / named.stem,) if (folder / "runs.parquet").is_file()]
-    others = [file.parent for file in named.parent.glob("*/runs.parquet")]
-    if there or (near := nearest(named.name, [folder.name for folder in others])):
-        return f"Did you mean {str(there[0] if there else named.with_name(near))!r}?"
+    near = nearest(named.name, [file.parent.name for file in named.parent.glob("*/runs.parquet")])
+    if near:
+        there.append(named.with_name(near))
+    if there:
+        return f"Did you mean {str(there[0])!r}?"
     return "Name the folder that `binwright run` wrote: results/NAME, or what --out said."
