@@ -6,10 +6,10 @@ from agents import AGENTS
 from agents.heuristics.candidates.agent import CheapestCandidate
 from agents.heuristics.feasible import Feasible
 from agents.heuristics.networks.common import NetworkAgent
-from agents.learned.network.sequential_choice import Choosing
+from agents.learned.nara.agent import Nara
 
 ANYWHERE = {"solver"}
-_KINDS = NetworkAgent | Feasible | Choosing | CheapestCandidate
+_KINDS = NetworkAgent | Feasible | Nara | CheapestCandidate
 _NEEDING = {name for name in AGENTS if issubclass(AGENTS.load(name), _KINDS)}
 IN_NETWORKS = sorted(_NEEDING | ANYWHERE)
 ONE_SIZE = {name for name in AGENTS if not AGENTS.load(name).any_size}

@@ -11,21 +11,26 @@ from agents.environments.observation import observation, observe
 from agents.learned.common.tensors import extra, find, fitting, read
 from agents.learned.nara.inference import infer, layers, wiring
 from agents.learned.nara.variants import noted, shapes
-from agents.learned.network.sequential_choice import Choosing
-from fabric.network import NetworkView
+from agents.networked import network_of, provisioned
+from fabric.multi_server import begin, choose, filling
+from fabric.network import NetworkView, Provisioned
+from fabric.reachable_servers import allow, homes, narrow
 from simcore.jit import prepared
-from simcore.types import Request, View
+from simcore.types import Agent, Refusal, Request, View
 
 FEATURES = ("enough free", "chosen")
 """What the weights are for: see `agents.environments.observation`."""
 
 
-class Nara(Choosing):
+class Nara(Agent):
     """A graph neural network over servers, switches and links, trained with PPO.
 
+    It takes servers one by one, each time the one with the largest score, and scores again after every choice; equals
+    go to the first.
+
     `weights` names shipped ones, `path` is a file that `binwright train` wrote; its notes say which form of the network
-    they are of. `mask` is "any" as published, or "feasible" to choose only servers that have a working route to those
-    chosen.
+    they are of. `mask` is "any" as published, to choose from all servers that have anything free and are not chosen, or
+    "feasible" for those that also have a working route to all chosen.
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
@@ -35,10 +40,56 @@ class Nara(Choosing):
     def __init__(
         self, weights: str = "alpha-uniform", path: str | None = None, mask: Literal["any", "feasible"] = "any"
     ) -> None:
-        super().__init__(mask)
+        self.feasible = mask == "feasible"
         self._file = find("nara", weights, path)
 
-    def prepare(self, view: NetworkView, rng: np.random.Generator) -> None:
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Make the arrays to work in, and load the network."""
+        view = network_of(self, view)
+        servers, nodes, resources = view.capacity.shape
+        topology, routes = view.topology, view.routing.routes
+        self.room = room = filling(view.routing, nodes, resources)
+        self.allowed = np.zeros(servers, np.bool_)
+        self._home, self._reach = homes(topology), np.zeros(topology.racks, np.bool_)
+        self._refusals = [Refusal(f"no path: {tier}") for tier in topology.tiers]
+        free, wires = view.free, view.link_free
+        self._begin = prepared(begin, room, (1,) * resources)
+        self._allow = prepared(allow, routes, free, wires, room, 1, self._reach, True, self.allowed)
+        self._choose = prepared(choose, routes, wires, topology.link_tier, free, room, 1, 1, True)
+        self._narrow = prepared(narrow, routes, self._home, wires, room, 1, 1, True, self._reach)
+        self._load(view)
+
+    def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
+        """Take servers until the request is complete, or one has no route."""
+        assert isinstance(view, NetworkView)
+        self._begin(self.room, request.demand)
+        self._reach[:] = True
+        while self._may_choose(view, request, self.feasible):
+            scores = np.where(self.allowed, self._scores(view, request), -np.inf)
+            server = int(scores.argmax())
+            status = self._take(view, request, server)
+            if status:
+                return self._refusals[-1 - status] if status < 0 else provisioned(self.room)
+            if self.feasible:
+                routes, bandwidth = view.routing.routes, request.bandwidth
+                self._narrow(
+                    routes, self._home, view.link_free, self.room, server, bandwidth, view.weighted, self._reach
+                )
+        if self.feasible and self._may_choose(view, request, False):  # tell for want of what
+            return self._refusals[-1 - self._take(view, request, int(self.allowed.argmax()))]
+        return None
+
+    def _may_choose(self, view: NetworkView, request: Request, feasible: bool) -> bool:
+        routes, bandwidth = view.routing.routes, request.bandwidth
+        return self._allow(routes, view.free, view.link_free, self.room, bandwidth, self._reach, feasible, self.allowed)
+
+    def _take(self, view: NetworkView, request: Request, server: int) -> int:
+        routes, tiers = view.routing.routes, view.topology.link_tier
+        return self._choose(
+            routes, view.link_free, tiers, view.free, self.room, server, request.bandwidth, view.weighted
+        )
+
+    def _load(self, view: NetworkView) -> None:
         """Load the network."""
         topology = view.topology
         resources = len(view.resources)
@@ -55,8 +106,8 @@ class Nara(Choosing):
         self._inputs = (wiring(topology), layers(tensors, form), *observed, *scratch, self._logits)
         self._infer = prepared(infer, *self._inputs)
 
-    def scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
-        """Return the network's logits."""
+    def _scores(self, view: NetworkView, request: Request) -> npt.NDArray[Any]:
+        """Return the network's logits of all servers, given `self.room`: what is chosen so far and still needed."""
         self._observe(
             self._features,
             self._total,

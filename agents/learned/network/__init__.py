@@ -1,1 +1,0 @@
-"""Shares what learners in networks have in common."""
