@@ -30,6 +30,12 @@ from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_o
 T = TypeVar("T")
 TIMES = ("arrival", "end", "lifetime")
 """What is a time among the columns of requests."""
+SOME_TEXTS: list[Any] = [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
+WHERE: dict[str, Any] = {
+    "type": "object",
+    "propertyNames": {"pattern": "^[^0-9]"},
+    "additionalProperties": {"anyOf": [*SOME_TEXTS, {"type": "null"}]},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +233,25 @@ def whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _where(values: Any) -> dict[str, list[str]]:
+    """Turn labels with a value, or a list of values, into labels with lists."""
+    if not isinstance(values, Mapping):
+        raise wrong("must be a mapping of labels to values", "Write it like {zone: a} or {zone: [a, b]}.")
+    found: dict[str, list[str]] = {}
+
+    def one(name: str, value: Any) -> None:
+        texts = [value] if isinstance(value, str | int | float) else value
+        if not is_name(name) or not isinstance(texts, list | tuple) or not texts:
+            raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
+        for text in texts:
+            if not isinstance(text, str):
+                raise wrong("is a wrong value", "Write text, in quotes if it looks like a number.", (name,), text)
+        found[name] = list(texts)
+
+    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
+    return found
+
+
 def positive(measure: Measure) -> Callable[[object], float]:
     """Make what reads a number above zero."""
 
@@ -366,3 +391,9 @@ Number: TypeAlias = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=Fals
 FromOne: TypeAlias = Annotated[float, Field(strict=True, ge=1, allow_inf_nan=False), Shown("number from 1")]
 PositiveNumber: TypeAlias = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False), Shown("number above 0")]
 Text: TypeAlias = Annotated[str, Field(strict=True), Shown("text")]
+Where: TypeAlias = Annotated[
+    dict[str, list[str]],
+    BeforeValidator(_where),
+    WithJsonSchema(WHERE),
+    Shown("{label: value, or list of values}"),
+]

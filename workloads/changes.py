@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from dataclasses import replace
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from simcore.errors import WorkloadError
+from simcore.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, Where, wrong
 from simcore.rng import stream
+from simcore.roles import where_of
 from simcore.types import Floats, Ints, Workload
 
 
@@ -25,54 +29,80 @@ class Change(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Demand:
-    """So many more requests, or fewer: `by` .2 is a fifth more, -.1 a tenth less.
+_PERCENT = re.compile(r"\s*([+-])\s*(\d+(?:\.\d*)?)\s*%\s*")
 
-    Copies of random requests come when other random ones come, so that hours and days stay as they are. Of those that
-    run already at the start there are as many more, or fewer. `of` says which requests: those with one of these values
-    of every label, or of `group`.
-    """
 
-    by: float
-    of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+def _by(value: Any) -> str:
+    """Read how much more or less, as a text that reads as the same."""
+    found = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if not found or (found[1] == "-" and float(found[2]) >= 100):
+        raise wrong("does not say how much more or less", "Write it like +20 %, or -10 % (less than 100).", (), value)
+    return f"{found[1]}{found[2]} %"
+
+
+class DemandChange(Model):
+    """More requests, or fewer; of some kind, if it says so."""
+
+    demand: Annotated[
+        str,
+        BeforeValidator(_by),
+        WithJsonSchema({"type": "string", "pattern": r"^\s*(\+\s*\d+(\.\d*)?|-\s*\d{1,2}(\.\d*)?)\s*%\s*$"}),
+        Shown("share with + or -"),
+    ] = Field(
+        description="How many more or fewer. Copies come when others come, so that hours and days stay as they are.",
+        examples=["+20 %"],
+    )
+    of: Where = Field(
+        default_factory=dict,
+        description="Of requests with one of these values of every label that a table gives them, or of `group`.",
+        examples=["{tenant: [acme, beta]}"],
+    )
+
+    def __hash__(self) -> int:
+        """Hash fewer keys than are compared: mappings have no hash."""
+        return hash(self.demand)
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        mine, every = np.flatnonzero(chosen(base, self.of)), np.arange(len(base))
+        by, of = float(self.demand.removesuffix("%")) / 100, dict(where_of(self.of))
+        mine, every = np.flatnonzero(chosen(base, of)), np.arange(len(base))
         kinds = [mine[mine >= base.running], mine[mine < base.running]]
-        if self.by < 0:
-            lost = [rng.choice(kind, round(-self.by * len(kind)), replace=False) for kind in kinds]
+        if by < 0:
+            lost = [rng.choice(kind, round(-by * len(kind)), replace=False) for kind in kinds]
             kept = np.delete(every, np.concatenate(lost))
             return kept, base.arrival[kept]
         rows, times = [every], [base.arrival]
         for kind in kinds:
-            count = round(self.by * len(kind))
+            count = round(by * len(kind))
             rows.append(rng.choice(kind, count))
             times.append(base.arrival[rng.choice(kind, count)])
         return np.concatenate(rows), np.concatenate(times)
 
 
-@dataclass(frozen=True)
-class Wave:
-    """So many requests more, random ones of those that there are, at random moments of a time `over` from `at` on."""
+class WaveChange(Model):
+    """Requests that come in addition within a time: a migration."""
 
-    requests: int
-    at: float
-    over: float
+    wave: Count = Field(description="How many, random ones of those that there are.", examples=[200])
+    at: Time = Field(description="When they begin to come, counted from the first request.", examples=["3 d"])
+    over: PositiveTime = Field(description="For how long they come.", examples=["6 h"])
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
-        copies = base.running + rng.choice(len(base) - base.running, self.requests)
-        moments = self.at + self.over * rng.random(self.requests)
+        copies = base.running + rng.choice(len(base) - base.running, self.wave)
+        moments = self.at + self.over * rng.random(self.wave)
         return np.concatenate([np.arange(len(base)), copies]), np.concatenate([base.arrival, moments])
 
 
-@dataclass(frozen=True)
-class Holiday:
-    """A time from `begin` to `end` in which only this share of the requests comes, random ones."""
+class HolidayChange(Model):
+    """A time in which few requests come."""
 
-    share: float
-    begin: float
-    end: float
+    holiday: ShareFromZero = Field(description="The share of the requests that comes all the same.", examples=["30 %"])
+    begin: Time = Field(alias="from", description="From when, counted from the first request.", examples=["5 d"])
+    until: Time = Field(description="Until when.", examples=["6 d"])
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.until <= self.begin:
+            raise wrong("is an empty time", "Let it end after it begins.", ("until",))
+        return self
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
         if self.begin > base.arrival[-1]:
@@ -80,9 +110,9 @@ class Holiday:
             raise WorkloadError(
                 "no request comes then", value=begin, remedy=f"Begin earlier: the last comes at {last}."
             )
-        inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.end))
+        inside = np.flatnonzero((base.arrival >= self.begin) & (base.arrival < self.until))
         inside = inside[inside >= base.running]
-        lost = rng.choice(inside, len(inside) - round(self.share * len(inside)), replace=False)
+        lost = rng.choice(inside, len(inside) - round(self.holiday * len(inside)), replace=False)
         kept = np.delete(np.arange(len(base)), lost)
         return kept, base.arrival[kept]
 

@@ -51,7 +51,7 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     )
     if isinstance(spec, Roled) and spec.roles:
         return _Roled(base, tuple((role.role, role.weight) for role in spec.roles))
-    changes = tuple(each.change for each in spec.changes) if isinstance(spec, Changing) else ()
+    changes = spec.changes if isinstance(spec, Changing) else ()
     return _Changed(base, changes) if changes else base
 
 

@@ -252,7 +252,7 @@ def _of_scenario(file: str) -> Asked:
         raise UserError("has no requests of a trace", file=file, key="workload", remedy=remedy)
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
-    parts = _window(plain, scenario.resources, [each.change for each in spec.changes], scenario.seed)
+    parts = _window(plain, scenario.resources, spec.changes, scenario.seed)
     return Asked(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
 
 

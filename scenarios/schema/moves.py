@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag
 from agents import MOVERS
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.expand import Expand
-from scenarios.schema.placement import Where
 from scenarios.schema.registered import Registered
 from simcore.errors import suggest
 from simcore.fields import (
@@ -21,6 +20,7 @@ from simcore.fields import (
     Shown,
     Text,
     Time,
+    Where,
     checked,
     positive,
     word_or,

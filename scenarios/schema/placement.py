@@ -10,40 +10,15 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema,
 
 from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Rule, Spread, Together
 from simcore.errors import suggest
-from simcore.fields import Count, Index, Model, Number, Shown, Text, Time, is_name, together, wrong
+from simcore.fields import SOME_TEXTS, WHERE, Count, Index, Model, Number, Shown, Text, Time, Where, together, wrong
 from simcore.roles import Role, where_of
 
-_TEXT = {"type": "string"}
-_SOME: list[Any] = [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]
-_WHERE: dict[str, Any] = {
-    "type": "object",
-    "propertyNames": {"pattern": "^[^0-9]"},
-    "additionalProperties": {"anyOf": [*_SOME, {"type": "null"}]},
-}
+_TEXT, _SOME = {"type": "string"}, SOME_TEXTS
 
 
 def _listed(value: Any) -> Any:
     """Turn one text into a list of it."""
     return [value] if isinstance(value, str) else value
-
-
-def _where(values: Any) -> dict[str, list[str]]:
-    """Turn labels with a value, or a list of values, into labels with lists."""
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of labels to values", "Write it like {zone: a} or {zone: [a, b]}.")
-    found: dict[str, list[str]] = {}
-
-    def one(name: str, value: Any) -> None:
-        texts = [value] if isinstance(value, str | int | float) else value
-        if not is_name(name) or not isinstance(texts, list | tuple) or not texts:
-            raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
-        for text in texts:
-            if not isinstance(text, str):
-                raise wrong("is a wrong value", "Write text, in quotes if it looks like a number.", (name,), text)
-        found[name] = list(texts)
-
-    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
-    return found
 
 
 def _labels(values: Any) -> Any:
@@ -63,12 +38,6 @@ SomeNames: TypeAlias = Annotated[
     BeforeValidator(_listed),
     WithJsonSchema({"anyOf": _SOME}),
     Shown("text, or list of text"),
-]
-Where: TypeAlias = Annotated[
-    dict[str, list[str]],
-    BeforeValidator(_where),
-    WithJsonSchema(_WHERE),
-    Shown("{label: value, or list of values}"),
 ]
 Labels: TypeAlias = Annotated[
     dict[str, Text],
@@ -194,7 +163,7 @@ def _servers_or_where(value: Any) -> str:
 
 SomeServers: TypeAlias = Annotated[
     Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
-    | Annotated[Where, Field(min_length=1), WithJsonSchema({**_WHERE, "minProperties": 1}), Tag("<where>")],
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1}), Tag("<where>")],
     Discriminator(_servers_or_where),
     Shown("list of whole number from 0, or {label: value, or list of values}"),
 ]

@@ -24,7 +24,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.errors import WorkloadError
 from simcore.types import Workload
 from tests.support.batches import data
-from workloads.changes import Change, Demand, Holiday, Wave, changed
+from workloads.changes import Change, DemandChange, HolidayChange, WaveChange, changed
 from workloads.predictors import Survival
 from workloads.survival import kaplan_meier
 from workloads.windows import RandomRow, Window, select
@@ -195,7 +195,12 @@ def test_what_is_repeated_without_an_end_takes_nothing_over(trace: dict[str, Any
 
 @pytest.mark.parametrize(
     ("change", "running", "arriving"),
-    [(Demand(0.5), 3, 5), (Demand(-0.5), 1, 1), (Wave(4, 0.0, 10.0), 2, 7), (Holiday(0.0, 0.0, 35.0), 2, 1)],
+    [
+        (DemandChange(demand="+50 %"), 3, 5),
+        (DemandChange(demand="-50 %"), 1, 1),
+        (WaveChange(wave=4, at=0.0, over=10.0), 2, 7),
+        (HolidayChange.model_validate({"holiday": 0.0, "from": 0.0, "until": 35.0}), 2, 1),
+    ],
 )
 def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: int, arriving: int) -> None:
     base = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
@@ -215,7 +220,7 @@ def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: in
 def test_no_change_leaves_only_what_runs() -> None:
     base = select(frame(LONG), Window(7, running=True), ("cpu",), 0)
     with pytest.raises(WorkloadError, match="leaves no request"):
-        changed(base, [Demand(-0.9)], 0)
+        changed(base, [DemandChange(demand="-90 %")], 0)
 
 
 # What agents are told

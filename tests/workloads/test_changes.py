@@ -16,7 +16,7 @@ from simcore.errors import ScenarioError, UserError
 from simcore.roles import Roles
 from simcore.types import Workload
 from tests.support.properties import scaled
-from workloads.changes import Demand, Holiday, Wave, changed
+from workloads.changes import DemandChange, HolidayChange, WaveChange, changed
 
 BASE = {
     "cluster": {"servers": 4, "node": {"cpu": 16, "mem": "64 GB"}},
@@ -127,11 +127,14 @@ def test_mistakes(change: dict[str, Any], problem: str) -> None:
     assert f"workload.{problem}" in str(caught.value)
 
 
+PERCENT = st.floats(-0.99, 2).map(lambda by: f"{100 * by:+.3f} %")
 CHANGES = st.one_of(
-    st.builds(Demand, st.floats(-0.99, 2)),
-    st.builds(Demand, st.floats(-0.99, 2), st.just({"group": ("a",)})),
-    st.builds(Wave, st.integers(1, 5), st.floats(0, 20), st.floats(0.1, 5)),
-    st.builds(Holiday, st.floats(0.5, 1), st.floats(0, 5), st.floats(5.1, 20)),
+    st.builds(DemandChange, demand=PERCENT),
+    st.builds(DemandChange, demand=PERCENT, of=st.just({"group": ["a"]})),
+    st.builds(WaveChange, wave=st.integers(1, 5), at=st.floats(0, 20), over=st.floats(0.1, 5)),
+    st.fixed_dictionaries({"holiday": st.floats(0.5, 1), "from": st.floats(0, 5), "until": st.floats(5.1, 20)}).map(
+        HolidayChange.model_validate
+    ),
 )
 
 
