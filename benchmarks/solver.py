@@ -17,7 +17,7 @@ from time import perf_counter, process_time
 
 from agents.solver import problem
 from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.opencl_devices import devices as opencl_devices
+from agents.solver.backends.opencl_devices import opencl_devices
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.search.packing import Packing

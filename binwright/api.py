@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.results_api import Results
 from scenarios.batch.batch import Batch
-from scenarios.schema.load import folder_for, load_scenario, load_to_run, loaded, scenario_from
+from scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.yaml_source import Shorthand
+from scenarios.schema.yaml_source import Shorthand, Source
 from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
@@ -23,13 +23,39 @@ if TYPE_CHECKING:
     from scenarios.build.plan import Run
     from scenarios.run.progress import RunProgress
     from scenarios.run.why import Refused, Why
+    from scenarios.size.mixing import Mixed
+    from scenarios.size.sizing import Sized, Sizes
+    from simcore.types import Agent
 
 
-def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenario:
+def agents() -> list[str]:
+    """List the names of the agents, also of those that installed packages register."""
+    from agents import AGENTS
+
+    return sorted(AGENTS)
+
+
+def agent(spec: str | Mapping[str, Any]) -> Agent:
+    """Make an agent as scenarios name it: `"best-fit"`, `{"best-fit": {"node": "loose"}}` or `"mine.py:Mine"`."""
+    from pydantic import ValidationError
+
+    from scenarios.build.world import build_agent
+    from scenarios.schema.agent import AgentSpec
+    from scenarios.schema.explain import explain
+
+    try:
+        return build_agent(AgentSpec.model_validate(spec))
+    except ValidationError as error:
+        raise explain(error, Source(None, {})) from None
+
+
+def scenario(source: str | Path | Mapping[str, Any], *overrides: Override, **keys: Any) -> Scenario:
     """Load the scenario in a file or a shipped one by name, or make one of plain data.
 
-    Overrides are written as `"cluster.servers=100"`, for files and names.
+    Overrides are for files and names. They are written as `"cluster.servers=100"`, as `{"cluster.servers": 100}`, or
+    as keywords: `agents="best-fit"`.
     """
+    overrides = with_keys(overrides, keys)
     if isinstance(source, Mapping):
         if overrides:
             raise TypeError("plain data takes no overrides: change it instead")
@@ -39,7 +65,7 @@ def scenario(source: str | Path | Mapping[str, Any], *overrides: str) -> Scenari
 
 def run(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     out: str | Path | None = None,
     fresh: bool = False,
     jobs: int | None = None,
@@ -47,15 +73,18 @@ def run(
     engine: Engine = "auto",
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     on_progress: Callable[[RunProgress], None] = lambda progress: None,
+    **keys: Any,
 ) -> Results:
     """Run a scenario: every point x agent x seed that `out` (default `results/<name>`) does not have yet.
+
+    Overrides, and `keys` of the scenario, are those of `scenario`.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
     cluster: `ray` starts one, `ray://host:port` is there; a run in cells that is alone has all its CPUs. `engine` is
     `simpy`, `compiled` (for scenarios that allow it) or `auto`, compiled if possible; the results are the same.
     `finished` is called with every finished run's row, and `on_progress` now and then with how far a run is.
     """
-    given = loaded(scenario, overrides, load_to_run)
+    given = loaded(scenario, with_keys(overrides, keys), load_to_run)
     batch = Batch(given, folder_for(given, out))
     return batch.run(fresh=fresh, jobs=jobs, on=on, engine=engine, finished=finished, on_progress=on_progress)
 
@@ -74,7 +103,7 @@ def solve(
 ) -> Answer:
     """Solve an allocation problem: a specification's file, a shipped example by name, or one made in Python.
 
-    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.devices()`),
+    `device` is `cpu`, `opencl` (the first one that can be used), `opencl:n` (number n of `binwright.opencl_devices()`),
     `opencl:0,2-3` (several at once) or `reference`. `time` (seconds) or `attempts` ends the search; else it goes on
     until the answer is optimal.
 
@@ -154,13 +183,14 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
 
 def train(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     out: str | Path | None = None,
     fresh: bool = False,
     jobs: int | None = None,
     on: str = "local",
-    watch: Callable[[dict[str, Any]], None] = lambda row: None,
+    on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
+    **keys: Any,
 ) -> pl.DataFrame:
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
@@ -168,13 +198,57 @@ def train(
     Seeds and combinations are trained `jobs` at a time (default: as many as there are CPUs for their threads) `on` this
     machine, `local`, or a Ray cluster as in `run`; they come to the same weights.
 
-    What is in the folder already is gone on from, unless `fresh`. `watch` is called with every new row of the log,
-    `say` with what begins before there is one.
+    What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
+    the log, `say` with what begins before there is one.
     """
     from scenarios.learn.sweeping import train_all
 
-    given = loaded(scenario, overrides)
-    return train_all(given, folder_for(given, out, "training"), fresh, watch, say, jobs, on)
+    given = loaded(scenario, with_keys(overrides, keys))
+    return train_all(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs, on)
+
+
+def size(
+    scenario: str | Path | Scenario,
+    *overrides: Override,
+    until: str | None = None,
+    kind: str | None = None,
+    mix: str | Mapping[str, float] | None = None,
+    most: int | None = None,
+    jobs: int | None = None,
+    out: str | Path | None = None,
+    on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
+    finished: Callable[[dict[str, Any]], None] = lambda row: None,
+    **keys: Any,
+) -> Sized | Sizes | Mixed:
+    """Find for every agent the smallest number of servers, or the cheapest mix of them, that meets a target.
+
+    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
+    there are several, `most` how many servers it may come to. With `mix`, the price of a server of each group as in
+    `{"small": 0.3, "large": 1}` or `"costs"` for those of the scenario, the answer is a `Mixed`. Otherwise it is a
+    `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
+
+    `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
+    on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;
+    `finished` with the row of every run.
+    """
+    from scenarios.size.mixing import size_mix
+    from scenarios.size.sizing import size_one, sizes
+
+    given = loaded(scenario, with_keys(overrides, keys), load_to_run)
+    mix = mix or (given.size.mix if given.size else None)
+    shared: dict[str, Any] = {"until": until, "most": most, "jobs": jobs, "out": out}
+    shared |= {"on_progress": on_progress, "finished": finished}
+    if mix:
+        if kind is not None:
+            raise UserError("does not go with a mix", key="kind", value=kind, remedy="Give one of the two.")
+        return size_mix(given, mix=mix, **shared)
+    look = sizes if given.sweep.product or given.sweep.zip else size_one
+    return look(given, kind=kind, **shared)
+
+
+def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[Override, ...]:
+    """Add keys of a scenario that were given as keywords to overrides."""
+    return (*overrides, keys) if keys else tuple(overrides)
 
 
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:

@@ -26,38 +26,32 @@ if TYPE_CHECKING:
 def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.api import as_overrides
+    from binwright.api import size as size_servers
     from scenarios.schema.load import folder_for, load_to_run
     from scenarios.schema.size import metrics_of
-    from scenarios.size.mixing import Mixed, size_mix
-    from scenarios.size.sizing import Sizes, sizes
-    from scenarios.size.sizing import size as search
+    from scenarios.size.mixing import Mixed
+    from scenarios.size.sizing import Sizes
 
     scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
     folder = folder_for(scenario, asked.out, "size")
-    mix = _prices(asked.mix) if asked.mix else scenario.size and scenario.size.mix
-    if mix and asked.kind:
-        raise UserError("does not go with --mix", key="--kind", value=asked.kind, remedy="Give one of the two.")
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, scenario.metrics, scenario.currency)}
-    found: Sized | Sizes | Mixed
     with Looks() as line:
 
-        def watch(row: dict[str, Any]) -> None:
+        def on_progress(row: dict[str, Any]) -> None:
             LOG.info("%s", _said(row, metrics))
             line.looked(row["left"])
 
-        shared: dict[str, Any] = {
-            "until": asked.until,
-            "most": asked.most,
-            "jobs": asked.jobs,
-            "out": folder,
-            "watch": watch,
-            "finished": line,
-        }
-        if mix:
-            found = size_mix(scenario, mix=mix, **shared)
-        else:
-            look = sizes if scenario.sweep.product or scenario.sweep.zip else search
-            found = look(scenario, kind=asked.kind, **shared)
+        found = size_servers(
+            scenario,
+            until=asked.until,
+            kind=asked.kind,
+            mix=_prices(asked.mix) if asked.mix else None,
+            most=asked.most,
+            jobs=asked.jobs,
+            out=folder,
+            on_progress=on_progress,
+            finished=line,
+        )
     if isinstance(found, Mixed):
         from binwright.commands.mixing import table
 

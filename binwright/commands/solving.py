@@ -82,9 +82,9 @@ def solve(asked: Namespace) -> int:
 
 def _devices(as_json: bool) -> int:
     """List the OpenCL devices of this machine."""
-    from agents.solver.backends.opencl_devices import INSTALL, devices
+    from agents.solver.backends.opencl_devices import INSTALL, opencl_devices
 
-    known = devices()
+    known = opencl_devices()
     if as_json:
         listed = [{"device": f"opencl:{one.number}"} | asdict(one) | {"usable": one.usable} for one in known]
         print(json.dumps(listed))

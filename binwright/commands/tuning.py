@@ -37,7 +37,7 @@ def tune(asked: Namespace) -> int:
             jobs=asked.jobs,
             on=asked.on,
             out=folder,
-            watch=watch,
+            on_progress=watch,
             finished=line,
         )
     out.print(found.comparison.rich(out.width))

@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
@@ -30,6 +31,19 @@ class _Parser(argparse.ArgumentParser):
             meant = meant or _joined(sys.argv[1:] if arguments is None else arguments, word)
             of[0].error(f"unrecognized arguments: {' '.join(unknown)}{meant}")
         return asked
+
+    def format_help(self) -> str:
+        """Write the help; that of all commands has them in groups, a line each."""
+        if self.prog != "binwright":
+            return super().format_help()
+        said = {words[0]: purpose for words, purpose, _ in every_command(self) if len(words) == 1}
+        names, lines = iter(said), [f"usage: {self.prog} [-q | -v] COMMAND ...", "", self.description or ""]
+        for group, adds in GROUPS.items():
+            lines += ["", group]
+            lines += [f"  {name:<12}{said[name]}" for name in islice(names, len(adds))]
+        how = ("-q", "no progress, and no notes"), ("-v", "say what is done"), ("--version", "print the version")
+        lines += ["", "Options", *(f"  {option:<12}{what}" for option, what in how)]
+        return "\n".join([*lines, "", "Options of a command: binwright help COMMAND", ""])
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong as all mistakes are said, and end."""
@@ -181,7 +195,7 @@ def _compare(commands: Commands) -> None:
 def _why(commands: Commands) -> None:
     why = commands.add_parser(
         "why",
-        help="what a run refused and why; what every server lacked for one request",
+        help="what a run refused and why; what servers lacked for a request",
         description="Play a run of some results again, and tell what it refused for which reason, or what every server "
         "had when one request came. Nothing has to be recorded for it.",
     )
@@ -243,7 +257,7 @@ def _train(commands: Commands) -> None:
 
 
 def _tune(commands: Commands) -> None:
-    tune = commands.add_parser("tune", help="find the numeric options with which an agent does best in a scenario")
+    tune = commands.add_parser("tune", help="find the numeric options with which an agent does best")
     tune.set_defaults(answer="tuning.tune")
     tune.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one (nara/table1)")
     tune.add_argument("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'")
@@ -413,35 +427,14 @@ def _man(commands: Commands) -> None:
     man.set_defaults(answer="manual.man")
 
 
-COMMANDS = (
-    _run,
-    _watch,
-    _compare,
-    _why,
-    _report,
-    _reproduce,
-    _train,
-    _tune,
-    _size,
-    add_figures,
-    _export,
-    add_solve,
-    add_explain,
-    add_serve,
-    add_jobs,
-    add_pack,
-    _validate,
-    _scenarios,
-    _schema,
-    _agents,
-    _movers,
-    _workloads,
-    _topology,
-    _traces,
-    _completion,
-    _help,
-    _man,
-    add_init,
-    add_fit,
-)
-"""In the order of `--help`."""
+GROUPS = {
+    "First": (_run, _compare, _report, add_init, _size, add_solve),
+    "Run": (_validate, _watch, _reproduce),
+    "Understand": (_why, add_figures, _export),
+    "Plan": (add_pack, add_fit),
+    "Learn": (_train, _tune),
+    "Solve": (add_explain, add_serve, add_jobs),
+    "Look up": (_scenarios, _agents, _movers, _workloads, _topology, _traces, _schema, _completion, _help, _man),
+}
+"""The commands in the order of `--help`, below what they are for."""
+COMMANDS = tuple(chain.from_iterable(GROUPS.values()))

@@ -25,7 +25,7 @@ from scenarios.build.world import build_world
 from scenarios.learn.cma import Cma
 from scenarios.learn.ranges import Between, Range, candidate, ranges_of, start_of
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import folder_for, loaded, scenario_from
+from scenarios.schema.load import Override, folder_for, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.starts import ListedStart
 from simcore.errors import UserError
@@ -57,7 +57,7 @@ class Tuned:
 
 def tune(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     agent: str | Mapping[str, Any],
     params: Mapping[str, Between],
     metric: str = "acceptance",
@@ -69,7 +69,7 @@ def tune(
     jobs: int | None = None,
     on: str = "local",
     out: str | Path | None = None,
-    watch: Callable[[Row], None] = lambda row: None,
+    on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Tuned:
     """Find the numeric options of an agent with the best mean of `metric` over the scenario's points and seeds.
@@ -77,8 +77,8 @@ def tune(
     `params` are ranges: `{"stranded": (0, 2), "leftover": "0.01..1:log"}`. Every one of `rounds` tries `population`
     candidates on `seeds` seeds. `out` (default `results/<name>/tuning`) gets tuned.yaml and log.parquet after every
     round, and at the end the runs of `held_out` other seeds, from the scenario's first on, where the answer is compared
-    with the agent as it was; the same call goes on there. `jobs` and `on` are those of `run`. `watch` is called with
-    every new row of the log, `finished` with that of every run.
+    with the agent as it was; the same call goes on there. `jobs` and `on` are those of `run`. `on_progress` is called
+    with every new row of the log, `finished` with that of every run.
     """
     scenario = loaded(scenario, overrides)
     _check(
@@ -87,7 +87,7 @@ def tune(
     folder = folder_for(scenario, out, "tuning")
     spec = scenario_from({**scenario.dump(), "sweep": {}, "agents": [agent]}).agents[0]
     runs = _Runs(scenario, folder, metric, partial(Batch.run, jobs=jobs, on=on, finished=finished))
-    search = _Search(spec, ranges_of(spec, params), runs, population, seed, watch)
+    search = _Search(spec, ranges_of(spec, params), runs, population, seed, on_progress)
     with held(on, jobs):
         search.begin(seeds)
         for step in range(1, rounds + 1):
@@ -125,11 +125,11 @@ class _Search:
         runs: _Runs,
         population: int,
         seed: int,
-        watch: Callable[[Row], None],
+        on_progress: Callable[[Row], None],
     ) -> None:
         self.found = self._spec = spec
         self.rows: list[Row] = []
-        self._ranges, self._runs, self._seed, self._watch = ranges, runs, seed, watch
+        self._ranges, self._runs, self._seed, self._on_progress = ranges, runs, seed, on_progress
         begin = np.array([start_of(spec, each) for each in ranges])
         self._cma = Cma(begin, SIGMA, population, stream(seed, "tune"))
 
@@ -164,7 +164,7 @@ class _Search:
         }
         self.rows.append(row)
         write_table(self._runs.folder / "log.parquet", pl.DataFrame(self.rows, infer_schema_length=None))
-        self._watch(row)
+        self._on_progress(row)
 
     def _means(self, agents: Sequence[AgentSpec], step: int, seeds: int) -> Floats:
         return self._runs.means("rounds", agents, FIRST + self._seed * 2**20 + step * seeds, seeds)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import yaml
 from pydantic import ValidationError
@@ -20,22 +21,39 @@ LISTED = "`binwright scenarios`"
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 
 
-def load_scenario(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
+Override: TypeAlias = str | Mapping[str, Any]
+"""A change of a scenario: `"cluster.servers=100"`, or `{"cluster.servers": 100}` for one or several."""
+
+
+def load_scenario(path: str | Path, overrides: Iterable[Override] = ()) -> Scenario:
     """Load the scenario in a file, or the shipped one of that name, with overrides like `cluster.servers=100`."""
     file = _find(path)
     source = read(file)
-    for override in overrides:
+    for override in as_text(overrides):
         source.override(override)
     if source.data.get("name") is None:
         source.data["name"] = file.stem
     return validate(source)
 
 
-def load_to_run(path: str | Path, overrides: Iterable[str] = ()) -> Scenario:
-    """Load as `load_scenario` does, and refuse overrides that the sweep overrides again at every point."""
-    overrides = list(overrides)
-    scenario = load_scenario(path, overrides)
+def as_text(overrides: Iterable[Override]) -> Iterator[str]:
+    """Write overrides as the command line has them."""
     for override in overrides:
+        if isinstance(override, str):
+            yield override
+            continue
+        for key, value in override.items():
+            if key == "agents" and isinstance(value, str | Mapping):
+                value = [value]
+            plain = [str(value) if isinstance(value, Path) else value]
+            yield f"{key}={yaml.safe_dump(plain, default_flow_style=True, width=inf).strip()[1:-1]}"
+
+
+def load_to_run(path: str | Path, overrides: Iterable[Override] = ()) -> Scenario:
+    """Load as `load_scenario` does, and refuse overrides that the sweep overrides again at every point."""
+    said = list(as_text(overrides))
+    scenario = load_scenario(path, said)
+    for override in said:
         key = override.partition("=")[0].strip()
         for swept in (*scenario.sweep.product, *scenario.sweep.zip):
             if f"{key}.".startswith(f"{swept}.") or f"{swept}.".startswith(f"{key}."):
@@ -54,8 +72,8 @@ def scenario_from(data: Mapping[str, Any]) -> Scenario:
 
 def loaded(
     scenario: str | Path | Scenario,
-    overrides: Iterable[str] = (),
-    load: Callable[[str | Path, Iterable[str]], Scenario] = load_scenario,
+    overrides: Iterable[Override] = (),
+    load: Callable[[str | Path, Iterable[Override]], Scenario] = load_scenario,
 ) -> Scenario:
     """Take a scenario as it is, or load the one of this name by `load`."""
     if not isinstance(scenario, Scenario):

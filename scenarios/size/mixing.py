@@ -24,7 +24,7 @@ from analysis.measure.condition import Target, target_of
 from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.run.check import check_scenario
-from scenarios.schema.load import folder_for, load_to_run, loaded
+from scenarios.schema.load import Override, folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
 from scenarios.size.evaluate import ENDS, Looked, Pairs, Row, Runs, enough
@@ -126,13 +126,13 @@ class Mixed:
 
 def size_mix(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     mix: str | Mapping[str, float] | None = None,
     until: str | None = None,
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
-    watch: Callable[[Row], None] = lambda row: None,
+    on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Mixed:
     """Find for every agent the cheapest mix of groups of servers with which a metric meets a target.
@@ -149,7 +149,7 @@ def size_mix(
     check_scenario(question.at((question.begin,)), folder)
     runs = Runs(question, folder, jobs, finished)
     with held("local", jobs):
-        steps = _searched(question, runs, watch)
+        steps = _searched(question, runs, on_progress)
         best = _best(question, steps)
         if best is None:
             runs.look({question.most: set(steps)})
@@ -160,7 +160,9 @@ def size_mix(
     return Mixed(question, frame, results)
 
 
-def _searched(question: MixQuestion, runs: Runs, watch: Callable[[Row], None]) -> dict[str, dict[str, Mix | FoundMix]]:
+def _searched(
+    question: MixQuestion, runs: Runs, on_progress: Callable[[Row], None]
+) -> dict[str, dict[str, Mix | FoundMix]]:
     """Look at mixes until all searches have ended; returns how each ended."""
     while True:
         steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
@@ -176,7 +178,7 @@ def _searched(question: MixQuestion, runs: Runs, watch: Callable[[Row], None]) -
             return steps
         left = sum(_to_come(question, runs.looked[agent], each) for agent, each in steps.items())
         for number, row in enumerate(runs.look(wanted), 1):
-            watch({**row, "size": question.said(row["size"]), "left": max(0, left - number)})
+            on_progress({**row, "size": question.said(row["size"]), "left": max(0, left - number)})
 
 
 def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | FoundMix]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from scenarios.batch.backends import held
 from scenarios.build.folders import named, plain
 from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
-from scenarios.schema.load import folder_for, load_to_run, loaded
+from scenarios.schema.load import Override, folder_for, load_to_run, loaded
 from scenarios.schema.scenario import Scenario
 from scenarios.size.evaluate import ENDS, Asked, Looked, Pairs, Row, Runs, enough
 from scenarios.size.question import Question
@@ -53,28 +54,28 @@ class Sizes:
     answers: list[tuple[Row, Sized]]
 
 
-def size(
+def size_one(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     until: str | None = None,
     kind: str | None = None,
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
-    watch: Callable[[Row], None] = lambda row: None,
+    on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Sized:
     """Find for every agent the smallest number of servers with which a metric meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
     there are several, `most` how many servers it may come to. `out` (default `results/<name>/size`) gets the runs,
-    which are ordinary results, and sizes.csv; the same call goes on there. `watch` is called with what an agent came to
-    at a size, and about how many such looks are `left`; `finished` with the row of every run.
+    which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
+    came to at a size, and about how many such looks are `left`; `finished` with the row of every run.
     """
     question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
     folder = folder_for(question.scenario, out, "size")
     with held("local", jobs):
-        runs = _searched(question, folder, jobs, watch, finished)
+        runs = _searched(question, folder, jobs, on_progress, finished)
     if not any(answer["size"] for answer in _answers(question, runs).values()):
         raise never(question, runs)
     return _written(question, runs)
@@ -82,19 +83,19 @@ def size(
 
 def sizes(
     scenario: str | Path | Scenario,
-    *overrides: str,
+    *overrides: Override,
     until: str | None = None,
     kind: str | None = None,
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
-    watch: Callable[[Row], None] = lambda row: None,
+    on_progress: Callable[[Row], None] = lambda row: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Sizes:
     """Find what `size` finds at every point of a scenario's sweep, each in a folder of its own below `out`.
 
-    `watch` is called with rows that have the `point`, too: the values of the swept keys. A point at which no agent
-    meets the target has empty answers, as an agent has that does not.
+    `on_progress` is called with rows that have the `point`, too: the values of the swept keys. A point at which no
+    agent meets the target has empty answers, as an agent has that does not.
     """
     given = loaded(scenario, overrides, load_to_run)
     folder = folder_for(given, out, "size")
@@ -108,7 +109,7 @@ def sizes(
     for point, question in found:
         own = folder / named(point)
         with held("local", jobs):
-            runs = _searched(question, own, jobs, lambda row, point=point: watch({"point": point, **row}), finished)  # type: ignore[misc]
+            runs = _searched(question, own, jobs, partial(_at, on_progress, point), finished)
         answers.append((point, _written(question, runs)))
         frames = [sized.frame.select(*_columns(where), pl.all()) for where, sized in answers]
         write_text(folder / TABLE, (frame := pl.concat(frames, how="vertical_relaxed")).write_csv())
@@ -119,8 +120,16 @@ def _columns(point: Mapping[str, Any]) -> list[pl.Expr]:
     return [pl.lit(plain(value)).alias(key) for key, value in point.items()]
 
 
+def _at(on_progress: Callable[[Row], None], point: Row, row: Row) -> None:
+    on_progress({"point": point, **row})
+
+
 def _searched(
-    question: Question, folder: Path, jobs: int | None, watch: Callable[[Row], None], finished: Callable[[Row], None]
+    question: Question,
+    folder: Path,
+    jobs: int | None,
+    on_progress: Callable[[Row], None],
+    finished: Callable[[Row], None],
 ) -> Runs:
     """Look at sizes until all searches have ended."""
     check_scenario(question.at(question.several), folder)
@@ -132,7 +141,7 @@ def _searched(
             return runs
         left = sum(len(_to_come(question, looked)) for agent, looked in runs.looked.items() if agent in steps)
         for number, row in enumerate(runs.look(wanted), 1):
-            watch({**row, "left": max(0, left - number)})
+            on_progress({**row, "left": max(0, left - number)})
 
 
 def _answers(question: Question, runs: Runs) -> dict[str, Row]:

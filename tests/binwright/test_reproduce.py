@@ -23,7 +23,7 @@ from scipy.stats import t as student
 
 import binwright as bw
 from agents.learned.common.tensors import SHIPPED
-from agents.solver.backends.opencl_devices import devices
+from agents.solver.backends.opencl_devices import opencl_devices
 from agents.solver.packing import pack
 from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
@@ -737,7 +737,7 @@ def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
 
 
 def test_a_graphics_card_is_measured_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    usable = [one for one in devices() if one.usable]
+    usable = [one for one in opencl_devices() if one.usable]
     if not usable:
         pytest.skip("OpenCL finds nothing to stand in for a card")
     monkeypatch.setattr(wrasse_counts, "graphics_card", lambda: None)

@@ -146,7 +146,7 @@ def test_the_cheapest_is_no_dearer_than_what_meets_the_target_alone() -> None:
 def test_it_is_the_cheapest_of_an_exhaustive_sweep(two: Path, changed: dict[str, Any]) -> None:
     asked = TWO["size"] | changed
     two.write_text(yaml.safe_dump({**TWO, "size": asked}))
-    answer = bw.size_mix(two, jobs=1, out=two.parent / "size")
+    answer: Any = bw.size(two, jobs=1, out=two.parent / "size")
     keys, each = answer.question.keys, range(asked["most"] + 1)
     mixes = [mix for mix in product(each, each) if any(mix)]
     sweep = {"zip": dict(zip(keys, map(list, zip(*mixes, strict=True)), strict=True))}
@@ -253,9 +253,9 @@ def test_prices_may_be_those_of_the_costs(two: Path) -> None:
     kinds = {name: {"price": price} for name, price in PRICES.items()}
     data = {**TWO, "replications": 1, "agents": ["first-fit"], "costs": {"kinds": kinds}}
     two.write_text(yaml.safe_dump({**data, "size": {**TWO["size"], "mix": "costs"}}))
-    same = bw.size_mix(two, jobs=1, out=two.parent / "costs").frame
+    same = bw.size(two, jobs=1, out=two.parent / "costs").frame
     two.write_text(yaml.safe_dump({**TWO, "replications": 1, "agents": ["first-fit"]}))
-    plain = bw.size_mix(two, jobs=1, out=two.parent / "plain").frame
+    plain = bw.size(two, jobs=1, out=two.parent / "plain").frame
     assert same.drop("spent").equals(plain.drop("spent"))
     assert plain["spent"].to_list() == [None]
     assert same["cost_low"].to_list() == [None]
@@ -273,7 +273,7 @@ def test_prices_may_be_those_of_the_costs(two: Path) -> None:
         (["--mix", "small=much,large=1"], "--mix: has no price (got 'small=much')"),
         (["--mix", "costs"], "mix: has no price in `costs` (got 'small')"),
         (["--mix", "cheap"], "mix: says no prices (got 'cheap')"),
-        (["--kind", "small"], "--kind: does not go with --mix"),
+        (["--kind", "small"], "kind: does not go with a mix"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
         (["--set", "sweep.product={workload.requests: [1, 2]}"], "sweep: the scenario has a sweep"),
         (["--set", "cluster.failures.scheduled=[{server: 0, at: 5}]"], "servers fail by number"),
@@ -314,7 +314,7 @@ def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     right = bw.size(bw.scenario(alone), until="acceptance >= 98 %", out=tmp_path / "alone", jobs=1).frame
     here = sizes.filter((pl.col("workload.requests") == 40) & (pl.col("overflow") == "drop"))
     assert here.drop("workload.requests", "overflow").rows() == right.rows()
-    never = bw.sizes(file, until="acceptance >= 98 %", most=1, out=tmp_path / "never", jobs=1).frame
+    never = bw.size(file, until="acceptance >= 98 %", most=1, out=tmp_path / "never", jobs=1).frame
     assert never["size"].null_count() > 0, "where nobody has enough, that is an answer, too"
 
 
@@ -322,4 +322,4 @@ def test_what_is_looked_for_cannot_be_swept(tmp_path: Path) -> None:
     data = {**TWO, "cluster": {"servers": 2, "node": {"cpu": 8}}, "size": None}
     swept = bw.scenario({**data, "sweep": {"product": {"cluster.servers": [1, 2]}}})
     with pytest.raises(UserError, match="sweep: the number that is looked for is swept"):
-        bw.sizes(swept, out=tmp_path, jobs=1)
+        bw.size(swept, out=tmp_path, jobs=1)

@@ -314,12 +314,12 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
     file.write_text("id,arrival,lifetime,cpu\n0,0,inf,3\n1,1,inf,3\n2,9,5,1\n3,20,5,1\n")
     given = scenario({"trace": "table", "path": str(file), "start": 2}, cluster={"servers": 1, "node": {"cpu": 4}})
     said: list[tuple[int, float, int, bool]] = []
-    found = bw.size(
+    found: Any = bw.size(
         given,
         most=5,
         jobs=1,
         out=tmp_path / "size",
-        watch=lambda row: said.append((row["size"], row["mean"], row["lost"], row["enough"])),
+        on_progress=lambda row: said.append((row["size"], row["mean"], row["lost"], row["enough"])),
     )
     assert found.frame["size"].to_list() == [2]
     assert said[:2] == [(1, 1.0, 3, False), (2, 1.0, 0, True)]

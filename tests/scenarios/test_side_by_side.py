@@ -89,8 +89,8 @@ def test_processes_come_to_the_same_and_go_on(tmp_path: Path, alone: dict[str, A
     assert len([name for name in alone if name.endswith("state.safetensors")]) == 4
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(given(), out=tmp_path, jobs=2, watch=interrupted(3))
-    log = bw.train(given(), out=tmp_path, jobs=2, watch=rows.append)
+        bw.train(given(), out=tmp_path, jobs=2, on_progress=interrupted(3))
+    log = bw.train(given(), out=tmp_path, jobs=2, on_progress=rows.append)
     assert come_to(tmp_path) == alone
     assert untimed(log) == [row | {"set.rate": rate} for rate in RATES for row in alone[f"rate={rate}/log.parquet"]]
     assert {row["point"] for row in rows} == {0, 1}
@@ -114,7 +114,7 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parallel, "child", child)
         with pytest.raises(UserError, match=r"the process that trained seed \d was killed by SIGKILL") as found:
-            bw.train(given(), out=tmp_path, jobs=2, watch=kill)
+            bw.train(given(), out=tmp_path, jobs=2, on_progress=kill)
     assert "the same command goes on" in str(found.value)
     bw.train(given(), out=tmp_path, jobs=2)
     assert come_to(tmp_path) == alone

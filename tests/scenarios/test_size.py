@@ -147,7 +147,7 @@ def test_it_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
         {**source, "name": name} if isinstance(source, dict) else source,
         *([] if isinstance(source, dict) else [*overrides, "replications=6", "record=null"]),
     )
-    found = bw.size(scenario, **asked, jobs=1, out=tmp_path / "size")
+    found: Any = bw.size(scenario, **asked, jobs=1, out=tmp_path / "size")
     question, target = found.question, found.question.target
     sizes = tuple(range(question.least, question.most + 1))
     runs = bw.run(question.at(sizes), jobs=1, out=tmp_path / "all").done
@@ -236,7 +236,7 @@ def test_it_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
     assert right >= 22
     assert exact >= 20
     asked = bw.scenario({**data, "sweep": {}, "replications": 20})
-    sized = bw.size(asked, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
+    sized: Any = bw.size(asked, until=f"acceptance >= {100 * target} %", out=tmp_path / "size", jobs=1)
     assert sized.frame["size"].to_list() == [enough]
 
 
@@ -303,15 +303,15 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
 def test_what_the_scenario_asks_is_taken_and_the_command_line_comes_first(tiny: Path) -> None:
     few = {**TINY, "agents": ["first-fit"], "replications": 2}
     tiny.write_text(yaml.safe_dump({**few, "size": {"until": "acceptance >= 90 %", "most": 25}}))
-    found = bw.size(tiny, jobs=1, out=tiny.parent / "size")
+    found: Any = bw.size(tiny, jobs=1, out=tiny.parent / "size")
     assert (found.question.until, found.question.most) == ("acceptance >= 90 %", 25)
-    other = bw.size(tiny, until="rejected <= 3", most=20, jobs=1, out=tiny.parent / "size")
+    other: Any = bw.size(tiny, until="rejected <= 3", most=20, jobs=1, out=tiny.parent / "size")
     assert (other.question.target.metric.name, other.question.target.value, other.question.most) == (
         "rejected",
         3.0,
         20,
     )
-    assert other.frame["size"].min() > found.frame["size"].min()  # type: ignore[operator]
+    assert other.frame["size"].min() > found.frame["size"].min()
 
 
 @pytest.mark.long

@@ -47,8 +47,8 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     swept = tiny(sweep={"rate": [0.1, 0.001]})
     rows: list[dict[str, Any]] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(swept, out=tmp_path / "swept", jobs=1, watch=interrupted(1))
-    log = bw.train(swept, out=tmp_path / "swept", jobs=1, watch=rows.append)
+        bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=interrupted(1))
+    log = bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=rows.append)
     assert [row["point"] for row in rows if row["split"] == "train"] == [0, 1, 1]
     assert log.group_by("set.rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
     name, settings = tiny().train.agent.chosen
@@ -61,7 +61,7 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     assert found.columns == ["set.rate", "seed", "acceptance", "step", "cpu_seconds"]
     assert found["set.rate"].to_list() == [0.1, 0.001]
     rows.clear()
-    bw.train(swept, out=tmp_path / "swept", jobs=1, watch=rows.append)
+    bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=rows.append)
     assert not rows
     assert pl.read_parquet(tmp_path / "swept" / "sweep.parquet").equals(found)
 

@@ -67,7 +67,7 @@ def quick(file: Path, **more: Any) -> Any:
 
 def test_it_finds_what_is_best_and_says_by_how_much(tiny: Path) -> None:
     seen: list[dict[str, Any]] = []
-    found = quick(tiny, watch=seen.append)
+    found = quick(tiny, on_progress=seen.append)
     [options] = found.agent.values()
     assert options["most"] == 8
     assert isinstance(options["most"], int)

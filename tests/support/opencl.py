@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.opencl_devices import Device, choose, devices
+from agents.solver.backends.opencl_devices import Device, choose, opencl_devices
 from simcore.errors import UserError
 
 
@@ -28,7 +28,7 @@ def _attempts(*given: Any, **more: Any) -> Iterator[reference.Found]:
 def _shared_out(*given: Any, **more: Any) -> Iterator[reference.Found]:
     """Share attempts out between two devices, or between two users of the only one."""
     first = opencl_device()
-    last = [one for one in devices() if one.usable][-1]
+    last = [one for one in opencl_devices() if one.usable][-1]
     return opencl.attempts(*given, **more, devices=[first.number, last.number])
 
 

@@ -107,7 +107,7 @@ def _device(number: int) -> Device | None:
     return Device(number, **told.known[number], reason=told.reason) if number < len(told.known) else None
 
 
-def devices() -> list[Device]:
+def opencl_devices() -> list[Device]:
     """Return every OpenCL device of this machine, tried, graphics cards first."""
     return [device for number in range(len(_told(0).known)) if (device := _device(number))]
 

@@ -62,7 +62,7 @@ def solve(
     """Search for an allocation of all balls, with `BINS ?` in as few bins as possible.
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
-    `agents.solver.backends.opencl_devices.devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
+    `binwright.opencl_devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
     `search` is `published`, which gives the same answer on every device, or `ours`. On `cpu` that is ruin and recreate
     where the problem has a dense form, else a portfolio of the published search, trimming where a ball more may need
     less, and local search; on other devices it is trimming, or what is published.

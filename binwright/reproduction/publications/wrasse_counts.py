@@ -195,9 +195,9 @@ def speed(size: Size) -> Mapping[Key, Value | str]:
 
 def graphics_card() -> Device | None:
     """Find the first graphics card that OpenCL can use here."""
-    from agents.solver.backends.opencl_devices import devices
+    from agents.solver.backends.opencl_devices import opencl_devices
 
-    return next((one for one in devices() if one.kind == "GPU" and one.usable), None)
+    return next((one for one in opencl_devices() if one.kind == "GPU" and one.usable), None)
 
 
 def _rate_on(device: Device, given: Machines, seed: int, seconds: float) -> float:

@@ -92,9 +92,9 @@ def test_a_trainer_that_cannot_is_not_judged_elsewhere() -> None:
 def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> None:
     bw.train(tiny(), out=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        bw.train(tiny(), out=tmp_path / "parts", watch=interrupted(at))
+        bw.train(tiny(), out=tmp_path / "parts", on_progress=interrupted(at))
     rows: list[dict[str, Any]] = []
-    bw.train(tiny(), out=tmp_path / "parts", watch=rows.append)
+    bw.train(tiny(), out=tmp_path / "parts", on_progress=rows.append)
     assert 0 < len(rows) < 6
     assert sound(tmp_path / "parts") == sound(tmp_path / "whole")
     for file in ("best", "state"):
@@ -107,18 +107,18 @@ def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> Non
 def test_what_is_complete_is_not_trained_again_unless_asked(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     bw.train(tiny(), out=tmp_path)
-    bw.train(tiny(), out=tmp_path, watch=rows.append)
+    bw.train(tiny(), out=tmp_path, on_progress=rows.append)
     assert rows == []
-    bw.train(tiny(iterations=6), out=tmp_path, watch=rows.append)
+    bw.train(tiny(iterations=6), out=tmp_path, on_progress=rows.append)
     assert [row["step"] for row in rows] == [5, 6, 6]
-    bw.train(tiny(), out=tmp_path, fresh=True, watch=rows.append)
+    bw.train(tiny(), out=tmp_path, fresh=True, on_progress=rows.append)
     assert [row["step"] for row in rows[3:]] == [1, 2, 2, 3, 4, 4]
 
 
 def test_it_says_what_is_next_before_the_first_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        bw.train(tiny(), out=tmp_path, watch=interrupted(2), say=said.append)
+        bw.train(tiny(), out=tmp_path, on_progress=interrupted(2), say=said.append)
     assert said[0] == f"nara in tiny: 4 iterations, seed 0, into {tmp_path}"
     assert said[1].startswith("seed 0: preparing episodes; what is new on this machine is compiled first")
     bw.train(tiny(), out=tmp_path, say=said.append)

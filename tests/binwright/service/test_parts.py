@@ -14,7 +14,7 @@ import pytest
 from starlette.responses import Response
 
 from agents.solver import examples
-from agents.solver.backends.opencl_devices import Device, devices
+from agents.solver.backends.opencl_devices import Device, opencl_devices
 from binwright.cli import main
 from binwright.client import Client, Mistaken
 from binwright.service import access_control
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("client")
     (folder / "tokens").write_text("a-token-of-the-client\n")
     limits = ("--limit", "submissions=2", "--limit", "burst=6")
-    offer = ("--device", "opencl") if any(one.usable for one in devices()) else ()
+    offer = ("--device", "opencl") if any(one.usable for one in opencl_devices()) else ()
     with serving(folder / "data", "--token-file", str(folder / "tokens"), *limits, *offer) as found:
         yield found
 

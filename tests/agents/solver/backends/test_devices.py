@@ -74,7 +74,7 @@ def test_a_device_that_does_not_work_is_passed_over(way: str, monkeypatch: pytes
         opencl_devices.choose(0)
     assert "binwright solve --devices" in error.value.remedy
     assert "pocl-opencl-icd" in error.value.remedy
-    assert [one.usable for one in bw.devices()] == [False, True]
+    assert [one.usable for one in bw.opencl_devices()] == [False, True]
 
 
 def test_each_device_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_each_device_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     pretend(monkeypatch, tmp_path, "sys.exit(1)", loading=f"open({str(log)!r}, 'a').write(sys.argv[1])")
     for _ in range(3):
         opencl_devices.choose()
-        opencl_devices.devices()
+        opencl_devices.opencl_devices()
     assert log.read_text() == "01"
 
 
@@ -221,7 +221,7 @@ def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
-    usable = [str(one.number) for one in opencl_devices.devices() if one.usable]
+    usable = [str(one.number) for one in opencl_devices.opencl_devices() if one.usable]
     names = ["cpu", *(f"opencl:{one}" for one in usable), f"opencl:{','.join(usable)}"]
     answers = {tuple(bw.solve(network, device=name, search="published", attempts=16).alloc) for name in names}
     assert len(names) > 1
