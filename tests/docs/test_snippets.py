@@ -228,7 +228,7 @@ CHECKED = {
     "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
 }
 """Commands of which more than the words is checked, and not all is done."""
-RUN = {"compare", "report", "why", "agents", "watch"}
+RUN = {"compare", "report", "why", "agents", "movers", "watch"}
 """Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
 
 
@@ -292,7 +292,7 @@ def check_command(arguments: list[str]) -> None:
         check_metrics([name for name in asked.metrics if asked.kinds != ["timeline"]])
     elif command == "solve" and asked.file and asked.device == "cpu":
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
-    elif command == "agents":
+    elif command in ("agents", "movers"):
         assert cli.main(arguments) == 0
     elif command == "watch":
         check_there_and_run([asked.results], arguments)
