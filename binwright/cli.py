@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import FrameType
 from typing import TextIO
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     top = parser()
     asked = top.parse_args(arguments)
     try:
+        _check_names(sys.argv[1:] if arguments is None else arguments)
         with _terminable():
             code = _answer(top, asked)
             sys.stdout.flush()
@@ -79,6 +81,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError:
         _without(sys.stderr)
     return code
+
+
+def _check_names(words: Sequence[str]) -> None:
+    """Refuse names of files that are not UTF-8: scenarios and results, which name them, are."""
+    here = []
+    with suppress(OSError):  # it may be gone
+        here.append(str(Path.cwd()))
+    for word in (*words, *here):
+        try:
+            os.fsencode(word).decode("utf-8")
+        except UnicodeError:
+            shown = os.fsencode(word).decode("utf-8", "replace")
+            remedy = "Rename that file or folder: scenarios and results are in UTF-8, and could not name it."
+            raise UserError("is not UTF-8", key=shown, remedy=remedy) from None
 
 
 def _is_strict(stream: TextIOWrapper) -> bool:

@@ -512,6 +512,40 @@ def test_what_lists_all_names_is_said_once(binwright: Asker) -> None:
         assert len(said) < 900
 
 
+def test_names_that_are_no_utf8_are_one_mistake(binwright: Asker, tmp_path: Path) -> None:
+    """Linux has them. Of results there, their SQLite and their YAML failed, with code 70."""
+    odd = os.fsdecode(b"caf\xe9")
+    for asked in (("run", "s.yaml", "--out", odd), ("validate", f"{odd}.yaml"), ("traces", "describe", f"{odd}.csv")):
+        said = binwright(*asked)
+        assert said.code == MISTAKE
+        assert "is not UTF-8\n  Rename that file or folder" in said.err
+    here = tmp_path / odd
+    here.mkdir()
+    before = Path.cwd()
+    os.chdir(here)
+    try:
+        assert binwright("run", "quickstart").code == MISTAKE
+        assert not [*here.iterdir()]
+    finally:
+        os.chdir(before)
+    assert binwright("run", "s.yaml", "--out", "café").code == 0
+
+
+def test_without_a_home_traces_are_in_no_folder(binwright: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose user has no entry in passwd: Path.home raises."""
+
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    for variable in ("XDG_CACHE_HOME", "BINWRIGHT_TRACES"):
+        monkeypatch.delenv(variable, raising=False)
+    assert "here: no" in binwright("traces", "list").out
+    said = binwright("traces", "describe", "huawei-east-1")
+    assert said.code == MISTAKE
+    assert "in any folder: $BINWRIGHT_TRACES names none, and there is no home" in said.err
+
+
 def test_what_stands_for_results_and_metrics_is_suggested(binwright: Asker) -> None:
     assert binwright("run", "s.yaml").code == 0
     shutil.copytree("results/s", "results/mine")

@@ -8,6 +8,7 @@ import logging
 import os
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,10 +31,16 @@ FOLDER = "BINWRIGHT_TRACES"
 SQLITE = b"SQLite format 3\0"
 
 
+NOWHERE = f"${FOLDER} names none, and there is no home"
+
+
 def folders() -> list[Path]:
     """Where traces named without a path are looked up, first one first."""
     named = os.environ.get(FOLDER)
-    return [*([Path(named)] if named else []), user_cache() / "traces"]
+    found = [Path(named)] if named else []
+    with suppress(RuntimeError):  # a user without a home
+        found.append(user_cache() / "traces")
+    return found
 
 
 def find(name: str, path: str | Path | None = None) -> Path:
@@ -53,7 +60,7 @@ def find(name: str, path: str | Path | None = None) -> Path:
         for file in names:
             if (folder / file).is_file():
                 return folder / file
-    looked = " and ".join(str(folder) for folder in folders())
+    looked = _looked()
     raise FileNeeded(
         f"the file of this trace was not found: no {' or '.join(names)} in {looked}",
         key="workload.trace",
@@ -70,13 +77,18 @@ def find_servers(name: str, path: str | Path | None = None) -> tuple[Path, Serve
     for file in found:
         if file.is_file():
             return file, known
-    looked = path if path is not None else " and ".join(str(folder) for folder in folders())
+    looked = path if path is not None else _looked()
     raise FileNeeded(
         f"the file of its servers was not found: no {' or '.join(known.files)} in {looked}",
         key="cluster.trace",
         value=name,
         remedy=f"Get it from {known.source}. Then put it there, or name its folder in ${FOLDER}.",
     )
+
+
+def _looked() -> str:
+    """Name the folders in which traces are looked for."""
+    return " and ".join(str(folder) for folder in folders()) or f"any folder: {NOWHERE}"
 
 
 def _whence(name: str, trace: Trace) -> str:
