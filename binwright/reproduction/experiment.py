@@ -56,22 +56,17 @@ class Condition:
     """What the folder of its runs is called; conditions with one name here are read from the same runs."""
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """Describes runs of a shipped scenario that answer some of the published values."""
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Says which published values something answers, and what to know of them."""
 
     name: str
     tables: Mapping[str, str]
     """The published tables, and what each of them shows."""
-    scenario: str
-    conditions: Mapping[str, Condition]
-    metrics: Mapping[str, Metric]
     deviates: str = ""
     """What differs from the publication, in a sentence."""
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
-    smallest: tuple[str, ...] = ()
-    """Overrides for tests."""
     derived: tuple[Published, ...] = ()
     """Values that follow from the printed ones, and can be compared where those cannot."""
     incomparable: Callable[[Published], str] = field(default=lambda one: "")
@@ -80,6 +75,17 @@ class Experiment:
     """Says what else to know of one value."""
     explained: Callable[[Published], str] = field(default=lambda one: "")
     """Says why a value is not reproduced, in a sentence, if it is not; empty where nobody knows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(Answers):
+    """Describes runs of a shipped scenario that answer some of the published values."""
+
+    scenario: str
+    conditions: Mapping[str, Condition]
+    metrics: Mapping[str, Metric]
+    smallest: tuple[str, ...] = ()
+    """Overrides for tests."""
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""
@@ -106,24 +112,16 @@ class Experiment:
         return {"full": asked.seeds, "quick": min(asked.quick, asked.seeds), "smallest": 2}[size]
 
 
-@dataclass(frozen=True)
-class Count:
+@dataclass(frozen=True, kw_only=True)
+class Count(Answers):
     """Describes an experiment that is no batch of runs: a function returns its values."""
 
-    name: str
-    tables: Mapping[str, str]
     count: Callable[[Size], Mapping[Key, Value | str]]
     """Returns values, or sentences that say why there is none."""
     keys: frozenset[Key]
     """What it answers."""
-    deviates: str = ""
-    derived: tuple[Published, ...] = ()
-    tolerance: float = 0.0
     quicker: bool = True
     """Whether --quick measures less."""
-    incomparable: Callable[[Published], str] = field(default=lambda one: "")
-    remark: Callable[[Published], str] = field(default=lambda one: "")
-    explained: Callable[[Published], str] = field(default=lambda one: "")
 
     def answers(self, one: Published) -> bool:
         """Tell whether this experiment measures a published value."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from binwright.reproduction.measures import Runs
@@ -13,24 +13,18 @@ from simcore.errors import ResultsError, UserError
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
 
-QUICK = "quick"
-"""Marks what is of less than the whole experiment."""
-
 
 @dataclass(frozen=True)
 class Material:
     """Holds what the figures of a publication are drawn from.
 
     `runs` are by experiment and condition, `values` what was measured, by condition, agent and metric; `missing` says
-    why there are no runs of an experiment's condition. `quick` has the keys of both that are of less than the whole
-    experiment; `used` is filled with the keys that were asked for.
+    why there are no runs of an experiment's condition.
     """
 
     runs: Mapping[tuple[str, str], Runs] = field(default_factory=dict)
     values: Mapping[tuple[str, str, str], Value] = field(default_factory=dict)
     missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    quick: Collection[tuple[str, ...]] = ()
-    used: set[tuple[str, ...]] = field(default_factory=set)
 
     def of(self, experiment: str, condition: str) -> Runs:
         """Find the runs of a condition; a `ResultsError` says why there are none."""
@@ -38,12 +32,10 @@ class Material:
         if found is None or not len(found.results.done):
             why = self.missing.get((experiment, condition), "Its runs are not there.")
             raise ResultsError(why, remedy="Run the whole publication.")
-        self.used.add((experiment, condition))
         return found
 
     def value(self, condition: str, agent: str, metric: str) -> Value | None:
         """Find a value that was measured."""
-        self.used.add((condition, agent, metric))
         return self.values.get((condition, agent, metric))
 
 
@@ -75,14 +67,6 @@ class Picture:
     size: tuple[int, int] = (0, 0)
     """Width and height as shown, in pixels."""
     why: str = ""
-    quick: bool = False
-    """Whether something behind it is of less than the whole experiment."""
-
-    @property
-    def caption(self) -> str:
-        """Say what it shows, what is published, and that it is quick if it is."""
-        parts = [f"({QUICK})" if self.quick else "", self.drawing.published]
-        return " ".join(filter(None, parts))
 
     @property
     def file(self) -> str:
@@ -132,10 +116,9 @@ def _picture(publication: str, drawing: Drawing, given: Material) -> Picture:
     from analysis.figures.chosen_style import style
     from analysis.figures.draw import image
 
-    given = replace(given, used=set())
     try:
         with style():
             figure = drawing.draw(given)
     except UserError as error:
         return Picture(publication, drawing, why=error.problem)
-    return Picture(publication, drawing, *image(figure), quick=not given.used.isdisjoint(given.quick))
+    return Picture(publication, drawing, *image(figure))

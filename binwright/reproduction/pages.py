@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import fill
 
 from binwright.reproduction.experiment import Publication
-from binwright.reproduction.figures import QUICK, Picture
+from binwright.reproduction.figures import Picture
 from binwright.reproduction.published import in_words
 from binwright.reproduction.rows import Row, ordered
 from binwright.reproduction.verdict import MISSES, Verdict, shown
@@ -53,7 +53,7 @@ def page(
     guide = (
         f"[How to read it](../{GUIDE})" if beside else "The page 'Published numbers beside ours' says how to read it"
     )
-    quick = any(one.quick for one in rows) or any(one.quick for one in drawn)
+    quick = any(one.quick for one in rows)
     less = " Values are of fewer seeds, or of less time, than the whole experiment has." if quick else ""
     parts = [
         _wrapped(f"{made} {guide}."),
@@ -166,7 +166,7 @@ def _line(one: Row) -> list[str]:
     spread = "" if one.spread is None else f" ± {number(one.spread)}"
     ours = f"{number(one.ours)} [{number(one.low)}, {number(one.high)}]" if one.low != one.high else number(one.ours)
     difference = "" if one.difference is None else f"{'+' if one.difference > 0 else ''}{number(one.difference)}"
-    verdict = f"{one.verdict} ({QUICK})" if one.quick else one.verdict
+    verdict = f"{one.verdict} (quick)" if one.quick else one.verdict
     on = in_words(one.condition, one.stand_in)
     return [one.table, on, one.agent, one.metric, f"{number(one.published)}{spread}", ours, difference, verdict]
 
@@ -197,7 +197,7 @@ def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
 def _picture(one: Picture) -> list[str]:
     """Show a figure, or say why it is not drawn."""
     title = one.drawing.title
-    about = f"**{title}.** {one.caption}".rstrip()
+    about = f"**{title}.** {one.drawing.published}".rstrip()
     return [about, f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})"]
 
 

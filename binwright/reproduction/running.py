@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from inspect import getfile
@@ -136,7 +136,6 @@ def material(prepared: Sequence[Prepared]) -> Material:
         {(one.experiment.name, condition): runs for one in prepared for condition, runs in one.runs.items()},
         {key: value for one in prepared for key, value in one.values.items()},
         {(one.experiment.name, asked): _said(error) for one in prepared for asked, error in one.problems.items()},
-        {key for one in prepared for key in _quick_keys(one)},
     )
 
 
@@ -181,13 +180,6 @@ def _is_quick(prepared: Prepared, condition: str) -> bool:
     if isinstance(experiment, Count):
         return prepared.size != "full" and experiment.quicker
     return experiment.seeds(condition, prepared.size) < experiment.seeds(condition, "full")
-
-
-def _quick_keys(prepared: Prepared) -> Iterator[tuple[str, ...]]:
-    """Yield the keys of runs and of values that are of less than the whole experiment."""
-    name = prepared.experiment.name
-    yield from ((name, condition) for condition in prepared.runs if _is_quick(prepared, condition))
-    yield from (key for key in prepared.values if _is_quick(prepared, key[0]))
 
 
 def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value | str]:

@@ -38,7 +38,7 @@ from binwright.reproduction.published import everything, in_words, published
 from binwright.reproduction.reproduce import completed, names_of
 from binwright.reproduction.result import Made, Reproduction
 from binwright.reproduction.rows import row
-from binwright.reproduction.running import Prepared, compared, material, prepare, run
+from binwright.reproduction.running import Prepared, compared, prepare, run
 from binwright.reproduction.verdict import Better, Value, Verdict, judge
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
@@ -274,11 +274,12 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
     known = replace(experiment, explained=lambda one: "Nobody placed them." if one.agent == "nulb" else "")
     ours = {"nara": 0.5, "tetris": 0.615, "nulb": 0.1}
     rows = [
-        row(one, Value(mean, None, None, 1), experiment=known, own=whole.own(one.agent))
+        row(one, Value(mean, None, None, 1), experiment=known, own=whole.own(one.agent), quick=one.agent == "nulb")
         for one in published("nara")
         if one.table in ("1", "2") and one.condition.endswith("alpha") and (mean := ours.get(one.agent))
     ]
     page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
+    assert "Values are of fewer seeds, or of less time, than the whole experiment has." in " ".join(page.split())
     first, second = page.split("## Table 1: acceptance\n")[1].split("## Table 2: utilisation on alpha\n")
     assert first.split("\n\n")[-2].splitlines() == [
         "| acceptance, topology alpha | uniform | azure | alibaba |",
@@ -412,39 +413,6 @@ def test_figures_are_beside_the_pages(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == [file.name]  # none is left of what is now another way
     again = pictures("fgd", drawings, given)
     assert [one.content for one in again] == [one.content for one in found.pictures]
-
-
-def test_figures_of_less_than_the_whole_experiment_are_marked_quick(tmp_path: Path) -> None:
-    key = "a", "b", "c"
-
-    def drawn(given: Material) -> Figure:
-        value = given.value(*key)
-        assert value is not None
-        panel = Panel([Line("nara", [(1.0, *value[:3])])], "x", "y")
-        return lines([panel], "title", caption=intervals([value]))
-
-    drawings = Drawing("2", "lines", "Lines", drawn, "Published is one."), Drawing("3", "other", "Others", one_line)
-    given = Material(values={key: Value(1.0, 0.5, 1.5, 2)}, quick={key})
-    found = pictures("fgd", drawings, given)
-    assert [one.quick for one in found] == [True, False]
-    assert [one.quick for one in pictures("fgd", drawings, replace(given, quick={("other", "b", "c")}))] == [False] * 2
-    assert "95 % intervals, 2 seeds" in found[0].content.decode()
-    whole = Reproduction((publication("fgd"),), (), MADE, tuple(found))
-    page = whole.write(tmp_path, tmp_path / "pages")[1].read_text("utf-8")
-    assert "**Lines.** (quick) Published is one." in page
-    assert "Values are of fewer seeds, or of less time, than the whole experiment has." in " ".join(page.split())
-    assert page.count("(quick)") == 1
-
-
-def test_runs_of_fewer_seeds_make_quick_figures(tmp_path: Path) -> None:
-    condition = "demand=uniform;topology=alpha"
-    (found,) = small("nara", "fabrics", condition, tmp_path)
-    key = condition, "nara", "acceptance"
-    found.runs[condition] = Runs(SimpleNamespace(), {}, condition, "")  # type: ignore[arg-type]
-    found.values[key] = Value(0.5, None, None, 2)
-    assert set(material([found]).quick) == {("fabrics", condition), key}
-    found.size = "full"
-    assert not material([found]).quick
 
 
 def test_legends_show_what_panels_draw_and_panels_of_one_measure_have_one_scale() -> None:
