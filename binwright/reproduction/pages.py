@@ -151,7 +151,8 @@ def _short(condition: str) -> str:
 
 def _cell(one: Row, decimals: int) -> str:
     """Write a value as published, ours, and the difference."""
-    published, ours, difference = one.published or 0.0, one.ours or 0.0, one.difference or 0.0
+    published, ours = one.published or 0.0, one.ours or 0.0
+    difference = round(one.difference or 0.0, decimals) + 0.0  # which is no -0.0
     text = f"{published:,.{decimals}f} / {ours:,.{decimals}f} / {difference:+,.{decimals}f}"
     return f"**{text}**" if one.verdict in MISSES else text
 
