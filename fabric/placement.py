@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from fabric.topology import Topology
 from simcore.errors import UserError, suggest
-from simcore.roles import Role
+from simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
+from simcore.roles import Role, where_of
 from simcore.types import Ints
 
 SERVER = "server"
@@ -106,85 +108,131 @@ def numbered(servers: int, size: int) -> Texts:
     return (np.arange(servers) // size).astype(np.str_)
 
 
-@dataclass(frozen=True, slots=True)
-class AtMost:
-    """At most `count` requests of a group per domain."""
+class AtMost(Model):
+    """At most so many requests of a group per domain."""
 
-    count: int
-    of: str
-    per: str
-
-    def __str__(self) -> str:
-        return f"at most {self.count} of {self.of} per {self.per}"
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """A group is spread: no domain has more than `skew` requests above the one with fewest."""
-
-    of: str
-    over: str
-    skew: int = 1
+    __match_args__: ClassVar[tuple[str, ...]] = ("at_most", "of", "per")
+    at_most: Count = Field(description="How many.", examples=[2])
+    of: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
+    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
 
     def __str__(self) -> str:
-        return f"{self.of} is spread over {self.over}, skew {self.skew}"
+        return f"at most {self.at_most} of {self.of} per {self.per}"
 
 
-@dataclass(frozen=True, slots=True)
-class Apart:
-    """No domain has requests of two of these groups; `EVERY` alone stands for all groups."""
+class Spread(Model):
+    """A group is spread over domains: none has more than `skew` requests above the one that has fewest."""
 
-    groups: tuple[str, ...]
-    per: str
+    __match_args__: ClassVar[tuple[str, ...]] = ("spread", "over", "skew")
+    spread: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
+    over: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+    skew: Count = Field(default=1, description="How many more than in the domain that has fewest.", examples=[1])
+
+    def __str__(self) -> str:
+        return f"{self.spread} is spread over {self.over}, skew {self.skew}"
+
+
+class Apart(Model):
+    """No domain has requests of two of these groups."""
+
+    __match_args__: ClassVar[tuple[str, ...]] = ("groups", "per")
+    apart: SomeNames = Field(
+        description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
+        examples=["[web, db]"],
+    )
+    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["server"])
+
+    @model_validator(mode="after")
+    def _different(self) -> Self:
+        if len(self.apart) == 1 and self.apart != (EVERY,):
+            raise wrong("names one group alone", 'Name two groups or more, or "*" for all.', ("apart",))
+        if len(set(self.apart)) < len(self.apart):
+            remedy = "Name every group once. Requests of one group stay apart by {at_most: 1, ...}."
+            raise wrong("names a group twice", remedy, ("apart",))
+        return self
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, once each, in order."""
+        return tuple(sorted(set(self.apart)))
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} apart per {self.per}"
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
+class Together(Model):
     """All requests of these groups that are there at a time are in one domain."""
 
-    groups: tuple[str, ...]
-    per: str
+    __match_args__: ClassVar[tuple[str, ...]] = ("groups", "per")
+    together: SomeNames = Field(
+        description="A group or several, or `*` for every group by itself.", examples=["web", "[web, cache]"]
+    )
+    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["rack"])
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups, once each, in order."""
+        return tuple(sorted(set(self.together)))
 
     def __str__(self) -> str:
         return f"{', '.join(self.groups)} together per {self.per}"
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
-    """A request of a group goes only to a domain that has a request of one of these groups."""
+class Near(Model):
+    """Requests of a group go only to a domain that has a request of one of some other groups."""
 
-    of: str
-    groups: tuple[str, ...]
-    per: str
+    __match_args__: ClassVar[tuple[str, ...]] = ("of", "groups", "per")
+    near: SomeNames = Field(description="The other groups.", examples=["db"])
+    of: Text = Field(description="The group.", examples=["web"])
+    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
+
+    @model_validator(mode="after")
+    def _others(self) -> Self:
+        if self.of in self.near:
+            raise wrong("is the group itself", "Requests of one group stay together by {together: ...}.", ("near",))
+        return self
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The other groups, once each, in order."""
+        return tuple(sorted(set(self.near)))
 
     def __str__(self) -> str:
         return f"{self.of} near {', '.join(self.groups)} per {self.per}"
 
 
-@dataclass(frozen=True, slots=True)
-class Drain:
-    """Servers, by number or by labels, that from a time on take no more requests; those there stay to their end."""
+def _servers_or_where(value: Any) -> str:
+    return "<where>" if isinstance(value, Mapping) else "<servers>"
 
-    servers: tuple[int, ...] = ()
-    where: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    at: float = 0.0
+
+SomeServers: TypeAlias = Annotated[
+    Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1}), Tag("<where>")],
+    Discriminator(_servers_or_where),
+    Shown("list of whole number from 0, or {label: value, or list of values}"),
+]
+
+
+class Drain(Model):
+    """Servers that take no more requests from a time on; what is there stays to its end."""
+
+    drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
+    at: Time = Field(default=0.0, description="From when on, counted from the first request.", examples=["1 d"])
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
         """Tell which servers it is about, bool [servers]."""
-        if self.where:
-            return labels.matching(self.where)
-        for server in self.servers:
+        if isinstance(self.drain, dict):
+            return labels.matching(where_of(self.drain))
+        for server in self.drain:
             if server >= labels.servers:
                 remedy = f"Servers are 0 to {labels.servers - 1}."
                 raise UserError("there is no such server", key="placement", value=server, remedy=remedy)
-        return np.isin(np.arange(labels.servers), self.servers)
+        return np.isin(np.arange(labels.servers), self.drain)
 
     def __str__(self) -> str:
-        said = "; ".join(f"{label}={'|'.join(values)}" for label, values in self.where)
-        return f"drain {said or ', '.join(map(str, self.servers))}"
+        where = where_of(self.drain) if isinstance(self.drain, dict) else ()
+        said = "; ".join(f"{label}={'|'.join(values)}" for label, values in where)
+        return f"drain {said or ', '.join(map(str, self.drain))}"
 
 
 Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain
@@ -211,11 +259,11 @@ def expanded(rules: Sequence[Rule], roles: Sequence[Role]) -> list[tuple[int, Ru
     for number, rule in enumerate(rules):
         match rule:
             case AtMost(count, of, per) if of == EVERY:
-                found += [(number, AtMost(count, group, per)) for group in groups]
+                found += [(number, AtMost(at_most=count, of=group, per=per)) for group in groups]
             case Spread(of, over, skew) if of == EVERY:
-                found += [(number, Spread(group, over, skew)) for group in groups]
+                found += [(number, Spread(spread=group, over=over, skew=skew)) for group in groups]
             case Together(names, per) if names == (EVERY,):
-                found += [(number, Together((group,), per)) for group in groups]
+                found += [(number, Together(together=(group,), per=per)) for group in groups]
             case _:
                 found.append((number, rule))
     return found

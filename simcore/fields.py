@@ -252,6 +252,11 @@ def _where(values: Any) -> dict[str, list[str]]:
     return found
 
 
+def _listed(value: Any) -> Any:
+    """Turn one text into a list of it."""
+    return [value] if isinstance(value, str) else value
+
+
 def positive(measure: Measure) -> Callable[[object], float]:
     """Make what reads a number above zero."""
 
@@ -396,4 +401,17 @@ Where: TypeAlias = Annotated[
     BeforeValidator(_where),
     WithJsonSchema(WHERE),
     Shown("{label: value, or list of values}"),
+]
+Names: TypeAlias = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_listed),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+    Shown("text, or list of text"),
+]
+SomeNames: TypeAlias = Annotated[
+    tuple[Text, ...],
+    Field(min_length=1),
+    BeforeValidator(_listed),
+    WithJsonSchema({"anyOf": SOME_TEXTS}),
+    Shown("text, or list of text"),
 ]

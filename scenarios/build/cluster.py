@@ -54,7 +54,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             check_labels(scenario, labels)
-            return kind(cluster, labels, [spec.rule for spec in scenario.placement])
+            return kind(cluster, labels, scenario.placement)
         if cluster.devices is None:
             return Ledger(cluster)
         from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
@@ -67,7 +67,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if scenario.is_ruled:
         from fabric.ruled_network import RuledNetwork
 
-        rules = [spec.rule for spec in scenario.placement]
+        rules = scenario.placement
         remembers |= any(isinstance(rule, Drain) for rule in rules)
         cluster = build_cluster(scenario)
         return RuledNetwork(cluster, network.server_labels, rules, paths, weighted, remembers=remembers)

@@ -11,13 +11,14 @@ from pydantic import Field, model_validator
 from fabric.placement import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
-from scenarios.schema.placement import Labels, Names
+from scenarios.schema.placement import Labels
 from simcore.errors import UserError, suggest
 from simcore.fields import (
     Amounts,
     Count,
     Index,
     Model,
+    Names,
     Text,
     Time,
     Units,

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fabric.placement import SERVER, ServerLabels, labels_of
+from fabric.placement import SERVER, ServerLabels, SomeServers, labels_of
 from fabric.presets import TOPOLOGIES
 from fabric.presets import topology as build
-from scenarios.schema.placement import Labels, Names, SomeServers, Values, check_servers
+from scenarios.schema.placement import Labels, Values, check_servers
 from scenarios.schema.registered import Registered
-from simcore.fields import Count, Model, checked, together, wrong
+from simcore.fields import Count, Model, Names, checked, together, wrong
 from simcore.json_schema import Schema, quantity
 from simcore.registry import Registry
 from simcore.roles import where_of

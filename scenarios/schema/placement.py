@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Rule, Spread, Together
+from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Spread, Together
 from simcore.errors import suggest
-from simcore.fields import SOME_TEXTS, WHERE, Count, Index, Model, Number, Shown, Text, Time, Where, together, wrong
+from simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
 from simcore.roles import Role, where_of
-
-_TEXT, _SOME = {"type": "string"}, SOME_TEXTS
-
-
-def _listed(value: Any) -> Any:
-    """Turn one text into a list of it."""
-    return [value] if isinstance(value, str) else value
 
 
 def _labels(values: Any) -> Any:
@@ -26,23 +19,10 @@ def _labels(values: Any) -> Any:
     return {name: value for name, value in values.items() if value is not None} if isinstance(values, dict) else values
 
 
-Names: TypeAlias = Annotated[
-    tuple[Text, ...],
-    BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]}),
-    Shown("text, or list of text"),
-]
-SomeNames: TypeAlias = Annotated[
-    tuple[Text, ...],
-    Field(min_length=1),
-    BeforeValidator(_listed),
-    WithJsonSchema({"anyOf": _SOME}),
-    Shown("text, or list of text"),
-]
 Labels: TypeAlias = Annotated[
     dict[str, Text],
     BeforeValidator(_labels),
-    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [_TEXT, {"type": "null"}]}}),
+    WithJsonSchema({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "null"}]}}),
     Shown("{label: text}"),
 ]
 
@@ -74,127 +54,18 @@ class WeightedRole(Placed):
         return hash((self.weight, self.role))
 
 
-class AtMostRule(Model):
-    """At most so many requests of a group per domain."""
-
-    at_most: Count = Field(description="How many.", examples=[2])
-    of: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        return AtMost(self.at_most, self.of, self.per)
-
-
-class SpreadRule(Model):
-    """A group is spread over domains: none has more than `skew` requests above the one that has fewest."""
-
-    spread: Text = Field(description="The group, or `*` for every group by itself.", examples=["web"])
-    over: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
-    skew: Count = Field(default=1, description="How many more than in the domain that has fewest.", examples=[1])
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        return Spread(self.spread, self.over, self.skew)
-
-
-class ApartRule(Model):
-    """No domain has requests of two of these groups."""
-
-    apart: SomeNames = Field(
-        description="Two groups or more, or `*` for all groups; requests of the same group may meet.",
-        examples=["[web, db]"],
-    )
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["server"])
-
-    @model_validator(mode="after")
-    def _different(self) -> Self:
-        if len(self.apart) == 1 and self.apart != (EVERY,):
-            raise wrong("names one group alone", 'Name two groups or more, or "*" for all.', ("apart",))
-        if len(set(self.apart)) < len(self.apart):
-            remedy = "Name every group once. Requests of one group stay apart by {at_most: 1, ...}."
-            raise wrong("names a group twice", remedy, ("apart",))
-        return self
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        return Apart(tuple(sorted(self.apart)), self.per)
-
-
-class TogetherRule(Model):
-    """All requests of these groups that are there at a time are in one domain."""
-
-    together: SomeNames = Field(
-        description="A group or several, or `*` for every group by itself.", examples=["web", "[web, cache]"]
-    )
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["rack"])
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        return Together(tuple(sorted(set(self.together))), self.per)
-
-
-class NearRule(Model):
-    """Requests of a group go only to a domain that has a request of one of some other groups."""
-
-    near: SomeNames = Field(description="The other groups.", examples=["db"])
-    of: Text = Field(description="The group.", examples=["web"])
-    per: Text = Field(description="The label whose values are the domains, or `server`.", examples=["zone"])
-
-    @model_validator(mode="after")
-    def _others(self) -> Self:
-        if self.of in self.near:
-            raise wrong("is the group itself", "Requests of one group stay together by {together: ...}.", ("near",))
-        return self
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        return Near(self.of, tuple(sorted(set(self.near))), self.per)
-
-
-def _servers_or_where(value: Any) -> str:
-    return "<where>" if isinstance(value, Mapping) else "<servers>"
-
-
-SomeServers: TypeAlias = Annotated[
-    Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
-    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1}), Tag("<where>")],
-    Discriminator(_servers_or_where),
-    Shown("list of whole number from 0, or {label: value, or list of values}"),
-]
-
-
-class DrainRule(Model):
-    """Servers that take no more requests from a time on; what is there stays to its end."""
-
-    drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
-    at: Time = Field(default=0.0, description="From when on, counted from the first request.", examples=["1 d"])
-
-    @property
-    def rule(self) -> Rule:
-        """The rule as the ledger has it."""
-        if isinstance(self.drain, dict):
-            return Drain(where=where_of(self.drain), at=self.at)
-        return Drain(self.drain, at=self.at)
-
-
 def empties(specs: Sequence[Any]) -> bool:
     """Tell whether any of these rules empties servers while a run goes on."""
-    return any(isinstance(spec, DrainRule) and spec.at > 0 for spec in specs)
+    return any(isinstance(spec, Drain) and spec.at > 0 for spec in specs)
 
 
 _FORMS = {
-    "at_most": AtMostRule,
-    "spread": SpreadRule,
-    "apart": ApartRule,
-    "together": TogetherRule,
-    "near": NearRule,
-    "drain": DrainRule,
+    "at_most": AtMost,
+    "spread": Spread,
+    "apart": Apart,
+    "together": Together,
+    "near": Near,
+    "drain": Drain,
 }
 
 
@@ -210,17 +81,16 @@ def _no_rule(value: Any) -> Any:
 
 
 PlacementRule: TypeAlias = Annotated[
-    Annotated[AtMostRule, Tag("<at_most>")]
-    | Annotated[SpreadRule, Tag("<spread>")]
-    | Annotated[ApartRule, Tag("<apart>")]
-    | Annotated[TogetherRule, Tag("<together>")]
-    | Annotated[NearRule, Tag("<near>")]
-    | Annotated[DrainRule, Tag("<drain>")]
+    Annotated[AtMost, Tag("<at_most>")]
+    | Annotated[Spread, Tag("<spread>")]
+    | Annotated[Apart, Tag("<apart>")]
+    | Annotated[Together, Tag("<together>")]
+    | Annotated[Near, Tag("<near>")]
+    | Annotated[Drain, Tag("<drain>")]
     | Annotated[Any, BeforeValidator(_no_rule), WithJsonSchema({"not": {}}), Tag("<other>")],
     Discriminator(_form_of_rule),
     Shown(
-        "[AtMostRule](#atmostrule), [SpreadRule](#spreadrule), [ApartRule](#apartrule), "
-        "[TogetherRule](#togetherrule), [NearRule](#nearrule) or [DrainRule](#drainrule)"
+        "[AtMost](#atmost), [Spread](#spread), [Apart](#apart), [Together](#together), [Near](#near) or [Drain](#drain)"
     ),
 ]
 
@@ -274,15 +144,15 @@ def check_rule(
     `everywhere` are the labels that all servers have, `groups` those of the requests, `size` the number of servers;
     each None where a file says it.
     """
-    if isinstance(spec, DrainRule):
+    if isinstance(spec, Drain):
         return check_servers(spec.drain, values, size, (*at, "drain"))
     checks: list[Callable[[], None]] = []
     for key in ("of", "spread", "apart", "together", "near"):
         named = getattr(spec, key, ())
         for group in [named] if isinstance(named, str) else named:
-            every = group == EVERY and (key == "spread" or isinstance(spec, AtMostRule) or named == (EVERY,))
+            every = group == EVERY and (key == "spread" or isinstance(spec, AtMost) or named == (EVERY,))
             checks.append(partial(_known_group, group, every and key != "near", groups, (*at, key)))
-    key = "over" if isinstance(spec, SpreadRule) else "per"
+    key = "over" if isinstance(spec, Spread) else "per"
     checks.append(partial(_known_label, getattr(spec, key), values, everywhere, (*at, key)))
     return together(*checks)
 
@@ -291,7 +161,7 @@ def check_rules(specs: Sequence[Any], values: Values, everywhere: set[str] | Non
     """Refuse rules that keep requests out for ever: each could be kept, but not all of them."""
     closed: set[int] = set()
     for number, spec in enumerate(specs):
-        if isinstance(spec, DrainRule) and not spec.at:
+        if isinstance(spec, Drain) and not spec.at:
             if isinstance(spec.drain, dict):
                 known = {label: values.get(label) for label in spec.drain if label in (everywhere or ())}
                 whole = all((known.get(label) or {label, ""}) <= {*wanted} for label, wanted in spec.drain.items())
@@ -301,7 +171,7 @@ def check_rules(specs: Sequence[Any], values: Values, everywhere: set[str] | Non
             if whole:
                 remedy = "Leave some out, or let it begin later, as at: 1 d."
                 raise wrong("leaves no server that takes requests", remedy, ("placement", number, "drain"))
-    near = [(number, spec) for number, spec in enumerate(specs) if isinstance(spec, NearRule)]
+    near = [(number, spec) for number, spec in enumerate(specs) if isinstance(spec, Near)]
     late = {spec.of for _, spec in near}
     """The groups of which none can be the first."""
     while True:

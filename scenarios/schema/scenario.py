@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from agents import AGENTS
 from analysis.measure.condition import target_of
 from analysis.measure.measuring import check_added
+from fabric.placement import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec
@@ -21,7 +22,7 @@ from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
-from scenarios.schema.placement import DrainRule, PlacementRule, Values, check_role, check_rule, check_rules, empties
+from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.train import Train
 from scenarios.schema.warm_start import WarmStart
@@ -291,7 +292,7 @@ class Scenario(Model):
         cluster = self.cluster
         if not self.is_ruled and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
             return  # the labels of a large network take a while to write
-        said = [str(rule.rule) for rule in self.placement]
+        said = [str(rule) for rule in self.placement]
         for number, text in enumerate(said):
             if (before := said.index(text)) < number:
                 remedy = "Remove one of the two."
@@ -431,7 +432,7 @@ class Scenario(Model):
         return [
             *(("a failure", one.at) for each in several for one in each.scheduled),
             *(("an expansion", one.at) for one in cluster.expansion),
-            *(("a drain", rule.at) for rule in self.placement if isinstance(rule, DrainRule)),
+            *(("a drain", rule.at) for rule in self.placement if isinstance(rule, Drain)),
         ]
 
     @property

@@ -23,15 +23,15 @@ from tests.support.properties import scaled
 
 STEPS = ["apply", "begin", "begin", "arrive", "call off", "release", "fail", "repair"]
 RULES = [
-    AtMost(1, "a", "server"),
-    AtMost(2, "a", "zone"),
-    Apart(("a", "b"), "server"),
-    Apart(("*",), "zone"),
-    Together(("a",), "server"),
-    Together(("*",), "zone"),
-    Spread("b", "zone"),
-    Near("b", ("a",), "zone"),
-    Drain((0,)),
+    AtMost(at_most=1, of="a", per="server"),
+    AtMost(at_most=2, of="a", per="zone"),
+    Apart(apart=("a", "b"), per="server"),
+    Apart(apart=("*",), per="zone"),
+    Together(together=("a",), per="server"),
+    Together(together=("*",), per="zone"),
+    Spread(spread="b", over="zone"),
+    Near(of="b", near=("a",), per="zone"),
+    Drain(drain=(0,)),
 ]
 ROLES = (Role("a"), Role("b"), Role())
 
@@ -54,7 +54,7 @@ def asked(row: int, role: int) -> Request:
 
 
 def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_on_the_way() -> None:
-    ledger = ruled([AtMost(1, "a", "zone")])
+    ledger = ruled([AtMost(at_most=1, of="a", per="zone")])
     first, second = asked(0, 0), asked(1, 0)
     ledger.apply(first, first.on(0, 0))
     assert ledger.may_lie(first).all()  # also in its own zone
@@ -72,7 +72,7 @@ def test_a_rule_does_not_count_a_request_at_its_old_place_and_counts_it_at_both_
 
 
 def test_within_a_zone_one_on_its_way_counts_once() -> None:
-    ledger = ruled([AtMost(2, "a", "zone"), Together(("a",), "zone")])
+    ledger = ruled([AtMost(at_most=2, of="a", per="zone"), Together(together=("a",), per="zone")])
     first, second, third = asked(0, 0), asked(1, 0), asked(2, 0)
     ledger.apply(first, first.on(0, 0))
     ledger.begin_move(first, first.on(2, 0))
@@ -84,7 +84,7 @@ def test_within_a_zone_one_on_its_way_counts_once() -> None:
 
 @pytest.mark.parametrize("per", ["server", "zone"])
 def test_nobody_joins_a_group_that_is_between_two_domains(per: str) -> None:
-    ledger = ruled([Together(("a",), per)])
+    ledger = ruled([Together(together=("a",), per=per)])
     first, second = asked(0, 0), asked(1, 0)
     ledger.apply(first, first.on(0, 0))
     ledger.begin_move(first, first.on(1, 0))
@@ -99,7 +99,7 @@ def test_nobody_joins_a_group_that_is_between_two_domains(per: str) -> None:
 
 
 def test_what_is_called_off_goes_back_to_where_it_still_counts() -> None:
-    ledger = ruled([AtMost(1, "a", "server")])
+    ledger = ruled([AtMost(at_most=1, of="a", per="server")])
     first, second = asked(0, 0), asked(1, 0)
     ledger.apply(first, first.on(0, 0))
     ledger.begin_move(first, first.on(1, 0))

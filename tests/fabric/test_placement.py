@@ -139,15 +139,15 @@ IN_B = where_of({"zone": ["b"]})
     [
         ([], (NO_ROLE, Role("", (), ("spot",))), [0, 1, 0], [1, 0, 1]),
         ([], (Role("", where_of({"zone": ["b", "c"]})),), [0] * 4, [2, 2, 2, 3]),
-        ([AtMost(1, "web", "zone")], (WEB,), [0] * 4, [1, 2, 4, -1]),
-        ([AtMost(1, "web", "server")], (WEB, DB), [0, 0, 1, 1], [1, 2, 1, 1]),
-        ([Spread("web", "zone")], (WEB,), [0] * 6, [1, 2, 4, 1, 2, 4]),
-        ([Spread("web", "zone", 2)], (WEB,), [0] * 6, [1, 1, 2, 2, 4, 1]),
-        ([Apart(("web", "db"), "zone")], (WEB, DB), [0, 1, 1, 0], [1, 2, 2, 1]),
-        ([Together(("web",), "zone")], (WEB,), [0] * 4, [1, 1, 1, -1]),
-        ([Near("web", ("db",), "zone")], (WEB, DB), [0, 1, 0], [-1, 1, 1]),
-        ([Drain((1, 2))], (WEB,), [0] * 2, [3, 3]),
-        ([Drain((), IN_B, 2.0)], (Role("", IN_B),), [0] * 4, [2, 2, -1, -1]),
+        ([AtMost(at_most=1, of="web", per="zone")], (WEB,), [0] * 4, [1, 2, 4, -1]),
+        ([AtMost(at_most=1, of="web", per="server")], (WEB, DB), [0, 0, 1, 1], [1, 2, 1, 1]),
+        ([Spread(spread="web", over="zone")], (WEB,), [0] * 6, [1, 2, 4, 1, 2, 4]),
+        ([Spread(spread="web", over="zone", skew=2)], (WEB,), [0] * 6, [1, 1, 2, 2, 4, 1]),
+        ([Apart(apart=("web", "db"), per="zone")], (WEB, DB), [0, 1, 1, 0], [1, 2, 2, 1]),
+        ([Together(together=("web",), per="zone")], (WEB,), [0] * 4, [1, 1, 1, -1]),
+        ([Near(of="web", near=("db",), per="zone")], (WEB, DB), [0, 1, 0], [-1, 1, 1]),
+        ([Drain(drain=(1, 2))], (WEB,), [0] * 2, [3, 3]),
+        ([Drain(drain={"zone": ["b"]}, at=2.0)], (Role("", IN_B),), [0] * 4, [2, 2, -1, -1]),
     ],
 )
 def test_each_rule_on_a_few_servers(
@@ -159,7 +159,7 @@ def test_each_rule_on_a_few_servers(
 def test_on_many_servers_agents_see_what_rules_forbid() -> None:
     """What is shown differs from request to request, so that looking at what changed would not do."""
     many, asked = 300, asking((WEB, DB), [0, 0, 1, 1, 0])
-    ledger = ConstrainedLedger(cluster_of(many), ServerLabels(many), [AtMost(1, "web", "server")])
+    ledger = ConstrainedLedger(cluster_of(many), ServerLabels(many), [AtMost(at_most=1, of="web", per="server")])
     simulation, agent = Simulation(asked, ledger, expansion=[(2.5, 900)]), BestFit()
     agent.start(simulation.view, np.random.default_rng(0))
     play(simulation, agent)
@@ -167,27 +167,34 @@ def test_on_many_servers_agents_see_what_rules_forbid() -> None:
 
 
 def test_a_refusal_names_the_rule() -> None:
-    done = played([AtMost(1, "web", "zone"), Drain((4,))], (WEB,), [0] * 4, BestFit()).record
+    done = played([AtMost(at_most=1, of="web", per="zone"), Drain(drain=(4,))], (WEB,), [0] * 4, BestFit()).record
     assert done.reasons[done.reason[3]] == "rule: at most 1 of web per zone"
 
 
 def test_who_waits_is_asked_again_when_a_rule_lets_it() -> None:
     for overflow in (Overflow("wait"), Overflow("wait", together=3)):
-        done = played([AtMost(1, "web", "zone")], (WEB, DB), [0, 0, 0, 0, 1], BestFit(), overflow=overflow, lifetime=9)
+        done = played(
+            [AtMost(at_most=1, of="web", per="zone")],
+            (WEB, DB),
+            [0, 0, 0, 0, 1],
+            BestFit(),
+            overflow=overflow,
+            lifetime=9,
+        )
         waited = [0.0, 1.0, 2.0, 9.0, 4.0 if overflow.together else 9.0]
         assert done.record.decided.tolist() == waited
 
 
 def test_where_no_server_is_a_request_is_impossible() -> None:
     roles = (NO_ROLE, Role("", where_of({"zone": ["z"]})), Role("", IN_B))
-    done = played([Drain((2, 3))], roles, [0, 1, 2], BestFit())
+    done = played([Drain(drain=(2, 3))], roles, [0, 1, 2], BestFit())
     assert done.record.outcome.tolist()[1] == IMPOSSIBLE
     assert done.record.reasons[done.record.reason[2]] == "rule: drain 2, 3"
 
 
 def test_what_is_sent_back_keeps_its_role() -> None:
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = ConstrainedLedger(cluster_of(3), labels, [AtMost(1, "web", "zone")])
+    ledger = ConstrainedLedger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
     simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))
     agent = FirstFit()
     agent.start(simulation.view, np.random.default_rng(0))
@@ -204,7 +211,7 @@ def test_what_is_sent_back_keeps_its_role() -> None:
 def test_devices_and_rules_hold_together() -> None:
     plain = ledger_of([2, 2, 1], [0, 1, 0])
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
-    ledger = RuledDevices(plain.cluster, labels, [AtMost(1, "web", "zone")])
+    ledger = RuledDevices(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
     ledger.roles_of(asking((WEB,), []))
     ask = Ask(QUANTUM, QUANTUM, 500_000)
     from fabric.devices import on_devices
@@ -226,7 +233,7 @@ def test_devices_and_rules_hold_together() -> None:
 
 
 def test_miscounting_is_found_and_so_is_who_writes() -> None:
-    ledger = ConstrainedLedger(cluster_of(2), ServerLabels(2), [AtMost(1, "web", "server")])
+    ledger = ConstrainedLedger(cluster_of(2), ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
     ledger.roles_of(asking((WEB,), []))
     ledger.apply(request(0, 0), request(0, 0).on(0, 0))
     ledger.check()
@@ -243,10 +250,10 @@ def test_miscounting_is_found_and_so_is_who_writes() -> None:
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        (AtMost(1, "web", "zon"), "no such label"),
-        (Spread("web", "rack"), "server 1 has no label rack"),
-        (Drain((7,), at=3.0), "no such server"),
-        (Drain(where=where_of({"row": ["1"]})), "no such label"),
+        (AtMost(at_most=1, of="web", per="zon"), "no such label"),
+        (Spread(spread="web", over="rack"), "server 1 has no label rack"),
+        (Drain(drain=(7,), at=3.0), "no such server"),
+        (Drain(drain={"row": ["1"]}), "no such label"),
     ],
 )
 def test_rules_about_what_is_not_there(rule: Rule, said: str) -> None:
@@ -281,4 +288,4 @@ def test_an_agent_that_looks_elsewhere_is_refused() -> None:
             return request.on(0, 0)
 
     with pytest.raises(InfeasiblePlacement, match="not on server 0: rule: at most 1 of web per server"):
-        played([AtMost(1, "web", "server")], (Role("web", (), ("spot",)),), [0, 0], Stubborn())
+        played([AtMost(at_most=1, of="web", per="server")], (Role("web", (), ("spot",)),), [0, 0], Stubborn())

@@ -154,22 +154,52 @@ RACKS = labels_of(FABRIC)
 @pytest.mark.parametrize(
     ("rule", "before", "new", "refused"),
     [
-        (AtMost(1, "web", "rack"), [("web", [0])], [2, 4], None),
-        (AtMost(1, "web", "rack"), [("web", [0])], [2, 1], "not on server 1: rule: at most 1 of web per rack"),
-        (AtMost(2, "web", "rack"), [("web", [0, 1])], [0, 1], None),  # one of two servers counts once
-        (AtMost(1, "web", "pod"), [("web", [0, 2])], [4], None),
-        (AtMost(1, "web", "pod"), [("web", [0, 4])], [2], "not on server 2: rule: at most 1 of web per pod"),
-        (Apart(("db", "web"), "server"), [("db", [0, 2])], [1, 3], None),
-        (Apart(("db", "web"), "server"), [("db", [0, 2])], [1, 2], "not on server 2: rule: db, web apart per server"),
-        (Spread("web", "pod"), [("web", [0])], [4, 6], None),
-        (Spread("web", "pod"), [("web", [0])], [4, 1], "not on server 1: rule: web is spread over pod, skew 1"),
-        (Spread("web", "pod"), [("web", [0, 4])], [1, 5], None),
-        (Together(("web",), "rack"), [], [0, 4], None),  # the first one chooses its racks
-        (Together(("web",), "rack"), [("web", [0, 4])], [1, 5], None),
-        (Together(("web",), "rack"), [("web", [0, 4])], [1, 2], "not on server 2: rule: web together per rack"),
-        (Near("web", ("db",), "rack"), [("db", [0, 4])], [1, 4], None),
-        (Near("web", ("db",), "rack"), [("db", [0, 4])], [1, 6], "not on server 6: rule: web near db per rack"),
-        (Drain((6,)), [], [1, 6], "not on server 6: rule: drain 6"),
+        (AtMost(at_most=1, of="web", per="rack"), [("web", [0])], [2, 4], None),
+        (
+            AtMost(at_most=1, of="web", per="rack"),
+            [("web", [0])],
+            [2, 1],
+            "not on server 1: rule: at most 1 of web per rack",
+        ),
+        (AtMost(at_most=2, of="web", per="rack"), [("web", [0, 1])], [0, 1], None),  # one of two servers counts once
+        (AtMost(at_most=1, of="web", per="pod"), [("web", [0, 2])], [4], None),
+        (
+            AtMost(at_most=1, of="web", per="pod"),
+            [("web", [0, 4])],
+            [2],
+            "not on server 2: rule: at most 1 of web per pod",
+        ),
+        (Apart(apart=("db", "web"), per="server"), [("db", [0, 2])], [1, 3], None),
+        (
+            Apart(apart=("db", "web"), per="server"),
+            [("db", [0, 2])],
+            [1, 2],
+            "not on server 2: rule: db, web apart per server",
+        ),
+        (Spread(spread="web", over="pod"), [("web", [0])], [4, 6], None),
+        (
+            Spread(spread="web", over="pod"),
+            [("web", [0])],
+            [4, 1],
+            "not on server 1: rule: web is spread over pod, skew 1",
+        ),
+        (Spread(spread="web", over="pod"), [("web", [0, 4])], [1, 5], None),
+        (Together(together=("web",), per="rack"), [], [0, 4], None),  # the first one chooses its racks
+        (Together(together=("web",), per="rack"), [("web", [0, 4])], [1, 5], None),
+        (
+            Together(together=("web",), per="rack"),
+            [("web", [0, 4])],
+            [1, 2],
+            "not on server 2: rule: web together per rack",
+        ),
+        (Near(of="web", near=("db",), per="rack"), [("db", [0, 4])], [1, 4], None),
+        (
+            Near(of="web", near=("db",), per="rack"),
+            [("db", [0, 4])],
+            [1, 6],
+            "not on server 6: rule: web near db per rack",
+        ),
+        (Drain(drain=(6,)), [], [1, 6], "not on server 6: rule: drain 6"),
     ],
 )
 def test_each_rule_on_a_few_servers(
@@ -196,7 +226,7 @@ def test_each_rule_on_a_few_servers(
 
 
 def test_a_server_that_gives_only_its_link_counts() -> None:
-    ledger = ledger_of(FABRIC, RACKS, [AtMost(1, "web", "server")])
+    ledger = ledger_of(FABRIC, RACKS, [AtMost(at_most=1, of="web", per="server")])
     ledger.roles_of(asking((WEB,), [0]))
     ledger.apply(request(0, 0, 1), on(FABRIC, [0], (1,)))
     with pytest.raises(InfeasiblePlacement, match="not on server 1: rule: at most 1 of web per server"):
@@ -244,13 +274,13 @@ class Watched(RuledNetwork):
 
 
 WRITTEN: list[Rule] = [
-    Spread("db", "pod", 2),
-    AtMost(2, "web", "rack"),
-    Apart(("db", "job"), "server"),
-    Apart(("*",), "rack"),
-    Together(("job",), "pod"),
-    Near("cache", ("db",), "rack"),
-    Drain((3,), at=60.0),
+    Spread(spread="db", over="pod", skew=2),
+    AtMost(at_most=2, of="web", per="rack"),
+    Apart(apart=("db", "job"), per="server"),
+    Apart(apart=("*",), per="rack"),
+    Together(together=("job",), per="pod"),
+    Near(of="cache", near=("db",), per="rack"),
+    Drain(drain=(3,), at=60.0),
 ]
 FOUR = tuple(Role(group, (), ("spot",) if group == "job" else ()) for group in ("web", "db", "job", "cache"))
 

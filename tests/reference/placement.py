@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from simcore.roles import Role
+from simcore.roles import Role, where_of
 
 
 class Lies(NamedTuple):
@@ -73,12 +73,12 @@ def _keeps_as_a_whole(
     group, mine, after = new.role.group, domains(new), [*lie, new]
     if isinstance(rule, AtMost):
         named = group != "" and rule.of in (group, "*")
-        return not named or all(inside([group], domain, after) <= rule.count for domain in mine)
+        return not named or all(inside([group], domain, after) <= rule.at_most for domain in mine)
     if isinstance(rule, Spread):
         drains = [one for one in rules if isinstance(one, Drain)]
         may = [s for s in range(labels.servers) if refused_by(labels, drains, [], new.role, s, now) < 0]
         fewest = min((inside([group], _domain(labels, label, server), after) for server in may), default=0)
-        named = group != "" and rule.of in (group, "*") and bool(may)
+        named = group != "" and rule.spread in (group, "*") and bool(may)
         return not named or all(inside([group], domain, after) - fewest <= rule.skew for domain in mine)
     if isinstance(rule, Apart):
         groups = _groups(rule.groups, after)
@@ -113,9 +113,9 @@ def _keeps(
     if isinstance(rule, Drain):
         return not (rule.at <= now and _drained(labels, rule, server))
     if isinstance(rule, AtMost):
-        return group == "" or rule.of not in (group, "*") or there([group], rule.per, server) < rule.count
+        return group == "" or rule.of not in (group, "*") or there([group], rule.per, server) < rule.at_most
     if isinstance(rule, Spread):
-        if group == "" or rule.of not in (group, "*"):
+        if group == "" or rule.spread not in (group, "*"):
             return True
         may = [
             other
@@ -156,4 +156,6 @@ def _domain(labels: ServerLabels, per: str, server: int) -> object:
 
 
 def _drained(labels: ServerLabels, rule: Drain, server: int) -> bool:
-    return _matches(labels, rule.where, server) if rule.where else server in rule.servers
+    if isinstance(rule.drain, dict):
+        return _matches(labels, where_of(rule.drain), server)
+    return server in rule.drain

@@ -14,7 +14,6 @@ import pytest
 
 from binwright.cli import main
 from fabric.network import NetworkLedger
-from fabric.placement import AtMost, Spread
 from fabric.ruled_network import RuledNetwork
 from scenarios.build.cluster import build_ledger
 from scenarios.build.plan import plan
@@ -65,7 +64,7 @@ def test_what_is_written_is_what_the_ledger_keeps() -> None:
     scenario = scenario_from(RACKS)
     ledger = build_ledger(scenario)
     assert isinstance(ledger, RuledNetwork)
-    assert ledger.rules == (AtMost(1, "web", "rack"), Spread("*", "pod", 2))
+    assert [str(rule) for rule in ledger.rules] == ["at most 1 of web per rack", "* is spread over pod, skew 2"]
     labels = ledger._labels
     assert labels.labels["feed"].tolist() == list("aaaabbbb")
     assert labels.labels["kind"].tolist() == ["old", "", "", "old"] + ["new"] * 4

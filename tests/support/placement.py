@@ -41,14 +41,12 @@ def rule_of(kind: type[Rule], servers: int) -> st.SearchStrategy[Rule]:
     several, start = st.sampled_from([*GROUPS, "*"]), st.sampled_from([0.0, 5.0])
     numbers = st.lists(st.integers(0, servers - 1), min_size=1, max_size=2).map(tuple)
     drawn: dict[type[Rule], st.SearchStrategy[Rule]] = {
-        AtMost: st.builds(AtMost, st.integers(1, 3), several, per),
-        Spread: st.builds(Spread, several, per, st.integers(1, 2)),
-        Apart: st.builds(Apart, st.one_of(pairs, st.just(("*",))), per),
-        Together: st.builds(Together, st.one_of(groups, st.just(("*",))), per),
-        Near: st.builds(Near, st.just("web"), st.sampled_from([("db",), ("db", "job")]), per),
-        Drain: st.one_of(
-            st.builds(Drain, numbers, at=start), st.builds(Drain, where=st.just(where_of({"zone": ["a"]})), at=start)
-        ),
+        AtMost: st.builds(AtMost, at_most=st.integers(1, 3), of=several, per=per),
+        Spread: st.builds(Spread, spread=several, over=per, skew=st.integers(1, 2)),
+        Apart: st.builds(Apart, apart=st.one_of(pairs, st.just(("*",))), per=per),
+        Together: st.builds(Together, together=st.one_of(groups, st.just(("*",))), per=per),
+        Near: st.builds(Near, of=st.just("web"), near=st.sampled_from([("db",), ("db", "job")]), per=per),
+        Drain: st.builds(Drain, drain=numbers | st.just({"zone": ["a"]}), at=start),
     }
     return drawn[kind]
 

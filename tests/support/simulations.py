@@ -298,15 +298,15 @@ def long_case(seed: int) -> Case:
 
 
 RULES: tuple[Rule, ...] = (
-    Together(("a",), "server"),
-    Together(("a", "b"), "zone"),
-    Together(("*",), "zone"),
-    AtMost(1, "a", "server"),
-    AtMost(2, "*", "zone"),
-    Apart(("a", "b"), "server"),
-    Apart(("*",), "zone"),
-    Spread("b", "zone"),
-    Near("b", ("a",), "zone"),
+    Together(together=("a",), per="server"),
+    Together(together=("a", "b"), per="zone"),
+    Together(together=("*",), per="zone"),
+    AtMost(at_most=1, of="a", per="server"),
+    AtMost(at_most=2, of="*", per="zone"),
+    Apart(apart=("a", "b"), per="server"),
+    Apart(apart=("*",), per="zone"),
+    Spread(spread="b", over="zone"),
+    Near(of="b", near=("a",), per="zone"),
 )
 
 

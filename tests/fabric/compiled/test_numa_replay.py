@@ -132,7 +132,7 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
     cluster = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
     workload = Workload(cluster.resources, np.arange(8.0), np.full(8, 2.0), np.ones((8, 2), np.int64), np.arange(8))
     workload = replace(workload, roles=Roles((Role("web"),), np.zeros(8, np.int64)))
-    written = [Drain((0,), at=1.0), Drain((1,), at=4.5)]
+    written = [Drain(drain=(0,), at=1.0), Drain(drain=(1,), at=4.5)]
     simulation = CompiledSimulation(workload, ConstrainedLedger(cluster, ServerLabels(2), written), Overflow("drop"))
     simulation.go(Compiled(best_fit), 2)
     replay = Replay(simulation)
