@@ -45,24 +45,23 @@ RULES: dict[str, tuple[str, Options]] = {
 SORTED = "fgd, largest first"
 FILLS = (50, 60, 70, 80, 90, 95, 100, 110, 130)
 """Percent of the GPUs that pods have asked for so far."""
+SHOWN = (50, 80, 90, 95, 100, 130)
+"""The fills that the tables have."""
 TEXT = """# How many GPUs are held while a cluster fills?
 
-`python -m benchmarks.gpus_left --lists FOLDER --page` measured this and wrote the page. On the 1,213 GPU servers of the
-openb trace pods arrive that ask for 130 % of the GPUs, and none leaves: the [experiments of
-FGD](../guides/gpus.md#the-experiments-of-fgd), with the publication's order of pods and servers for the seeds {first}
-to {last}. A column is the moment at which so many percent of the GPUs have been asked for. The row of FGD has the
-percentage of the GPUs that pods hold then. The other rows have by how many points an agent holds more or less than FGD
-on the same seeds, with half of the 95 % t interval; bold where the interval does not hold 0. Nothing is corrected for
-the number of entries.
+Pods that ask for 130 % of the GPUs arrive on the 1,213 GPU servers of the openb trace, and none leaves: the
+[experiments of FGD](../guides/gpus.md#the-experiments-of-fgd), with the published order of pods and servers for the
+seeds {first} to {last}. `gpu-lookahead` holds at least as many GPUs as FGD at every fill, and up to 6 points more where
+pods name models.
 
-[`gpu-lookahead`](../guides/gpus.md#which-agents-choose-devices) places every pod that fits, as all of these do. Its
-options were chosen on other seeds (142 to 144). Controls: `next: 0` counts only what stays unused in the futures,
-`next: 1000` nearly only what the next request cannot take, `1 future` lets one random course of events decide, and
-`gpu-random` chooses among the same places by chance. `{sorted}` is a bound of a kind for the last columns: all pods are
-known beforehand, and those that ask for most of a device come first, so its row counts other pods at each fill.
+    python -m benchmarks.gpus_left --lists FOLDER --page
 
-The pods of the lists gpuspec33, gpushare100 and multigpu50 are the publication's others. Those of multigpu50 ask for
-more than 130 % before any is repeated: the last ones are left out.
+The columns say which percentage of the GPUs has been asked for; the row of FGD has the percentage held then, and the
+other rows the difference to FGD in points with half of the 95 % t interval, bold where it does not hold 0. The options
+of `gpu-lookahead` were chosen on other seeds (142 to 144). Controls: `next: 0` counts only what stays unused in the
+futures, `next: 1000` nearly only what the next request cannot take, `1 future` samples once, `gpu-random` chooses by
+chance. `{sorted}` knows all pods beforehand: a bound of a kind for the last columns. gpuspec33, gpushare100 and
+multigpu50 are the publication's other lists of pods.
 """
 
 
@@ -147,11 +146,13 @@ def measured(
 ) -> str:
     """Play all rules on all seeds; returns a table in Markdown."""
     found = {rule: [runs(scenario, sets, pods, rule, seed) for seed in seeds] for rule in rules}
-    heads = [f"{fill} %" for fill in FILLS] if scenario == "fgd/default" else ["granted, %"]
+    heads, columns = ["granted, %"], [0]
+    if scenario == "fgd/default":
+        heads, columns = [f"{fill} %" for fill in SHOWN], [FILLS.index(fill) for fill in SHOWN]
     rows = [f"| agent | {' | '.join(heads)} | CPU seconds a run |", "| --- |" + " --- |" * (len(heads) + 1)]
     for rule, each in found.items():
         cells = []
-        for column in range(len(heads)):
+        for column in columns:
             base = np.array([values[column] for values, _ in found["fgd"]])
             values = np.array([values[column] for values, _ in each])
             mean, half = mean_interval(values - base)
@@ -179,10 +180,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         until = ["workload.inflate.until=2"] if name == "multigpu50" else []  # so were its servers numbered
         parts.append((f"The pods of {name}", measured(runs, name, [f"workload.path={path}", *until], few, seeds)))
     leaving = (
-        f"Pods stay as long as they did, and leave: `fgd/departures`, on seeds 0 to {min(given.seeds, 4) - 1}, whose "
-        "windows of the trace overlap. Granted is the share of the GPU hours asked for that belongs to pods that were "
-        "placed. `gpu-lookahead` knows of no end. Of the same runs `binwright compare "
-        "results/fgd-departures --baseline fgd --metric acceptance --metric allocation_gpu` says more.\n\n"
+        f"Pods leave when they did: `fgd/departures`, seeds 0 to {min(given.seeds, 4) - 1}, whose windows overlap. "
+        "*Granted* is the share of the GPU hours asked for that belongs to placed pods. `gpu-lookahead` knows no "
+        "ends.\n\n"
     )
     table = measured(runs, "departures", [], few[:2], range(min(given.seeds, 4)), "fgd/departures")
     parts.append(("Pods that leave again", leaving + table))

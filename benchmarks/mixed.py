@@ -52,38 +52,29 @@ TRAININGS: dict[str, dict[str, Any]] = {
 PAIRS = [("cvd-rl by sizes", "cvd-rl by shares"), ("value-es by sizes", "value-es by shares")]
 TEXT = """# Which rules send requests to the wrong kind of server?
 
-`python -m benchmarks.mixed --page` measured this and wrote the page. The scenario `mixed` has three kinds of servers: 8
-with four NUMA nodes of 256 GB, 20 with two of 90 GB, and 30 with one of 64 GB. One request in twelve asks for 120 GB,
-which only the first kind has; all others fit anywhere. Entries are means over {seeds} seeds with half of the 95 % t
-interval: the share of the requests that is accepted, the same of the large ones, and how much of the cpu of the first
-kind requests hold that could lie elsewhere, as a share of all the time. `random` is the control: it prefers no kind.
+The scenario `mixed` has 8 servers with four NUMA nodes of 256 GB, 20 with two of 90 GB, and 30 with one of 64 GB. One
+request in twelve asks for 120 GB, which only the first kind has. Without learning, no rule keeps the first kind free:
+only the order does, for `first-fit`. `best-fit`, `internal` and `balance-fit` fill it with more requests that fit
+elsewhere than chance (`random`) does.
 
-`first-fit` goes by the order alone: it is the best here where the kind to be kept is written last, and by far the worst
-where it comes first. `best-fit` and `internal` look at cpu, and fill these nodes with more strangers than chance does,
-in either order. `balance-fit` looks for servers whose nodes differ, which a server of one node never does, and so takes
-the first kind before all others. `dot-product` and `worst-fit` keep no more of it free than chance does: of these rules
-none knows that a kind is to be kept.
+    python -m benchmarks.mixed --page
+
+Means over {seeds} seeds with half of the 95 % t interval: accepted requests, accepted large requests, and cpu of the
+first kind held by requests that fit elsewhere, as a share of all the time.
 
 """
 TEXT_LEARNED = """
 ## Agents that learn
 
-The [agents that learn on servers](../guides/numa-learning.md#kinds-of-servers) ask for two NUMA nodes. So the scenario
-`mixed-learned` is a quarter of `mixed` with such servers, and there `cvd-rl` (with `filter: none`: all places are
-candidates) and `value-es` learned in two ways. *By shares* they see the free shares of a server's own nodes. *By
-sizes* `cvd-rl` also sees the free amounts (`sizes: absolute`), and `value-es` how many requests of each of the five
-sizes still fit (`sizes: 5`). There are five trainings of `cvd-rl`, of 450 iterations, and three of `value-es`, of 40.
-`untrained` is a control with weights with which a training began, and `random` another one: it takes any of the same
-candidates.
+`mixed-learned` is a quarter of `mixed` with servers of two nodes. `cvd-rl` (`filter: none`) and `value-es` learned
+there [in two ways](../guides/numa-learning.md#kinds-of-servers): *by shares* of a server's own nodes, and *by sizes*,
+which are free amounts for `cvd-rl` and counts of the five sizes that still fit for `value-es`. There are five trainings
+of `cvd-rl` (450 iterations) and three of `value-es` (40); `untrained` and `random` are controls.
 
-The first table is as above. In the other two a value is one training's mean over the seeds, and the intervals are over
-trainings, those of a difference over pairs of the same number.
-
-Sizes help `value-es`: it accepts more by them than by shares, and more than every rule. But it is where its training
-begins that helps, a server's worth in requests that still fit, each by its size: training adds nothing to that. To
-`cvd-rl` they were of no use that could be shown. Its trainings differ by up to three points in acceptance, far more
-than the two ways of seeing do, and in neither way is it above chance on average.
-"""
+By sizes, `value-es` accepts more than by shares and more than every rule, but its untrained start already does:
+training adds nothing. For `cvd-rl`, sizes gain nothing that could be shown: its trainings differ more than the two ways
+do, and neither is above chance. Below the first table the intervals are over trainings, those of a difference over
+pairs. """
 
 
 def measured(scenario: Scenario, made: Callable[[], Agent], seed: int) -> tuple[float, float, float]:
@@ -150,7 +141,8 @@ def learned(folder: Path, seeds: Sequence[int]) -> str:
     control = found["random"].mean(axis=1, keepdims=True)
     against = {f"{name} - random": means - control for name, means in over.items()}
     against |= {f"{one} - {other}": over[one] - over[other] for one, other in PAIRS}
-    return f"{table(found)}\n\n{table(over, 'mean over trainings')}\n\n{table(against, 'difference')}"
+    shown = {name: columns for name, columns in found.items() if ", training" not in name}
+    return f"{table(shown)}\n\n{table(over, 'mean over trainings')}\n\n{table(against, 'difference')}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

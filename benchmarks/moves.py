@@ -57,38 +57,32 @@ METRICS = {
     "acceptance": ("accepted, points", 100.0),
     "servers_used": ("servers used", 1.0),
 }
+SHOWN = (5, 25, 50)
+"""The limits of moves that the tables have."""
 COUNTED = {"moves": "moves", "moved": "GB moved"}
 TEXT = """# What are moves worth?
 
-`python -m benchmarks.moves --page` measured this and wrote the page. [Movers](../guides/movers.md) say what is to be
-moved and where to; [how it is moved](../guides/moves.md) is another matter. Every average has half of its 95 % t
-interval over the seeds behind it.
+`python -m benchmarks.moves --page` measured this and wrote the page. Every average has half of its 95 % t interval over
+seeds. [Movers](../guides/movers.md) plan, and [runs](../guides/moves.md) carry plans out.
 
 ## Snapshots: the rate of fragments
 
-A run by best-fit is stopped at half of its requests, and every mover is given the same cluster and a limit of moves.
-The **rate of fragments** is VMR2L's: of all cores that are free, the share that requests of 16 cores cannot use, node
-by node. Every plan was carried out move by move, each beside its old place. Entries say by how much the rate falls.
+A run by best-fit stops at half of its requests, and every mover gets the same cluster and a limit of moves. The **rate
+of fragments** (VMR2L) is the share of all free cores that requests of 16 cores cannot use, node by node. Entries say by
+how much the rate falls; every plan was carried out move by move.
 
-- **greedy, single moves**: at each step the one move that helps most (`defragment` with `together: 1`).
-- **greedy, groups of up to 4**: where none helps alone, several requests leave one node (`defragment`).
-- **solver**: local search with a limit on moves, 4 runs of it; not on 1,000 servers, where a plan takes minutes.
-- **vmr**: the learned mover, which chooses what and then where. It learned on 24 servers, on other seeds, in 94 s of
-  CPU. With **samples** it also tries 8 plans that are drawn, and takes the best: VMR2L's risk-seeking evaluation.
-- **controls**: the same network before training, and a choice at random among the same candidates; what either does is
-  cut off, as for vmr, after the move with the fewest fragments.
-- **the best possible**: what CP-SAT proves that no choice of so many moves beats, the order in which they are made not
-  being asked (where it proved nothing in 30 s, its bound).
+Single moves run out at once, since best-fit leaves no node one request short of room. vmr is near the best possible on
+clusters like those it learned on. On 280 and 1,000 servers groups and vmr gain the same; on the Huawei trace groups are
+better, unless vmr learned on that trace.
 
-VMR2L's published figure is a fall from .555 to .29 with 50 moves on 280 servers, on data that cannot be shipped: the
-mix of requests here is ours, and best-fit leaves less to gain by single moves than what their data hold.
+- **greedy**: at each step the best move (`defragment`), single or in groups of up to 4 that leave one node together.
+- **solver**: local search with a limit on moves, 4 runs; a plan for 1,000 servers would take minutes.
+- **vmr**: learned on 24 servers and other seeds in 94 s of CPU; on the trace on 6 servers and earlier rows in 128 s.
+  With **samples** it takes the best of 8 more plans.
+- **controls**: the untrained network, and a random choice; both stop at the move with the fewest fragments.
+- **the best possible**: CP-SAT's proof, or its bound after 30 s, for any choice of so many moves in any order.
 
-How to read it: single moves run out at once, because best-fit leaves no node one request short of room. From there on a
-gain takes two moves or more, made for a gain that comes later. vmr has learned that, and is near the best possible on
-clusters like those it learned on. Where there is plenty of what groups of two gain, as on 280 and 1,000 servers with 50
-moves, groups and vmr gain the same. On the Huawei trace groups are the better choice where vmr learned on something
-else, and its equal where it learned on earlier rows of the trace (on 6 servers, in 128 s of CPU): groups already leave
-next to nothing of the rate there.
+VMR2L's published fall is from .555 to .29 with 50 moves on 280 servers, on data that cannot be shipped.
 
 ![By how much the rate of fragments falls, over the limit of moves](figures/moves.svg)
 """
@@ -110,17 +104,17 @@ def snapshot_table(title: str, rows: list[dict[str, Any]]) -> str:
     lines = [
         f"\n### {title}\n",
         f"{len(seeds)} snapshots, {requests:,.0f} requests run on average; the rate is {before} before.\n",
-        f"| mover | {' | '.join(f'{limit} moves' for limit in LIMITS)} | seconds of CPU for {LIMITS[-1]} |",
-        f"| --- |{' --- |' * (len(LIMITS) + 1)}",
+        f"| mover | {' | '.join(f'{limit} moves' for limit in SHOWN)} | seconds of CPU for {LIMITS[-1]} |",
+        f"| --- |{' --- |' * (len(SHOWN) + 1)}",
     ]
     for name in names:
         last = [row for row in rows if (row["mover"], row["limit"]) == (name, LIMITS[-1])]
         seconds = np.mean([row["seconds"] for row in last])
-        cells = [entry(falls(rows, name, limit)) for limit in LIMITS]
+        cells = [entry(falls(rows, name, limit)) for limit in SHOWN]
         lines.append(f"| {name} | {' | '.join(cells)} | {seconds:.2g} |")
     learned = [name for name in ("vmr", OWN) if name in names]
     for name, other in product(learned, (SINGLE, GROUPS)):
-        cells = [entry(falls(rows, name, limit) - falls(rows, other, limit), 3, "+") for limit in LIMITS]
+        cells = [entry(falls(rows, name, limit) - falls(rows, other, limit), 3, "+") for limit in SHOWN]
         lines.append(f"| {name}, less {other} | {' | '.join(cells)} | |")
     return "\n".join(lines)
 
@@ -209,22 +203,19 @@ def room_table(runs: pl.DataFrame) -> str:
 HOURLY = """
 ## Whole runs: twenty moves an hour
 
-Best-fit places requests of which some stay for long, and which ask for a few cores, a whole node or both nodes of a
-server ([the load](lifetimes.md#a-fragmenting-load)); every hour a mover may move 20 of those that run, in no time.
-Entries are differences from no moves on the same seeds, bold where the interval does not hold 0.
+Best-fit places requests for a few cores, a whole node or both nodes of a server, some of which stay for long ([the
+load](lifetimes.md#a-fragmenting-load)); every hour a mover may move 20 of them, in no time. Entries are differences to
+no moves on the same seeds, bold where the interval does not hold 0. The goal matters more than the mover: room for
+requests of 16 cores is no room for those of 40.
 
 """
 ROOM = """
-What is to be gained depends on the goal more than on the mover. Room for requests of 16 cores is no room for those of
-40, and a mover that makes much of the one takes it from the other.
-
 ## Whole runs: making room
 
-Ten servers, half full at the start, take requests of the Huawei trace until the first one that fits nowhere. Where
-moves may make room for it, the run goes on: by how much, as the mean of the ratio (geometric, with its interval), for
-at most 1, 2 and 3 moves for one request (`overflow: {make_room: {moves: 3, then: stop}}`), found by exhaustive search.
-A single burst ends many of these runs, whoever decides. So the median run gains next to nothing, and the mean comes
-from the few that outlive a burst: beside it stand the median ratio and the share of the seeds whose runs are longer.
+Ten servers, half full at the start, take requests of the Huawei trace until the first that fits nowhere, unless moves
+make room for it (`overflow: {make_room: {moves: 3, then: stop}}`, exhaustive search). Entries are geometric means of
+the ratio of lengths with their intervals, the median, and the share of seeds with longer runs. A single burst ends most
+runs, so the median gains nothing; the mean comes from the few that outlive a burst.
 
 """
 

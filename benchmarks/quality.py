@@ -93,14 +93,13 @@ def slowest(found: Measured) -> str:
 TEXT = """# How good the ways to pack are
 
 How few servers do our search and proofs, exact solvers and heuristics need, on the same instances in the same time?
-`python -m benchmarks.solver quality --page` measured it and wrote this page, on {machine} with Python {python}, load
-{load:.1f} when it began. Every way has one thread and one instance at a time; compilation and imports are not counted.
-Where other work shares the processors, each way has less of its time than the column says.
 
-Numbers are sums of servers over the instances of a class, seeds 1, 2, ... of the inputs of
-[packing](../guides/packing.md), `--count {count}` where they leave it open. They are drawn by the published rules, and
-are not the published files. *Bound* is proven by ours, *best* is the least of any way. `none of 3` says that three
-instances have no answer in that time. CP-SAT knows the answer of first fit; HiGHS, arc-flow and Z3 know how many
+    python -m benchmarks.solver quality --page   # on {machine}, Python {python}, load {load:.1f}
+
+Every way has one thread and one instance at a time; compilation is not counted. Numbers are sums of servers over the
+instances of a class, drawn by the published rules (seeds 1, 2, ... of [packing](../guides/packing.md), `--count
+{count}` where they leave it open). *Bound* is proven by ours, *best* is the least of any way, and `none of 3` means
+that three instances have no answer in time. CP-SAT knows the answer of first fit; HiGHS, arc-flow and Z3 know how many
 servers it needs.
 
 {table}

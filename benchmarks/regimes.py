@@ -176,7 +176,10 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
 
 
 def all_agents(found: dict[str, Found]) -> list[list[str]]:
-    """Make the rows of a table of all agents: over the best heuristic of each regime, with = where none can tell."""
+    """Make the rows of a table of agents: over the best heuristic of each regime, with = where none can tell.
+
+    Agents that learned in other regimes are left out unless they are above that heuristic somewhere.
+    """
     standings = {name: Standing(one.runs) for name, one in found.items()}
     labels = next(iter(standings.values())).labels
     rows = [["agent", *(f"`{name}`, over {one.best}" for name, one in standings.items())]]
@@ -188,7 +191,9 @@ def all_agents(found: dict[str, Found]) -> list[list[str]]:
                 continue
             text, p = one.over(label, one.best)
             row.append(f"**{text}**" if p <= ALPHA and text.startswith("+") else text if p <= ALPHA else f"{text} =")
-        rows.append(row)
+        here = [own(name, labels, agent) for name in found for agent in TRAINED]
+        if " of " not in label or label in here or any("**" in cell for cell in row):
+            rows.append(row)
     return rows
 
 
@@ -259,31 +264,25 @@ def page(found: dict[str, Found], seeds: int) -> str:
 
 HEAD = """# Regimes: where learning has something to learn
 
-Which agent places most depends on the load. These {agents} agents meet a family of loads: ten servers of two NUMA
-nodes, empty at the start, until the first request that fits nowhere. The scenarios are those of `scenarios/regimes`,
-with {seeds} seeds that no training, no validation and no choice of ours has met. What is learned, and how, is in [the
-guide](../guides/numa-learning.md#regimes).
+Which agent places most, under which load? {agents} agents meet fourteen loads on ten servers of two NUMA nodes, empty
+at the start, until the first request that fits nowhere ([scenarios and
+trainings](../guides/numa-learning.md#regimes)). The {seeds} seeds are new to every training and validation.
 
     python -m benchmarks.regimes --page docs/experiments/regimes.md
 
-Every value is a ratio of means less one, with its 95 % interval over the seeds, paired. p-values are those of
-`binwright compare`, corrected by Holm for all {family} comparisons of two agents in the regime."""
-OVERVIEW = """The first columns say how long Best-Fit lasts and how full the servers are then. `value-es`,
-`hindsight`, `cvd-rl` and `padrl` of a regime learned on its requests (those of `large` and `shapes` also stand for
-other loads and lifetimes; `few` and `bursts` have none of their own). *Untrained* is where `value-es` and `hindsight`
-began: what still fits on a server, weighted by what the requests take. *Shipped* has the weights `huawei-10`. The
-number behind a semicolon is the largest p-value of those over each heuristic of the table below."""
-ALL = """Over the heuristic that places most in that regime, whose own row has its number of requests. What is **bold**
-is above it, and what has = is not told from it, p > .05. With so many seeds p is that of the signed-rank test, which
-asks in which seeds an agent is above, and may answer otherwise than the interval of the means. *random* takes any place
-that fits, *random-in-top-5* one of the candidates of `cvd-rl`, and *random-in-top-10* one of those of its trainings in
-regimes."""
-LEARNED = """Kept is what was best in validation, on seeds of its own; of the same requests, so that its gains are a
-little too good. [numa-learning.md](numa-learning.md#regimes) says how many were tried."""
-METRICS = """How many seeds tell two agents apart, the median over all pairs of the heuristics and `value-es` (power
-80 %, p < .05 uncorrected, from {seeds} seeds): by the requests placed until the first refusal; and where what fits
-nowhere is dropped, of {requests} requests, by the share of the requests that were placed, and by the share of their
-cpu."""
+Values are ratios of means less one, paired by seed, with 95 % intervals; p-values are Holm's for all {family}
+comparisons in a regime."""
+OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the requests of the regime; those of `large` and
+`shapes` also play other loads and lifetimes. *Untrained* is `value-es` where its training begins; *shipped* has the
+weights `huawei-10`. Behind the semicolon stands the largest p-value beside any heuristic."""
+ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
+above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
+and *-10* a candidate of `cvd-rl`. An agent that learned in another regime is listed only if it is above somewhere."""
+LEARNED = """The best validation was kept, so its gains are slightly too good
+([trainings](numa-learning.md#regimes))."""
+METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,
+from {seeds} seeds): by requests until the first refusal, or, of {requests} requests with refused ones dropped, by the
+share of requests and of cpu accepted."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -26,20 +26,19 @@ from simcore.types import Ints
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-forms.md"
 TEXT = """# Problems that are not capacities alone
 
-How many problems with something beside capacities are solved, in which little room is left, and in what time?
-`python -m benchmarks.solver_forms --page` measured it and wrote this page, with {cores} of the
-processors, load {load:.1f} when it began. Each instance is drawn around an allocation that is known:
+How many problems with something beside capacities are solved where little room is left, and in what time? Each instance
+is drawn around a known allocation.
 
-- `pods`: pods of applications that are spread over three zones, on nodes of two sizes, some of them tainted, 5 % free;
+    python -m benchmarks.solver_forms --page   # with {cores} of the processors, load {load:.1f}
+
+- `pods`: applications spread over three zones, on nodes of two sizes, some of them tainted, 5 % free;
 - `foes`: replicas that keep apart;
-- `hours`: loads by the hour, of which some may be over (SOFT);
+- `hours`: loads by the hour, some of which may be over (SOFT);
 - `links`: machines that talk over shared links;
 - `tenants`: virtual clusters below servers and racks, 10 % of the links free.
 
-`published` is the search of the publication, `ours` what `binwright solve` does. CP-SAT of OR-Tools has a worker for
-each processor that the search may use, and is told the same, the making of its model included in its time. Within
-the longer limit are also those that were solved within the shorter one; times are of those that were solved.
-`published` has the shorter limit only.
+`published` is Wrasse's search, `ours` is what `binwright solve` does. CP-SAT has as many workers as our search has
+threads; the time to build its model counts. Times are of solved instances.
 
 | form | balls, bins | by | within | solved | median seconds | longest |
 | --- | --- | --- | --- | --- | --- | --- |
