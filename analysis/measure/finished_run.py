@@ -35,8 +35,7 @@ FULL = (
 HOUR = 3600.0
 
 if TYPE_CHECKING:
-    from analysis.measure.bill import Bill
-    from analysis.measure.costs import Costs
+    from analysis.measure.bill import Bill, Costs
     from analysis.measure.devices import DeviceHistory
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import ValidationError
 
-from analysis.measure.costs import Costs, TimeSeries
-from analysis.measure.costs import Tariff as Terms
+from analysis.measure.bill import Costs, TimeSeries
+from analysis.measure.bill import Tariff as Terms
 from scenarios.build.cluster import kinds_of
 from scenarios.schema.costs import OverTime, Tariff
 from scenarios.schema.explain import explain

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
-from analysis.measure.costs import Costs, Tariff, TimeSeries
+from analysis.measure.bill import Costs, Tariff, TimeSeries
 
 Spell = tuple[float, float]
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analysis.measure.bill import Bill
-from analysis.measure.costs import Costs, Tariff, TimeSeries
+from analysis.measure.bill import Bill, Costs, Tariff, TimeSeries
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import Sampler

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.costs import Costs, Tariff
+from analysis.measure.bill import Costs, Tariff
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import moves as metrics
 from scenarios.build.plan import plan

@@ -13,7 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agents import MOVERS
-from analysis.measure.costs import Costs, Tariff
+from analysis.measure.bill import Costs, Tariff
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import allocation
 from analysis.measure.metrics import costs as bills
