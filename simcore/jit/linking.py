@@ -15,6 +15,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
+from numba.core.targetconfig import TargetConfig
 from numba.np import linalg
 
 ENVIRONMENT = "_ZN08NumbaEnv"
@@ -78,11 +79,22 @@ class Library(JITCodeLibrary):  # type: ignore[misc]  # numba's classes have no 
         return library
 
 
+def _same(one: Any, other: object) -> Any:
+    """Compare two sets of flags as numba does, but at first only what was set of them.
+
+    Numba looks up each helper by its flags, and to compare all of them takes 6 us; they are hardly ever different.
+    """
+    if not isinstance(other, TargetConfig):
+        return NotImplemented
+    return one._values == other._values or one.values() == other.values()
+
+
 def install() -> None:
     """Have numba make such libraries in this process, and load its array functions without scipy.linalg.
 
     Numba imports that, for .2 s of every process, to know whether np.cov can be compiled. It can: scipy is installed.
     """
+    TargetConfig.__eq__, TargetConfig.__hash__ = _same, lambda flags: hash(type(flags))  # numba's: of the flags' names
     looked, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
         import_module("numba.np.arraymath")

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.compiler import Flags
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
@@ -188,6 +189,19 @@ def test_arrays_that_cannot_be_written_written_out_and_narrow_numbers_make_no_fo
     assert isinstance(twice, Kernel)
     assert len(twice.overloads) == len(added._within.overloads) == 1
     assert not added.overloads, "nobody calls it from Python"
+
+
+def test_flags_are_equal_where_all_their_values_are() -> None:
+    """However they came by them: numba looks up what it compiled by its flags."""
+    plain, same, other = Flags(), Flags(), Flags()
+    same.no_cpython_wrapper = plain.no_cpython_wrapper  # as it is unless it is set
+    other.no_cpython_wrapper = not plain.no_cpython_wrapper
+    assert plain._values != same._values
+    assert plain == same
+    assert hash(plain) == hash(same)
+    assert plain != other
+    assert plain != "flags"
+    assert len({plain: 1, same: 2, other: 3}) == 2
 
 
 def test_a_kernel_may_be_an_argument() -> None:
