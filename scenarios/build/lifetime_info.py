@@ -162,6 +162,9 @@ def _training(scenario: Scenario, requests: Requests, cache: Path | None) -> Cal
         return lambda: requests.draw(TRAINING)
 
     def draw() -> Workload:
+        if spec.ends == "drop":
+            remedy = "Take `ends: drop` from the workload, or write `knowledge: {lifetimes: known}`."
+            raise UserError("no request ends, so that there is nothing to learn", key=KEY, remedy=remedy)
         met = TraceRequests(spec, scenario.resources, cache, dict)
         first, end = rows or (0, met.earliest)
         if rows and first >= end:

@@ -114,6 +114,8 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
     assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).told == 5).all()
     with pytest.raises(UserError, match="learns from the rows before those that runs meet, and there are none"):
         build_world(trace(tmp_path, start=0)).draw(0)
+    with pytest.raises(UserError, match="predicted: no request ends, so that there is nothing to learn"):
+        build_world(trace(tmp_path, start=40, ends="drop")).draw(0)
     other = scenario({"predicted": {"survival": {}}}).dump()
     other["knowledge"]["training"] = [0, 10]
     generated = Scenario.model_validate(other)
