@@ -27,7 +27,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from agents.heuristics.servers.internal import internal
 from agents.learned.hindsight.hindsight_targets import places_of
+from agents.rules.candidates import candidates
 from agents.world import World
 from analysis.compare.statistics import mean_interval
 from analysis.measure.metrics.requests import scheduled_bound
@@ -50,6 +52,8 @@ from workloads.resampling import DAY
 
 BASES = ("best-fit", "internal")
 WARM = "warm_start.until"
+NAMED = 4, 4
+"""Candidates that Best-Fit and `internal` name each, as in scenarios/cvd/train-cvd-rl.yaml."""
 BEST, BOUND = "longest of these, by seed", "bound by volume"
 
 
@@ -192,13 +196,8 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
 
     Another row is the agent labelled `knowing` if it knew what comes.
     """
-    world = build_world(group[0].scenario, cache_of(folder))
-    start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
-    warm = None if own else agents_of(group[0], world)[1]
-    simulation, ledger, _ = prepare_run(group[0], world, warm, True)
-    assert isinstance(simulation, CompiledSimulation)
-    fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
-    replay, rows = Replay(simulation, fills), []
+    world, simulation, replay = begun(group, folder)
+    rows, own = [], world.warm_start is not None and world.warm_start.agent is None
     bound = None if own else scheduled_bound(simulation, simulation.offered)
     place = days_of(world, group[0].seed, len(simulation.workload))
     for run in group:
@@ -218,6 +217,64 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
     return rows
 
 
+def begun(group: Sequence[Run], folder: Path) -> tuple[World, CompiledSimulation, Replay]:
+    """Build the world of some runs of one seed at one point, and a replay of what follows the warm start."""
+    world = build_world(group[0].scenario, cache_of(folder))
+    start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
+    warm = None if own else agents_of(group[0], world)[1]
+    simulation, ledger, _ = prepare_run(group[0], world, warm, True)
+    assert isinstance(simulation, CompiledSimulation)
+    fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
+    return world, simulation, Replay(simulation, fills)
+
+
+def swayed(group: Sequence[Run], folder: Path, count: int) -> list[dict[str, Any]]:
+    """Take every candidate once in so many decisions of `internal`, drawn at random, and `internal` goes on each time.
+
+    A row for each decision says how many requests are placed then, less what `internal` places: by its own choice's
+    best rival (`best`), and by one at random (`random`); and by how much they differ.
+    """
+    run = group[0]
+    _, simulation, replay = begun(group, folder)
+    rule, rng, rows = Compiled(internal), stream(run.seed, "benchmarks", "choices"), []
+    usual = replay.placed(rule)
+    for number in rng.integers(usual, size=count if usual else 0).tolist():
+        offer = replay.follow(rule, number)
+        assert offer is not None
+        asked = tuple(offer.demand.tolist())
+        own = rule.scan(offer.free, simulation.view.capacity, asked, offer.spread)
+        codes = candidates(offer.free, simulation.view.capacity, asked, offer.spread, *NAMED).tolist()
+        led = replay.tried([code for code in codes if code != own], rule) - usual
+        found = {"left": usual - number, "choices": len(codes)}
+        if len(led):
+            found |= {"best": int(led.max()), "random": float(led.mean()), "differs": int(np.abs(led).max())}
+        rows.append({"seed": run.seed, **run.point, **found})
+    return rows
+
+
+def choices(rows: pl.DataFrame) -> list[list[str]]:
+    """Make the rows of the table of what single choices are worth, by warm start."""
+    head = ["warm start", "decisions", "with other candidates", "some change the length", "by, median of the largest"]
+    found = [[*head, "another at random", "the best other", "left, standard deviation"]]
+    for some in rows.sort(WARM).partition_by(WARM, maintain_order=True):
+        rivals = some.drop_nulls("best")
+        moved = rivals.filter(pl.col("differs") > 0)["differs"]
+        seeds = rivals.group_by("seed").agg(pl.col("random", "best").mean())
+        means = (mean_interval(seeds[name].to_numpy()) for name in ("random", "best"))
+        found.append(
+            [
+                f"{float(some.item(0, WARM)):.0%}",
+                f"{len(some):,}",
+                f"{len(rivals) / len(some):.0%}",
+                f"{len(moved) / len(rivals):.1%}",
+                f"{np.median(moved.to_numpy()) if len(moved) else 0:,.0f}",
+                *(f"{mean:+.2f} ± {half:.2f}" for mean, half in means),
+                f"{np.std(some['left'].to_numpy(), ddof=1):,.0f}",
+            ]
+        )
+    return found
+
+
 def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | None:
     """Return what says on which day of its trace a request arrives; None where every seed has a trace of its own."""
     rows = world.requests.windows(seed, requests)
@@ -230,14 +287,19 @@ def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | No
 
 def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | None) -> pl.DataFrame:
     """Of all seeds and points."""
+    return by_group(scenario, partial(replayed, folder=folder, knowing=knowing), jobs, 1 if knowing else 20)
+
+
+def by_group(
+    scenario: Scenario, measure: Callable[[list[Run]], list[dict[str, Any]]], jobs: int | None, at_once: int
+) -> pl.DataFrame:
+    """Gather the rows that a function makes of the runs of each seed and point."""
     groups: dict[tuple[int, str], list[Run]] = {}
     for run in plan(scenario):
         groups.setdefault((run.seed, str(run.point)), []).append(run)
     ordered = [groups[key] for key in sorted(groups)]  # those of a seed share their requests
     with ProcessPoolExecutor(jobs or usable_cpus(), get_context("spawn")) as pool:
-        found = list(
-            pool.map(partial(replayed, folder=folder, knowing=knowing), ordered, chunksize=1 if knowing else 20)
-        )
+        found = list(pool.map(measure, ordered, chunksize=at_once))
     return pl.DataFrame([row for rows in found for row in rows], infer_schema_length=None)
 
 
@@ -250,10 +312,12 @@ def asked_of(name: str, options: argparse.Namespace) -> Scenario:
     for key, label in asked:
         if label not in known:
             raise UserError(f"cvd/{name} has no such agent", key=key, value=label, remedy=suggest(label, known))
-    if options.knowing and scenario.overflow != "stop":
-        remedy = "Name a scenario of a cluster that stays as it is."
-        raise UserError(f"cvd/{name} grows", key="--knowing", value=options.knowing, remedy=remedy)
-    for key, count, least in (("--seeds", options.seeds, 1), ("--runs", options.runs, 0)):
+    for key, value in (("--knowing", options.knowing), ("--choices", options.choices)):
+        if value and scenario.overflow != "stop":
+            remedy = "Name a scenario of a cluster that stays as it is."
+            raise UserError(f"cvd/{name} grows", key=key, value=value, remedy=remedy)
+    counts = ("--seeds", options.seeds, 1), ("--runs", options.runs, 0), ("--choices", options.choices, 1)
+    for key, count, least in counts:
         if count is not None and count < least:
             raise UserError("is too few", key=key, value=count, remedy=f"Give {least} or more.")
     agents = tuple(agent for agent in scenario.agents if agent.label in {*wanted, *BASES, options.knowing})
@@ -271,6 +335,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--knowing", metavar="AGENT", help="also this agent, which remembers nothing, as if it knew what comes"
     )
+    parser.add_argument("--choices", type=int, metavar="N", help="only what N single choices of each seed are worth")
     parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
@@ -288,6 +353,11 @@ def tables(name: str, scenario: Scenario, options: argparse.Namespace) -> None:
     seeds, folder = options.seeds or scenario.replications, options.out / scenario.name
     grows = scenario.overflow != "stop"
     print(f"\n{name}: {scenario.description}", flush=True)
+    if options.choices:
+        some = scenario.model_copy(update={"replications": seeds})
+        rows = by_group(some, partial(swayed, folder=folder, count=options.choices), options.jobs, 10)
+        print(f"\n{counted(seeds)}.\n\n{markdown(choices(rows))}", flush=True)
+        return
     if not grows:
         lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs, options.knowing)
         print(f"\n{counted(seeds)}{said(lasting)}.\n\n{markdown(lengths(lasting))}", flush=True)
