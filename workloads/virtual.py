@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
-from typing import ClassVar, Protocol, overload
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias, overload
 
 import numpy as np
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from simcore.errors import WorkloadError
+from simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Share, Shown, checked, wrong
+from simcore.json_schema import Schema, quantity
 from simcore.registry import Registry
 from simcore.rng import stream
 from simcore.types import QUANTUM, Floats, Ints, VirtualNetwork, Workload
+from simcore.units import BANDWIDTH, LARGEST, amount
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Lifetimes
 
@@ -29,27 +33,6 @@ NETWORKS = Registry(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How many machines: `least` to `most` uniformly, or, with a `mean`, exponential.
-
-    An exponential size is the exponential number of that mean, plus `above`, rounded, and no less than `least` and no
-    more than `most`.
-    """
-
-    least: int
-    most: float
-    mean: float | None = None
-    above: int = 0
-
-    def at(self, uniform: Floats) -> Ints:
-        """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
-        if self.mean is None:
-            return self.least + (uniform * (self.most - self.least + 1)).astype(np.int64)
-        found = np.rint(self.above - self.mean * np.log1p(-uniform))
-        return np.clip(found, max(1, self.least), self.most).astype(np.int64)
-
-
 class Networks(Protocol):
     """A kind of virtual network; its fields are the options that a scenario may set, whose first are these three."""
 
@@ -57,7 +40,7 @@ class Networks(Protocol):
     reference: ClassVar[str]
 
     @property
-    def machines(self) -> Sizes: ...
+    def machines(self) -> Machines: ...
     @property
     def machine(self) -> Mapping[str, float]: ...
     @property
@@ -72,17 +55,115 @@ class Networks(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Virtual data centres: the `bandwidth` of a whole network, drawn uniformly, spread over pairs of its machines.
+def _range_of(value: object) -> tuple[float, float]:
+    """Both ends in Gbps, from one bandwidth or a pair of them."""
+    ends = value if isinstance(value, list | tuple) else (value, value)
+    if len(ends) != 2:
+        raise wrong("is not a range", "Write [50 Mbps, 150 Mbps], or one bandwidth.", value=value)
+    low, high = (checked(partial(amount, "bandwidth"))(end) for end in ends)
+    if not 0 < low <= high:
+        raise wrong("is an empty range", "Give the lower bandwidth first, above 0.", value=value)
+    return low, high
 
-    Every pair talks with probability `density`, and its part of the bandwidth is in proportion to a uniform number.
-    """
 
-    machines: Sizes
-    machine: Mapping[str, float]
-    bandwidth: tuple[float, float]
-    density: float = 1.0
+_BANDWIDTH = quantity(BANDWIDTH, above_zero=True, largest=LARGEST)
+Bandwidth: TypeAlias = Annotated[
+    tuple[float, float],
+    BeforeValidator(_range_of),
+    PlainSerializer(lambda ends: [BANDWIDTH.show(end) for end in ends], return_type=list[str]),
+    WithJsonSchema({"anyOf": [_BANDWIDTH, {"type": "array", "items": _BANDWIDTH, "minItems": 2, "maxItems": 2}]}),
+    Shown("bandwidth, or [low, high]"),
+]
+
+
+MOST = 1_000_000
+"""Machines of a network."""
+Size: TypeAlias = Annotated[Count, Field(le=MOST)]
+
+
+class Exponential(Model):
+    """An exponential number of machines, rounded."""
+
+    mean: Annotated[PositiveNumber, Field(le=MOST)] = Field(description="Of the exponential number.", examples=[49])
+    above: Annotated[Index, Field(le=MOST)] = Field(
+        0, description="Added to it: 64 for 64 machines and some.", examples=[64]
+    )
+    least: Size = Field(1, description="Smaller ones count as this.", examples=[10])
+    most: Size = Field(MOST, description="Larger ones count as this.", examples=[340])
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if self.most < self.least:
+            raise wrong("is smaller than `least`", "Give that number or a larger one.", ("most",), self.most)
+        return self
+
+
+class Machines(OneOf):
+    """How many machines a network has: a number, or one of these."""
+
+    what: ClassVar[str] = "distribution of sizes"
+    fixed: Size | None = Field(None, description="Always so many.", examples=[100])
+    uniform: tuple[Size, Size] | None = Field(None, description="From the first to the last.", examples=["[64, 128]"])
+    exponential: Exponential | None = Field(
+        None, description="Exponential, clipped.", examples=["{mean: 49, least: 10, most: 340}"]
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {"fixed": data} if isinstance(data, int | float) else data
+
+    @model_validator(mode="after")
+    def _ascending(self) -> Self:
+        if self.uniform and self.uniform[0] > self.uniform[1]:
+            raise wrong("is an empty range", "Give the smaller size first.", ("uniform",), list(self.uniform))
+        return self
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, super().outline(own)]}
+
+    @property
+    def least(self) -> int:
+        """The fewest."""
+        return self.uniform[0] if self.uniform else self.exponential.least if self.exponential else self.fixed or 1
+
+    @property
+    def most(self) -> int:
+        """The most."""
+        return self.uniform[1] if self.uniform else self.exponential.most if self.exponential else self.fixed or 1
+
+    def at(self, uniform: Floats) -> Ints:
+        """Find the sizes int64 [n] below which lie the shares `uniform`, float64 [n] in [0, 1)."""
+        if self.exponential is None:
+            return self.least + (uniform * (self.most - self.least + 1)).astype(np.int64)
+        found = np.rint(self.exponential.above - self.exponential.mean * np.log1p(-uniform))
+        return np.clip(found, self.least, self.most).astype(np.int64)
+
+
+class _Network(Model):
+    machines: Machines = Field(
+        description="How many machines: a number or a distribution.", examples=[100, "{uniform: [64, 128]}"]
+    )
+    machine: Amounts = Field(
+        description="What each machine takes.",
+        examples=["{slots: 1, mem: 256 MB, disk: 10 GB}"],
+    )
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not any(self.machine.values()):
+            raise wrong("asks for nothing", "Give an amount, like slots: 1.", ("machine",))
+        return self
+
+
+class Pairs(_Network):
+    """Virtual data centres (SecondNet): bandwidth between pairs of machines."""
+
+    bandwidth: Bandwidth = Field(
+        description="Of a whole network, drawn uniformly and spread over a random matrix of pairs.",
+        examples=["[50 Mbps, 150 Mbps]"],
+    )
+    density: Share = Field(default=1.0, description="The probability that a pair talks at all.", examples=["10 %"])
 
     summary: ClassVar[str] = "virtual data centres: a network's `bandwidth` spread over a random matrix of pairs."
     reference: ClassVar[str] = "Guo et al. 2010, SecondNet, CoNEXT; Rai et al. 2012, Wrasse, SoCC"
@@ -103,19 +184,24 @@ class Pairs:
         return VirtualNetwork(machines, pairs=pairs[asked], rates=rates[asked])
 
 
-@dataclass(frozen=True, slots=True)
-class Hose:
-    """Virtual clusters: every machine has the `bandwidth` of its network, drawn uniformly, to one virtual switch.
+class Hose(_Network):
+    """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch, or to that of its group."""
 
-    With a `group` size it has two levels: groups of so many machines (the last may be smaller) with a switch each,
-    which has group x bandwidth / `oversubscription` to the root.
-    """
+    bandwidth: Bandwidth = Field(
+        description="Of every machine of a network, drawn uniformly for each network.", examples=["[10 Mbps, 100 Mbps]"]
+    )
+    group: Count | None = Field(
+        default=None, description="Two levels: so many machines share a switch of their own.", examples=[20]
+    )
+    oversubscription: FromOne = Field(
+        default=1.0, description="The switch of a group has group x bandwidth / this to the root.", examples=[4]
+    )
 
-    machines: Sizes
-    machine: Mapping[str, float]
-    bandwidth: tuple[float, float]
-    group: int | None = None
-    oversubscription: float = 1.0
+    @model_validator(mode="after")
+    def _two_levels(self) -> Self:
+        if self.group is None and self.oversubscription > 1:
+            raise wrong("is missing", "Only groups are oversubscribed: say how large they are.", ("group",))
+        return self
 
     summary: ClassVar[str] = "virtual clusters: every machine has `bandwidth` to a switch, of all or of its `group`."
     reference: ClassVar[str] = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
@@ -197,13 +283,9 @@ class TenantRequests:
         """Quanta of a machine, int64 [resources]."""
         kind = self.networks
         low, high = kind.bandwidth
-        for key, value, wrong, remedy in (
-            ("requests", self.requests, self.requests < 1, "Give 1 or more."),
-            ("networks.bandwidth", [low, high], not 0 < low <= high < inf, "Give 0 < low <= high."),
-            ("networks.machines", kind.machines.least, kind.machines.least < 1, "Give 1 or more."),
-        ):
-            if wrong:
-                raise WorkloadError("out of range", key=f"workload.{key}", value=value, remedy=remedy)
+        if not 0 < low <= high < inf:
+            remedy = "Give 0 < low <= high."
+            raise WorkloadError("out of range", key="workload.networks.bandwidth", value=[low, high], remedy=remedy)
         for name in kind.machine:
             if name not in resources:
                 raise WorkloadError(

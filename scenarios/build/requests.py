@@ -177,13 +177,7 @@ def _multi_server(spec: MultiServer, total: Total) -> MultiServerRequests:
 
 
 def _tenants(spec: Tenants, total: Total) -> TenantRequests:
-    form, options = spec.networks.chosen
-    if isinstance(options, Model):
-        given = {key: value for key, value in options if value is not None}
-        networks = spec.networks.registry.load(form)(**{**given, "machines": given["machines"].sizes})
-    else:
-        networks = built(spec.networks)
-    return TenantRequests(spec.requests, built(spec.arrivals), built(spec.lifetimes), networks)
+    return TenantRequests(spec.requests, built(spec.arrivals), built(spec.lifetimes), built(spec.networks))
 
 
 KINDS: dict[type[Model], Callable[[Any, Total], Any]] = {

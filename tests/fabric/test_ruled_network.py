@@ -33,7 +33,6 @@ from tests.support.properties import scaled
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServerRequests
 from workloads.virtual import NETWORKS as VIRTUAL
-from workloads.virtual import Sizes
 
 FABRIC = topology("fabric", **NETWORKS["fabric"])
 """Four racks of two servers."""
@@ -331,7 +330,7 @@ def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> No
     from workloads.lifetimes import Exponential
     from workloads.virtual import TenantRequests
 
-    networks = VIRTUAL.load(form)(machines=Sizes(1, 8), machine={"slots": 1}, bandwidth=(0.05, 0.2))
+    networks = VIRTUAL.load(form)(machines={"uniform": [1, 8]}, machine={"slots": 1}, bandwidth=(0.05, 0.2))
     asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)
     asked = replace(asked, roles=Roles(FOUR, np.arange(120) % 4))
     played(watched(network, network.servers, ("slots",), 4), asked, agent)

@@ -23,7 +23,7 @@ from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 from simcore.types import QUANTUM
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
-from workloads.virtual import Hose, Pairs, Sizes, TenantRequests
+from workloads.virtual import Hose, Machines, Pairs, TenantRequests
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
 TREE = {
@@ -65,31 +65,38 @@ def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
 # -- what is drawn -------------------------------------------------------------------------------------------------
 
 
+def kind_of(form: str, least: int, most: int, low: float, high: float, **more: Any) -> Any:
+    machines = {"uniform": [least, most]}
+    given = {"machines": machines, "machine": {"slots": 1}, "bandwidth": [low, high]} | more
+    return (Pairs if form == "pairs" else Hose).model_validate(given)
+
+
 def tenants(kind: Any, requests: int = 400, seed: int = 0) -> Any:
     return TenantRequests(requests, Fixed(every=1.0), Forever(inf), kind).draw(("slots", "mem"), seed)
 
 
 @pytest.mark.parametrize(
-    ("sizes", "least", "most", "mean"),
+    ("given", "least", "most", "mean"),
     [
-        (Sizes(100, 100), 100, 100, 100.0),
-        (Sizes(64, 128), 64, 128, 96.0),
-        (Sizes(10, 340, 49.0), 10, 340, 49.9),
-        (Sizes(1, inf, 8.0, 64), 64, 250, 72.0),
+        (100, 100, 100, 100.0),
+        ({"uniform": [64, 128]}, 64, 128, 96.0),
+        ({"exponential": {"mean": 49, "least": 10, "most": 340}}, 10, 340, 49.9),
+        ({"exponential": {"mean": 8, "above": 64}}, 64, 250, 72.0),
     ],
 )
-def test_sizes(sizes: Sizes, least: int, most: int, mean: float) -> None:
+def test_sizes(given: Any, least: int, most: int, mean: float) -> None:
+    sizes = Machines.model_validate(given)
     drawn = sizes.at(np.random.default_rng(0).random(100_000))
     assert least <= drawn.min() <= drawn.max() <= most
     assert drawn.mean() == pytest.approx(mean, rel=0.01)
     assert sizes.at(np.zeros(1)) == least
-    if sizes.mean is None:
+    if sizes.exponential is None:
         assert sizes.at(np.array([np.nextafter(1, 0)])) == most
 
 
 @pytest.mark.parametrize("density", [1.0, 0.1])
 def test_a_matrix_has_exactly_its_bandwidth(density: float) -> None:
-    kind = Pairs(Sizes(1, 30), {"slots": 1.0}, (0.05, 0.15), density)
+    kind = kind_of("pairs", 1, 30, 0.05, 0.15, density=density)
     workload = tenants(kind)
     for row, network in enumerate(workload.networks):
         assert network.form == "pairs"
@@ -105,7 +112,7 @@ def test_a_matrix_has_exactly_its_bandwidth(density: float) -> None:
 
 
 def test_clusters_have_one_bandwidth_and_groups_share_a_switch() -> None:
-    workload = tenants(Hose(Sizes(2, 50), {"slots": 1.0}, (0.01, 0.1), group=20, oversubscription=4.0))
+    workload = tenants(kind_of("hose", 2, 50, 0.01, 0.1, group=20, oversubscription=4.0))
     for row, network in enumerate(workload.networks):
         assert network.form == "hose"
         assert 10_000 <= network.hose <= 100_000
@@ -118,7 +125,7 @@ def test_clusters_have_one_bandwidth_and_groups_share_a_switch() -> None:
 
 
 def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
-    kind = Pairs(Sizes(3, 30), {"slots": 1.0}, (0.05, 0.15))
+    kind = kind_of("pairs", 3, 30, 0.05, 0.15)
     one, again, longer, other = tenants(kind), tenants(kind), tenants(kind, 500), tenants(kind, seed=1)
     for row in (0, 7, 399):
         for same in (again, longer):
@@ -126,22 +133,17 @@ def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
         assert (one.networks[row].rates == one.networks[row - 400].rates).all()
     assert (one.demand == longer.demand[:400]).all()
     assert (one.demand != other.demand).any()
-    wider = tenants(Pairs(Sizes(3, 30), {"slots": 1.0}, (0.05, 0.5)))
+    wider = tenants(kind_of("pairs", 3, 30, 0.05, 0.5))
     assert (one.demand == wider.demand).all()
     assert [len(network) * QUANTUM for network in one.networks[3:5]] == one.demand[3:5, 0].tolist()
 
 
 @pytest.mark.parametrize(
-    ("kind", "problem"),
-    [
-        (Pairs(Sizes(1, 2), {"gpu": 1.0}, (1, 1)), "has no gpu"),
-        (Pairs(Sizes(1, 2), {"slots": 1.0}, (2, 1)), "out of range"),
-        (Hose(Sizes(0, 2), {"slots": 1.0}, (1, 1)), "out of range"),
-    ],
+    ("more", "problem"), [({"machine": {"gpu": 1.0}}, "has no gpu"), ({"bandwidth": (2.0, 1.0)}, "out of range")]
 )
-def test_a_generator_refuses_what_is_none(kind: Any, problem: str) -> None:
+def test_a_generator_refuses_what_a_form_of_somebody_else_s_lacks(more: dict[str, Any], problem: str) -> None:
     with pytest.raises(WorkloadError, match=problem):
-        tenants(kind)
+        tenants(kind_of("pairs", 1, 2, 1.0, 1.0).model_copy(update=more))
 
 
 # -- scenarios -----------------------------------------------------------------------------------------------------
