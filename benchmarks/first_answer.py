@@ -1,5 +1,7 @@
 """Time the first answer of a new installation, and the second: `python -m benchmarks.first_answer`.
 
+Agents on GPUs need the trace alibaba-openb where traces are looked for.
+
 Every command runs twice with a folder of its own for kept kernels: everything is compiled the first time, and read from
 disk the second time. CPU seconds are those of the command and of all the processes that it starts.
 """
@@ -15,12 +17,13 @@ from pathlib import Path
 from time import perf_counter
 
 ONE = ("--seeds", "1", "--jobs", "1")
+IN_NETWORKS = ("tetris", "nulb", "nalb", "nara", "best-home", "cheapest-candidate")
+ON_GPUS = ("fgd", "gpu-lookahead")
 COMMANDS = {
     "quickstart, as `make run` runs it": ("run", "quickstart"),
     "quickstart, one run of best-fit": ("run", "quickstart", "--agents", "best-fit", *ONE),
-    "tetris on alpha": ("run", "nara/table1", "--agents", "tetris", *ONE),
-    "best-home on alpha": ("run", "nara/table1", "--agents", "best-home", *ONE),
-    "cheapest-candidate on alpha": ("run", "nara/table1", "--agents", "cheapest-candidate", *ONE),
+    **{f"{agent} in networks": ("run", "nara/table1", "--agents", agent, *ONE) for agent in IN_NETWORKS},
+    **{f"{agent} on GPUs": ("run", "fgd/default", "--agents", agent, *ONE) for agent in ON_GPUS},
     "the agent solver on servers": ("run", "wrasse/solver-numa", "--agents", "solver", *ONE),
     "solve vm-placement": ("solve", "vm-placement"),
     "solve network": ("solve", "network"),
