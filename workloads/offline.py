@@ -203,19 +203,6 @@ OPEN = (*CLASSES, NINTH, TENTH, PLANTED)
 NAMES = (*FITTED, *OPEN, *literature.NAMES)
 
 
-@dataclass(frozen=True, slots=True)
-class OfflineRequests:
-    """Machines of an input by name that all arrive at time 0 and never end; `most` of them at most, if given."""
-
-    name: str
-    most: int | None = None
-
-    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
-        """Draw the machines of a seed, for a cluster's resources."""
-        count = self.most if self.name in OPEN else None
-        return machines(self.name, seed, count).requests(resources, self.most)
-
-
 PIECES = 5
 """Machines of a planted instance that fill one server exactly."""
 

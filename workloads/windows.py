@@ -15,7 +15,7 @@ from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.types import QUANTUM, Floats, Ints, Workload
 from simcore.units import LARGEST, measure_of
-from workloads.resampling import Blocks, resampled
+from workloads.resampling import Resample, resampled
 from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
@@ -79,7 +79,7 @@ class Window:
     superpose: int = 1
     time_scale: float = 1.0
     running: bool = False
-    resample: Blocks | None = None
+    resample: Resample | None = None
     endless: bool = False
 
 

@@ -29,7 +29,6 @@ from workloads.generators import Flavour, Synthetic
 from workloads.holding import find_holding
 from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
-from workloads.offline import OfflineRequests
 from workloads.virtual import TenantRequests
 
 Total: TypeAlias = dict[str, float]
@@ -183,7 +182,7 @@ def _tenants(spec: Tenants, total: Total) -> TenantRequests:
 KINDS: dict[type[Model], Callable[[Any, Total], Any]] = {
     Generated: _generated,
     MultiServer: _multi_server,
-    Offline: lambda spec, total: OfflineRequests(spec.offline, spec.requests),
+    Offline: lambda spec, total: spec,
     Tenants: _tenants,
 }
 """For every kind of workload but traces and those from outside what makes an object with

@@ -21,7 +21,6 @@ from simcore.roles import NO_ROLE, Roles
 from simcore.types import QUANTUM, Workload
 from simcore.units import TIME
 from workloads.inflation import Inflated
-from workloads.resampling import Blocks
 from workloads.trace_starts import first_listed, listed_start
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
@@ -212,6 +211,5 @@ def _window(spec: Trace, seed: int) -> Window:
             start = RandomRow(start, start, events=True)
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
-    blocks = Blocks(spec.resample.block, spec.resample.length) if spec.resample else None
     running = spec.running == "keep" and not spec.inflate
-    return Window(start, requests, spec.superpose, spec.time_scale, running, blocks, spec.ends == "drop")
+    return Window(start, requests, spec.superpose, spec.time_scale, running, spec.resample, spec.ends == "drop")

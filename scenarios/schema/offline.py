@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from scenarios.schema.kind import WorkloadKind
 from simcore.errors import suggest
 from simcore.fields import Count, Text, wrong
-from workloads.offline import FITTED, NAMES, OPEN, WIDEST
+from simcore.types import Workload
+from workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 
 
 class Offline(WorkloadKind):
@@ -36,3 +37,8 @@ class Offline(WorkloadKind):
         if self.offline in OPEN and (self.requests or 0) > WIDEST:
             raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
         return self
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the machines of a seed, for a cluster's resources."""
+        count = self.requests if self.offline in OPEN else None
+        return machines(self.offline, seed, count).requests(resources, self.requests)

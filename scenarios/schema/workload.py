@@ -38,7 +38,6 @@ from simcore.fields import (
     Model,
     Number,
     PositiveNumber,
-    PositiveTime,
     Shown,
     Text,
     checked,
@@ -52,7 +51,7 @@ from simcore.registry import Registry
 from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta
 from workloads import TRACES, WORKLOADS
-from workloads.resampling import DAY
+from workloads.resampling import Resample
 from workloads.windows import ApartRows
 
 
@@ -161,23 +160,6 @@ class Inflate(Model):
         default="ours",
         description="Whose random numbers: with `fgd`, a seed has the requests that it has in the published "
         "experiments of FGD (Weng and others 2023), whose seeds are 42 to 51.",
-    )
-
-
-class Resample(Model):
-    """A trace that every seed draws anew: blocks of the old one, with replacement, at their time of day.
-
-    Requests keep how long they stay, and those that never end are among them as they were.
-    """
-
-    block: PositiveTime = Field(
-        default=DAY,
-        description="How long a block is. Blocks that divide a day, as of 1 h, take the place of one of the same time "
-        "of day.",
-        examples=["1 d"],
-    )
-    length: PositiveTime | None = Field(
-        default=None, description="How long the new trace is; as long as the old one if not given.", examples=["31 d"]
     )
 
 

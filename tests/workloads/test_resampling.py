@@ -14,7 +14,7 @@ from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError, WorkloadError
 from tests.support.properties import scaled
-from workloads.resampling import Blocks, resampled
+from workloads.resampling import Resample, resampled
 from workloads.windows import RandomRow, Window, firsts, select
 
 INF = float("inf")
@@ -43,7 +43,7 @@ def test_every_block_of_a_drawn_trace_is_one_of_the_old_at_its_time_of_day(
     begin = table["arrival"][0] // size * size
     number = ((table["arrival"] - begin) // size).astype(int)
     phases = max(1, 24 // hours)
-    blocks = Blocks(size, None if days is None else days * DAY)
+    blocks = Resample(block=size, length=None if days is None else days * DAY)
     if number[-1] + 1 < phases:
         with pytest.raises(WorkloadError, match="less than a day"):
             resampled(table, blocks, seed)
@@ -75,7 +75,7 @@ def test_hours_flavours_and_machines_that_never_end_are_drawn_as_often_as_they_a
         for at, cpu in zip(rng.uniform(0, 6 * DAY, 500), rng.choice([1.0, 4.0, 64.0], 500), strict=True)
     ]
     table = table_of(rows)
-    months = [resampled(table, Blocks(), seed)[0] for seed in range(300)]
+    months = [resampled(table, Resample(), seed)[0] for seed in range(300)]
 
     def counts(some: Any) -> Any:
         hours = np.bincount((some["arrival"] % DAY // HOUR).astype(int), minlength=24)
