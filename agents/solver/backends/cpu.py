@@ -5,22 +5,22 @@ The rules are those of `agents.solver.backends.reference`, step by step.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import inf
-from time import monotonic, perf_counter
 from typing import Any, cast
+
+import numpy as np
 
 from agents.solver.backends import arithmetic
 from agents.solver.backends.attempt import Scan, Utilfn, attempt
 from agents.solver.backends.flat import Flat, Room, room
-from agents.solver.backends.reference import WAVE, Found
+from agents.solver.backends.reference import Found
 from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
 from agents.solver.model.random import word
-from simcore.cores import usable_threads
+from agents.solver.search.numbered_attempts import Result, in_waves
 from simcore.jit import callback, generated, kernel
 
 SCAN = """
@@ -95,45 +95,19 @@ def attempts(
     source, numbers = utilfn(problem.program, PYTHON)
     call, scan = compiled(source)
     flat, ways, seed = Flat.of_problem(problem, numbers, trims), len(problem.groupings), word(seed)
-    threads = usable_threads()
-    rooms = [room(problem) for _ in range(threads)]
     given = len(problem.friends), len(problem.friends) + len(problem.foes)
-    best: Found | None = None
-    checked, each, interrupted = 0, 1, False
-    number, end = first * ways, (first + count) * ways
-    with ThreadPoolExecutor(threads) as pool:
+    stop, free = np.zeros(1, np.int64), list[Room]()
 
-        def part(thread: int, low: int, high: int) -> tuple[int, int, int]:
-            return search(call, scan, flat, *given, rooms[thread], seed, low, high)
+    def attempt(number: int, _: Callable[[], bool]) -> Result:
+        place = free.pop() if free else room(problem)._replace(stop=stop)
+        made, which, left = search(call, scan, flat, *given, place, seed, number * ways, (number + 1) * ways)
+        found = Result(left, place.best.copy(), which, made)
+        free.append(place)
+        return found
 
-        def stop() -> None:
-            for one in rooms:
-                one.stop[0] = 1
-
-        while number < end:
-            began = perf_counter()
-            bounds = [min(end, number + each * thread) for thread in range(threads + 1)]
-            parts = [pool.submit(part, *work) for work in zip(range(threads), bounds, bounds[1:], strict=False)]
-            try:
-                if wait(parts, None if until == inf else max(0.0, until - monotonic())).not_done:
-                    stop()
-                found = [one.result() for one in parts]
-            except KeyboardInterrupt:
-                stop()
-                interrupted = True
-                found = [one.result() for one in parts]
-            except BaseException:
-                stop()
-                raise
-            checked += sum(made for made, _, _ in found)
-            left, which, thread = min((left, which, thread) for thread, (_, which, left) in enumerate(found))
-            if best is None or left < best.left:
-                best = Found(rooms[thread].best.tolist(), left, which // ways, which % ways, checked)
-            best = replace(best, checked=checked)
-            yield best
-            if interrupted:
-                raise KeyboardInterrupt
-            if left == 0 or rooms[0].stop[0] or monotonic() >= until:
-                return
-            number = bounds[-1]
-            each = max(1, min(2 * each, int(each * WAVE / max(perf_counter() - began, 1e-6))))
+    nothing = Result(len(problem.units), np.full(problem.balls, NULL), first * ways, 0)
+    checked = 0
+    for best, wave in in_waves(attempt, first, count, until=until, halt=lambda: stop.fill(1)):
+        checked += sum(tried.checked for tried in wave)
+        found = best or nothing  # when time was over before anything began
+        yield Found(found.where.tolist(), found.left, found.attempt // ways, found.attempt % ways, checked)

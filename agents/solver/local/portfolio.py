@@ -19,8 +19,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
 from agents.solver.search.find import luby
-from agents.solver.search.numbered_attempts import lowest
-from simcore.cores import usable_threads
+from agents.solver.search.numbered_attempts import in_waves
 from simcore.jit import prepared
 from simcore.types import Ints
 
@@ -101,26 +100,20 @@ class Portfolio:
 
         When `monotonic()` is `until`, everything is cut short: what is placed then counts.
         """
-        best: Tried | None = None
-        checked, number, each = 0, first, usable_threads()
+        checked = 0
         fewest: dict[str, int] = {}
         self._stop[:] = 0
-        while number < first + count:
-            last = min(number + each, first + count)
-            outcome = lowest(self._try, range(number, last), until=until, halt=lambda: self._stop.fill(1))
-            for tried in outcome.tried:
+        for best, wave in in_waves(self._try, first, count, until=until, halt=lambda: self._stop.fill(1)):
+            for tried in wave:
                 checked += tried.checked
                 for name, left in tried.lefts.items():
                     fewest[name] = min(left, fewest.get(name, left))
-            if outcome.best is not None and (best is None or outcome.best.left < best.left):
-                best = outcome.best
             if best is not None:
                 yield Found(best.where.tolist(), best.left, best.attempt, checked, best.search)
-            if outcome.interrupted:
-                raise KeyboardInterrupt
-            if (best is not None and best.left == 0) or monotonic() >= until:
-                return
-            number, each = last, 2 * each
+                if best.left == 0:
+                    return
+        if monotonic() >= until:
+            return
         others = min(left for name, left in fewest.items() if name != LOCAL)
         ours = fewest.get(LOCAL, others)
         if ours != others:

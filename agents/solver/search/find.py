@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from agents.solver.model.random import word
 from agents.solver.search import published, ruin
-from agents.solver.search.numbered_attempts import lowest
+from agents.solver.search.numbered_attempts import Result, lowest
 from agents.solver.search.packing import Packing
 from simcore.types import Ints
 
@@ -22,16 +21,6 @@ CHUNK = 1 << 16
 STEPS, SLICE = 16, 2000
 """Steps per ball of a short attempt of ours; steps between two looks at the clock."""
 SEARCHES = ("ruin", "published")
-
-
-class Tried(NamedTuple):
-    """The result of a chunk of attempts."""
-
-    left: int
-    where: Ints
-    """[balls], -1 if not placed"""
-    attempt: int
-    checked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +53,23 @@ def find(
     The first attempt of ours begins with balls in all bins if `spread`. An answer that is complete does not depend on
     time or on the number of workers; one that is not may.
     """
-    stop = np.zeros(1, np.int64)
-    given = packing, word(seed), stop
-    attempt = _ruin(*given, spread) if search == "ruin" else _published(*given)
+    attempt, halt = attempts_of(packing, search, seed, spread)
     numbers = count() if chunks is None else chunks
-    outcome = lowest(attempt, numbers, until=until, workers=workers, halt=lambda: stop.fill(1))
+    outcome = lowest(attempt, numbers, until=until, workers=workers, halt=halt)
     checked = sum(tried.checked for tried in outcome.tried)
     best = outcome.best
     if best is None:
         return Found(packing.pins, int((packing.pins < 0).sum()), 0, checked, outcome.interrupted)
     return Found(best.where, best.left, best.attempt, checked, outcome.interrupted)
+
+
+def attempts_of(
+    packing: Packing, search: str, seed: int, spread: bool
+) -> tuple[Callable[[int, Callable[[], bool]], Result | None], Callable[[], None]]:
+    """Return what makes an attempt of a search, or a chunk of published ones, by its number; and what halts all."""
+    stop = np.zeros(1, np.int64)
+    given = packing, word(seed), stop
+    return _ruin(*given, spread) if search == "ruin" else _published(*given), lambda: stop.fill(1)
 
 
 @cache
@@ -82,14 +78,14 @@ def prepare(search: str) -> None:
     find(Packing.alike(np.full((3, 1), 2), np.full(1, 3), 2), search, chunks=range(1), workers=1)
 
 
-def _published(packing: Packing, seed: int, stop: Ints) -> Callable[[int, Callable[[], bool]], Tried | None]:
+def _published(packing: Packing, seed: int, stop: Ints) -> Callable[[int, Callable[[], bool]], Result | None]:
     each = max(1, CHUNK // len(packing.demand))
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.groupings, seed)
 
-    def attempts(chunk: int, cancelled: Callable[[], bool]) -> Tried | None:
+    def attempts(chunk: int, cancelled: Callable[[], bool]) -> Result | None:
         where = np.empty(len(packing.demand), np.int64)
         made, best, left = published.attempts(*given, chunk * each, (chunk + 1) * each, stop, where)
-        return Tried(left, where, best, made)
+        return Result(left, where, best, made)
 
     return attempts
 
@@ -101,11 +97,11 @@ def luby(number: int) -> int:
     return (number + 2) >> 1
 
 
-def _ruin(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[int, Callable[[], bool]], Tried | None]:
+def _ruin(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[int, Callable[[], bool]], Result | None]:
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets)
     anew = np.full(len(packing.demand), -1)
 
-    def attempt(number: int, cancelled: Callable[[], bool]) -> Tried | None:
+    def attempt(number: int, cancelled: Callable[[], bool]) -> Result | None:
         state = ruin.state(packing.demand, packing.capacity)
         turning = spread and number == 0
         now = packing.now if number % 2 == 0 else anew
@@ -114,6 +110,6 @@ def _ruin(packing: Packing, seed: int, stop: Ints, spread: bool) -> Callable[[in
         while left and steps < most and not cancelled():
             left = ruin.improve(*given, packing.weight, seed, number, SLICE, state)
             steps += SLICE
-        return Tried(left, state[0], number, steps + 1)
+        return Result(left, state[0], number, steps + 1)
 
     return attempt

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from threading import Lock
 from time import monotonic
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from simcore.cores import usable_threads
+from simcore.types import Ints
 
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""
@@ -24,6 +25,16 @@ class Tried(Protocol):
     def left(self) -> int:
         """Count the balls that it could not place; 0 is success."""
         ...
+
+
+class Result(NamedTuple):
+    """What came of an attempt, or of a chunk of them."""
+
+    left: int
+    where: Ints
+    """[balls], -1 if not placed"""
+    attempt: int
+    checked: int
 
 
 T = TypeVar("T", bound=Tried)
@@ -100,3 +111,31 @@ def lowest(
             raise
     best = min(ended, key=lambda entry: (entry[1].left, entry[0]), default=None)
     return Outcome(best[1] if best else None, [result for _, result in ended], interrupted)
+
+
+def in_waves(
+    attempt: Callable[[int, Callable[[], bool]], T | None],
+    first: int,
+    count: int,
+    *,
+    until: float,
+    halt: Callable[[], None],
+) -> Iterator[tuple[T | None, list[T]]]:
+    """Make attempts first, ..., first + count - 1 in waves, each twice as large as the last, up to the first success.
+
+    After each wave it yields the best so far, None if there is none, and what the wave tried. Nothing begins after
+    `monotonic()` is `until`. `attempt` and `halt` are as in `lowest`.
+    """
+    best: T | None = None
+    number, each = first, usable_threads()
+    while number < first + count:
+        last = min(number + each, first + count)
+        outcome = lowest(attempt, range(number, last), until=until, halt=halt)
+        if outcome.best is not None and (best is None or outcome.best.left < best.left):
+            best = outcome.best
+        yield best, outcome.tried
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        if (best is not None and best.left == 0) or monotonic() >= until:
+            return
+        number, each = last, 2 * each

@@ -19,9 +19,9 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.search import find
 from agents.solver.search.first_fit import first_fit, next_fit
+from agents.solver.search.numbered_attempts import Result, in_waves
 from agents.solver.search.packing import Packing
 from agents.solver.solving.compiling import Compiling, Later
-from simcore.cores import usable_threads
 from simcore.errors import UserError, suggest
 from simcore.types import Ints
 
@@ -180,22 +180,11 @@ def dense_attempts(
 
     The published search makes several per number here. Nothing is begun after `monotonic()` is `until`.
     """
-    unit_of = problem.unit_of
-    best: Found | None = None
-    checked, number, each = 0, first, usable_threads()
-    while number < first + count:
-        last = min(number + each, first + count)
-        found = find.find(
-            packing, search, seed=seed, until=until, chunks=range(number, last), spread=not problem.searched
-        )
-        checked += found.checked
-        if best is None or found.left < best.left:
-            alloc = np.where(found.where[unit_of] < 0, NULL, found.where[unit_of])
-            best = Found(alloc.tolist(), found.left, found.attempt, 0, checked)
-        best = Found(best.alloc, best.left, best.attempt, best.group, checked)
-        yield best
-        if found.interrupted:
-            raise KeyboardInterrupt
-        if best.left == 0 or monotonic() >= until:
-            return
-        number, each = last, 2 * each
+    attempt, halt = find.attempts_of(packing, search, seed, spread=not problem.searched)
+    nothing = Result(int((packing.pins < 0).sum()), packing.pins, 0, 0)
+    checked = 0
+    for best, wave in in_waves(attempt, first, count, until=until, halt=halt):
+        checked += sum(tried.checked for tried in wave)
+        found = best or nothing
+        alloc = np.where(found.where[problem.unit_of] < 0, NULL, found.where[problem.unit_of])
+        yield Found(alloc.tolist(), found.left, found.attempt, 0, checked)
