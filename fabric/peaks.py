@@ -133,7 +133,7 @@ def _look(peaks: Peaks, free: Ints, link_free: Ints, servers: Ints, first: Indic
 
 
 @lean
-def _join(tree: Ints, at: int) -> bool:
+def join(tree: Ints, at: int) -> bool:
     """Compute the peaks of a place from those below it; tells whether they changed. Changes `tree`."""
     changed = False
     for bits in range(tree.shape[1]):
@@ -152,14 +152,14 @@ def follow(peaks: Peaks, free: Ints, link_free: Ints, servers: Ints, first: Indi
         for block in range(blocks):
             _look(peaks, free, link_free, servers, first, via, block)
         for at in range(blocks - 1, 0, -1):
-            _join(tree, at)
+            join(tree, at)
     else:
         for change in range(seen, changes):
             block = log[1 + (change & (len(log) - 2))] // BLOCK
             changed = _look(peaks, free, link_free, servers, first, via, block)
             at = (blocks + block) // 2
             while changed and at > 0:
-                changed = _join(tree, at)
+                changed = join(tree, at)
                 at //= 2
     peaks.seen[0] = changes
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.heuristics.networks.common import Network, largest
 from fabric.network import NetworkView
-from fabric.peaks import wire_of
+from fabric.peaks import join, wire_of
 from fabric.topology import Indices
 from simcore.jit import lean, lean_inlined
 from simcore.types import Amounts, Ints
@@ -131,17 +131,6 @@ def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     for at in range(leaves - 1 if everything else 0, 0, -1):
         join(tree, at)
     homes.seen[0] = changes
-
-
-@lean
-def join(tree: Ints, at: int) -> bool:
-    """Write the most of what lies below a place of the tree; tells whether anything changed."""
-    changed = False
-    for column in range(tree.shape[1]):
-        most = max(tree[2 * at, column], tree[2 * at + 1, column])
-        changed |= tree[at, column] != most
-        tree[at, column] = most
-    return changed
 
 
 @lean
