@@ -93,6 +93,10 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
             return self._within.get_call_template(args, kws)
         return super().get_call_template(tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()})
 
+    def fold_argument_types(self, args: Any, kws: Any) -> Any:
+        """Return the types by which a kernel that calls itself finds the form that is being compiled."""
+        return super().fold_argument_types(tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()})
+
     def get_overload(self, sig: Any) -> Any:
         """Return the function that a call in another kernel enters."""
         return super().get_overload(sig) if self._within is self else self._within.get_overload(sig)

@@ -191,6 +191,26 @@ def test_arrays_that_cannot_be_written_written_out_and_narrow_numbers_make_no_fo
     assert not added.overloads, "nobody calls it from Python"
 
 
+@kernel
+def depth(parent: Any, vertex: Any) -> int:
+    """Calls itself with a number of 32 bits, and is called with one of 64."""
+    return 0 if vertex < 0 else 1 + depth(parent, parent[vertex])
+
+
+@kernel
+def deepest(parent: Any) -> int:
+    found = 0
+    for vertex in range(len(parent)):
+        found = max(found, depth(parent, vertex))
+    return found
+
+
+def test_a_kernel_that_calls_itself_with_a_narrow_number_has_one_form() -> None:
+    assert deepest(np.array([-1, 0, 1], dtype=np.int32)) == 3
+    assert isinstance(depth, Kernel)
+    assert len(depth._within.overloads) == 1
+
+
 def test_flags_are_equal_where_all_their_values_are() -> None:
     """However they came by them: numba looks up what it compiled by its flags."""
     plain, same, other = Flags(), Flags(), Flags()
