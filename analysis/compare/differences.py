@@ -85,7 +85,7 @@ class Differences:
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
         self.baseline = _known_baseline(baseline, runs)
         if metrics is None:
-            self.metrics = worth_showing(done, columns.metrics)
+            self.metrics = worth_showing(done, columns.metrics, columns.swept)
         else:
             self.metrics = [
                 metric_named(name, done, columns.metrics)

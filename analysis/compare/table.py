@@ -77,7 +77,7 @@ class Table:
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept, self.heading, self._added = results.swept, results.heading, results.columns.added
         done, groups = results.done, Groups(results.runs, self.swept)
-        self.metrics = list(metrics) or worth_showing(done, results.metrics)
+        self.metrics = list(metrics) or worth_showing(done, results.metrics, self.swept)
         families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]

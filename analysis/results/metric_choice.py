@@ -12,8 +12,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]:
-    """Return the metrics that say something about these finished runs.
+TOLERANCE = 1e-9
+"""Relative; values that differ by less are the same, added up in another order."""
+
+
+def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric], swept: Sequence[str] = ()) -> list[Metric]:
+    """Return the metrics that say something about these finished runs, those first in which agents differ.
 
     Others are the same for every run, or say again what one of these says.
     """
@@ -30,7 +34,19 @@ def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric]) -> list[Metric]
         same = metric.table == "differs" and done[metric.name].n_unique() == 1
         if same or (metric.table in ("harm", "first") and not _any(done, metric.name)):
             hidden.add(metric.name)
-    return [metric for metric in there if metric.name not in hidden]
+    shown = [metric for metric in there if metric.name not in hidden]
+    apart = apart_in(done, [metric.name for metric in shown], [*swept, "seed"])
+    first = {metric.name for metric in shown if metric.name in apart or metric.table == "harm"}
+    return sorted(shown, key=lambda metric: 2 if metric.timed else metric.name not in first)
+
+
+def apart_in(done: pl.DataFrame, names: Sequence[str], pairs: Sequence[str]) -> set[str]:
+    """Find the metrics in which agents differ on the same requests, at a point that several of them met."""
+    import polars as pl
+
+    spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
+    found = done.group_by([name for name in pairs if name in done.columns]).agg(spread)
+    return {name for name in names if found[name].any()}
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:

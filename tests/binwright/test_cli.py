@@ -34,7 +34,6 @@ TRACE = "vmid,cpu,mem,at,lt\n" + "".join(f"{n},{1 + n % 2},2,{60 * n},{600 if n 
 
 AGENT = """\
 import os
-import shutil
 import time
 
 from simcore.types import Agent

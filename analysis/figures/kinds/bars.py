@@ -19,13 +19,13 @@ from simcore.errors import ResultsError
 
 
 @figure(
-    meaning="acceptance and utilisation of every agent: bars, or dots where bars from 0 would look alike",
+    meaning="what agents differ in, acceptance first: bars, or dots where bars from 0 would look alike",
     needs="any results",
 )
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a panel per metric: by default acceptance (scheduled requests where runs stop), harm, all allocation."""
-    names = [*chosen.results.resources, *chosen.results.tiers]
-    metrics = chosen.metrics([chosen.success, *chosen.harm, *(f"allocation_{name}" for name in names)])
+    """Draw a panel per metric: by default what agents differ in, acceptance and allocation first, and all harm."""
+    count = 1 + len(chosen.results.resources) + len(chosen.results.tiers)
+    metrics = chosen.metrics([chosen.headlines[0], *chosen.harm, *chosen.headlines[1:count]])
     averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
     rows = [(point, agent) for point in chosen.points for agent in chosen.agents]
     rows = [row for row in rows if any(row in found for found in averages.values())]

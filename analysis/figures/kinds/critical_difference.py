@@ -91,12 +91,13 @@ def _cliques(group: list[int], left: list[int], done: list[int], alike: Bools) -
     needs=f"three agents or more on {FEWEST} seeds or more",
 )
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw the ranks by acceptance (scheduled requests where runs stop), or by the first metric asked for.
+    """Draw the ranks by the first metric asked for, or by acceptance, or what else agents differ in.
 
     They are ranks over the seeds, in a panel for every point; or, where `x` says so, over the values of that key, or
     over all points.
     """
-    metric = chosen.metrics([chosen.success])[0]
+    names = [name for name in chosen.headlines if chosen.metric(name).better != "neither"]
+    metric = chosen.metrics(names or [chosen.success])[0]
     if metric.better == "neither":
         raise ResultsError(
             "neither higher nor lower is better", key=f"--metric {metric.name}", remedy="Rank by another metric."

@@ -51,7 +51,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def _several(chosen: FigureData) -> list[Metric]:
     """Return the metrics that were asked for, or those of the table that are better one way and differ."""
-    shown = worth_showing(chosen.runs, chosen.results.metrics)
+    shown = worth_showing(chosen.runs, chosen.results.metrics, chosen.results.swept)
     names = [
         metric.name
         for metric in shown

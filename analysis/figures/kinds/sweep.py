@@ -13,7 +13,7 @@ from simcore.errors import ResultsError, suggest
 @figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw acceptance (scheduled requests where runs stop) and harm, or the metrics asked for, over the number."""
-    return over_key(chosen, _key(chosen), [chosen.success, *chosen.harm])
+    return over_key(chosen, _key(chosen), [chosen.headlines[0], *chosen.harm])
 
 
 def _key(chosen: FigureData) -> str:
