@@ -153,6 +153,8 @@ KEEPS = [
     ({"day": ">= 2026-11-02"}, [1, 2]),
     ({"day": "< 2026-11-02T00:00Z"}, [0]),
     ({"on": True}, [0, 2]),
+    ({"word": "!="}, [0, 4]),
+    ({"word": ""}, [1, 2, 3]),
 ]
 
 
@@ -161,6 +163,7 @@ KEEPS = [
 def test_which_rows_are_kept(keep: dict[str, Any], rows: list[int], form: str, tmp_path: Path) -> None:
     days = ["2026-11-01", "2026-11-02", "2026-11-03", None, None]
     data = {"n": ["1", "2.0", "3", "2", "x"], "day": days, "on": [True, False, True, False, False]}
+    data["word"] = ["a", "-", "Unknown", None, "0"]
     frame = pl.DataFrame({"id": range(5), "arrival": [0] * 5, "lifetime": [1] * 5, "cpu": [1] * 5, **data})
     path = tmp_path / f"t.{form}"
     if form == "csv":
