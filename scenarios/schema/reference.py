@@ -92,12 +92,11 @@ def _inside(annotation: Any) -> Iterator[type[Model]]:
 
 
 def _section(model: type[Model]) -> str:
-    lines = [f"## {_title(model)}\n\n{model.__doc__}\n\n| key | type | default | what |\n| --- | --- | --- | --- |"]
+    lines = [f"## {_title(model)}", "", model.__doc__ or "", ""]
     for key, field in model.known().items():
-        examples = [f"Example: `{key}: {example}`." for example in field.examples or ()]
-        text = " ".join([field.description or "", *examples])
-        lines.append(f"| `{key}` | {_type(field)} | {_default(field)} | {text} |")
-    return "\n".join([*lines, ""])
+        text = " ".join([field.description or "", *(f"Example: `{key}: {one}`." for one in field.examples or ())])
+        lines.append(f"- `{key}` ({_type(field)}{_default(field)}): {text}")
+    return "\n".join([*lines, ""] if lines[-1] else lines)
 
 
 def _title(model: type[Model]) -> str:
@@ -107,11 +106,20 @@ def _title(model: type[Model]) -> str:
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
-        return "required"
+        return "; required"
     default = field.get_default(call_default_factory=True, validated_data={})
     if default is None or default in ((), {}, "") or isinstance(default, BaseModel):
-        return "-"
-    return f"`{default}`"
+        return ""
+    return f"; default `{_written(default)}`"
+
+
+def _written(default: Any) -> str:
+    """Write a default as YAML has it."""
+    if isinstance(default, bool):
+        return str(default).lower()
+    if isinstance(default, tuple):
+        return f"[{', '.join(map(_written, default))}]"
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 def _type(field: FieldInfo) -> str:

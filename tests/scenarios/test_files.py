@@ -701,7 +701,7 @@ def _written(file: Path, text: str) -> Path:
 
 def test_the_reference_names_no_python_types() -> None:
     assert "<class" not in reference()
-    assert "| `await_room` | `true`, `false` |" in reference()
+    assert "\n- `await_room` (`true`, `false`; default `false`): " in reference()
 
 
 def test_the_reference_is_current() -> None:
