@@ -15,12 +15,12 @@ import numpy as np
 from agents.solver.backends import arithmetic
 from agents.solver.backends.attempt import Scan, Utilfn, attempt
 from agents.solver.backends.flat import Flat, Room, room
+from agents.solver.backends.numbered_attempts import Result, in_waves
 from agents.solver.backends.reference import Found
 from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
-from agents.solver.search.numbered_attempts import Result, in_waves
 from simcore.jit import callback, generated, kernel
 
 SCAN = """

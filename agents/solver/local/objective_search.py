@@ -13,6 +13,7 @@ import numpy as np
 from agents.solver.backends import arithmetic
 from agents.solver.backends.cpu import compiled
 from agents.solver.backends.flat import Flat
+from agents.solver.backends.numbered_attempts import lowest
 from agents.solver.local.polish import LATE, Goals, load, polish
 from agents.solver.local.state import State, state
 from agents.solver.model import emit
@@ -21,7 +22,6 @@ from agents.solver.model.objective import Objective
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.random import word
-from agents.solver.search.numbered_attempts import lowest
 from simcore.jit import callback, generated, prepared
 from simcore.types import Ints
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from agents.solver.backends.cpu import compiled, search
 from agents.solver.backends.flat import Flat, Room, room
+from agents.solver.backends.numbered_attempts import in_waves
 from agents.solver.local.search import begin, improve, relent
 from agents.solver.local.state import State, state
 from agents.solver.model.emit import PYTHON, utilfn
@@ -19,7 +20,6 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
 from agents.solver.search.find import luby
-from agents.solver.search.numbered_attempts import in_waves
 from simcore.jit import prepared
 from simcore.types import Ints
 

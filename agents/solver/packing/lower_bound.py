@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.solver.backends.numbered_attempts import lowest
 from agents.solver.exact import prover
 from agents.solver.model.fleet import Fleet
 from agents.solver.packing import heuristics
@@ -15,7 +16,6 @@ from agents.solver.packing.rivals import Tell
 from agents.solver.packing.runs import Runs
 from agents.solver.search.bin_count import fewest, rounds
 from agents.solver.search.find import find
-from agents.solver.search.numbered_attempts import lowest
 from agents.solver.search.packing import Packing
 from simcore.types import Ints
 

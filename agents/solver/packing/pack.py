@@ -10,6 +10,7 @@ from time import monotonic
 
 import numpy as np
 
+from agents.solver.backends.numbered_attempts import LONGEST
 from agents.solver.exact import prover
 from agents.solver.model.fleet import Fleet
 from agents.solver.model.packing_bound import lower_bound
@@ -18,7 +19,6 @@ from agents.solver.packing.bin_selection import Bought, emptied, fit, least_cost
 from agents.solver.packing.lower_bound import SEARCHES, Upward
 from agents.solver.packing.rivals import Places
 from agents.solver.search.find import prepare
-from agents.solver.search.numbered_attempts import LONGEST
 from agents.solver.search.packing import Packing
 from simcore.errors import BinwrightError, UserError, suggest
 from simcore.types import Ints

@@ -10,9 +10,9 @@ from math import inf
 
 import numpy as np
 
+from agents.solver.backends.numbered_attempts import Result, lowest
 from agents.solver.model.random import word
 from agents.solver.search import published, ruin
-from agents.solver.search.numbered_attempts import Result, lowest
 from agents.solver.search.packing import Packing
 from simcore.types import Ints
 

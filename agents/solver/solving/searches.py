@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from agents.solver.backends import reference
+from agents.solver.backends.numbered_attempts import Result, in_waves
 from agents.solver.backends.reference import Found
 from agents.solver.local import portfolio
 from agents.solver.local.objective_search import prepare as prepare_goals
@@ -19,7 +20,6 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.search import find
 from agents.solver.search.first_fit import first_fit, next_fit
-from agents.solver.search.numbered_attempts import Result, in_waves
 from agents.solver.search.packing import Packing
 from agents.solver.solving.compiling import Compiling, Later
 from simcore.errors import UserError, suggest

@@ -11,6 +11,7 @@ from operator import index
 
 import numpy as np
 
+from agents.solver.backends.numbered_attempts import LONGEST
 from agents.solver.local.objective_search import Better, better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
@@ -19,7 +20,6 @@ from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import faults
 from agents.solver.search.bin_count import fewest, rounds
-from agents.solver.search.numbered_attempts import LONGEST
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.climb import climb

@@ -103,7 +103,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     start = bw.solve(given, attempts=1).alloc
     answers = []
     for threads in (1, 3):
-        monkeypatch.setattr("agents.solver.search.numbered_attempts.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads)
         *_, found = better(given, start, 5, 6)
         answers.append((found.alloc, found.values))
     assert answers[0] == answers[1]

@@ -89,7 +89,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     given = FORMS["pods"](0).problem
     answers = set()
     for threads in (1, 3):
-        monkeypatch.setattr("agents.solver.search.numbered_attempts.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads)
         *_, found = Portfolio(given, 7).attempts(0, 6)
         answers.add((tuple(found.alloc), found.attempt, found.search))
     assert len(answers) == 1

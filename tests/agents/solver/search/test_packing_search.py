@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.solver.backends import reference
+from agents.solver.backends.numbered_attempts import lowest
 from agents.solver.model import random
 from agents.solver.model.verify import faults
 from agents.solver.packing.pack import RIVALS, pack
 from agents.solver.packing.rivals import z3_parts
 from agents.solver.search import published, ruin
 from agents.solver.search.find import SEARCHES, find, luby
-from agents.solver.search.numbered_attempts import lowest
 from agents.solver.search.packing import Packing
 from agents.solver.specification.load import problem
 from simcore.errors import BinwrightError, UserError
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("agents.solver.search.numbered_attempts.wait", interrupted)
+    monkeypatch.setattr("agents.solver.backends.numbered_attempts.wait", interrupted)
     given = machines("pgrank")
     found = find(Packing.alike(given.demand, given.capacity, 87), until=monotonic() + 60)
     assert found.interrupted
