@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fabric.compiled.heap import pop, push
+from fabric.placement.role_views import Ruling, catch_up, happen, why_ruled
 from fabric.ranking import note
-from fabric.role_views import Ruling, catch_up, happen, why_ruled
 from fabric.servers import fits_node, fits_spread, why_not
 from simcore.jit import callback, inlined, kernel, tuple_setitem
 from simcore.record import PLACED, REJECTED, SPREAD

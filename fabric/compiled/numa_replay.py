@@ -10,7 +10,7 @@ import numpy as np
 
 from fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
 from fabric.compiled.numa_run import CompiledSimulation
-from fabric.role_views import Ruling, catch_up, count_up
+from fabric.placement.role_views import Ruling, catch_up, count_up
 from simcore.errors import InfeasiblePlacement
 from simcore.record import PLACED
 from simcore.types import Compiled, Ints

@@ -30,8 +30,8 @@ from fabric.compiled.numa_loop import (
     placement_of,
 )
 from fabric.ledger import Ledger
+from fabric.placement.role_views import Stage
 from fabric.ranking import Standings, standings
-from fabric.role_views import Stage
 from simcore.agent_calls import describe_request
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement

@@ -11,7 +11,7 @@ import numpy as np
 
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
-from fabric.placement import Drain, ServerLabels
+from fabric.placement.rules import Drain, ServerLabels
 from scenarios.build.labels import check_labels, labels_of
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
 from scenarios.schema.network import routing
@@ -50,7 +50,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if network is None:
         cluster, labels = _build(scenario, seed)
         if scenario.is_ruled:
-            from fabric.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
+            from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
 
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             check_labels(scenario, labels)
@@ -65,7 +65,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     paths = routing(network.topology.built, network.paths, network.order)
     weighted, remembers = network.routes == "weighted", scenario.costs is not None
     if scenario.is_ruled:
-        from fabric.ruled_network import RuledNetwork
+        from fabric.placement.ruled_network import RuledNetwork
 
         rules = scenario.placement
         remembers |= any(isinstance(rule, Drain) for rule in rules)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic import ValidationError
 
-from fabric.placement import ServerLabels, numbered
+from fabric.placement.rules import ServerLabels, numbered
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.scenario import Scenario

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fabric.placement import SERVER
+from fabric.placement.rules import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
 from scenarios.schema.placement import Labels

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fabric.placement import SERVER, ServerLabels, SomeServers, labels_of
+from fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
 from fabric.presets import TOPOLOGIES
 from fabric.presets import topology as build
 from scenarios.schema.placement import Labels, Values, check_servers

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
 
-from fabric.placement import EVERY, SERVER, Apart, AtMost, Drain, Near, Spread, Together
+from fabric.placement.rules import EVERY, SERVER, Apart, AtMost, Drain, Near, Spread, Together
 from simcore.errors import suggest
 from simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
 from simcore.roles import Role, where_of

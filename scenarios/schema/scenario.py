@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from agents import AGENTS
 from analysis.measure.condition import target_of
 from analysis.measure.measuring import check_added
-from fabric.placement import Drain
+from fabric.placement.rules import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
 from scenarios.schema.costs import CostsSpec

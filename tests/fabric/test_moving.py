@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fabric.cluster import NEVER, Cluster, DevicesOf
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import Ledger
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import ConstrainedLedger
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.roles import Role, Roles
 from simcore.types import QUANTUM, OnDevices, Request, Workload

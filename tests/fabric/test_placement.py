@@ -14,8 +14,8 @@ from agents.heuristics.servers.best_fit import BestFit
 from agents.heuristics.servers.first_fit import FirstFit
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import ConstrainedLedger, RuledDevices
+from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
 from simcore.play import play
@@ -63,7 +63,7 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
     """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
     written = data.draw(rules(labels.servers))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
+        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
         keep_the_slow_rules(labels, written, data)
 
 

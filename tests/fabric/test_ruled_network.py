@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from agents import AGENTS
 from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger, Provisioned
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
+from fabric.placement.ruled_network import RuledNetwork
+from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
 from fabric.presets import topology
 from fabric.routing import Routing
-from fabric.ruled_network import RuledNetwork
 from fabric.topology import Topology
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, LedgerError

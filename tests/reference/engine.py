@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-from fabric.placement import Rule, ServerLabels, numbered
+from fabric.placement.rules import Rule, ServerLabels, numbered
 from simcore.roles import Role
 from tests.reference.placement import Lies, refused_by
 

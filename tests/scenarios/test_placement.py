@@ -13,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from fabric.ruled_ledger import ConstrainedLedger, RuledDevices
+from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
 from scenarios.batch.batch import Batch
 from scenarios.build.cluster import build_ledger
 from scenarios.build.plan import plan

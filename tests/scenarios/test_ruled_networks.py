@@ -14,7 +14,7 @@ import pytest
 
 from binwright.cli import main
 from fabric.network import NetworkLedger
-from fabric.ruled_network import RuledNetwork
+from fabric.placement.ruled_network import RuledNetwork
 from scenarios.build.cluster import build_ledger
 from scenarios.build.plan import plan
 from scenarios.build.world import build_learning, build_world

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from simcore.roles import Role, where_of
 
 GROUPS = ("web", "db", "job")

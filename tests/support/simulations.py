@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
-from fabric.placement import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
-from fabric.ruled_ledger import ConstrainedLedger
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
 from simcore import rng
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement

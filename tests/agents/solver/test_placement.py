@@ -16,8 +16,8 @@ from agents.solver import problem
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults
 from fabric.cluster import NEVER, Cluster
-from fabric.placement import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from fabric.ruled_ledger import ConstrainedLedger
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
 from simcore.errors import InfeasiblePlacement
 from simcore.roles import Role, Roles, where_of
 from simcore.types import QUANTUM, Request, Workload

@@ -17,8 +17,8 @@ from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
-from fabric.placement import Drain, ServerLabels
-from fabric.ruled_ledger import ConstrainedLedger
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import Drain, ServerLabels
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation
 from simcore.record import PLACED
@@ -121,8 +121,8 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
     case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
-        patch.setattr("fabric.role_views.JOURNAL", 3)
+        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
+        patch.setattr("fabric.placement.role_views.JOURNAL", 3)
         check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 

@@ -17,8 +17,8 @@ from fabric.compiled import numa_loop, numa_run
 from fabric.compiled.numa_loop import placement_of
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
-from fabric.placement import ServerLabels
-from fabric.ruled_ledger import ConstrainedLedger
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import ServerLabels
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.jit import kernel
@@ -59,8 +59,8 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot for all roles
-        patch.setattr("fabric.role_views.JOURNAL", 3)
+        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
+        patch.setattr("fabric.placement.role_views.JOURNAL", 3)
         asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
         case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
         ledger = ConstrainedLedger(case.cluster, labels, written)

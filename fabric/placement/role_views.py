@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.placement_mask import SAME, SPREAD, Mask, bounds_of
+from fabric.placement.mask import SAME, SPREAD, Mask, bounds_of
 from fabric.servers import with_room
 from simcore.jit import inlined, kernel, lean
 from simcore.types import Amounts, Ints

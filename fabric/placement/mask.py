@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.placement import EVERY, Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
+from fabric.placement.rules import EVERY, Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
 from simcore.jit import inlined
 from simcore.roles import Role
 from simcore.types import Ints

@@ -12,9 +12,8 @@ import numpy.typing as npt
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
-from fabric.placement import Drain, Rule, ServerLabels, groups_of
-from fabric.placement_mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
-from fabric.role_views import (
+from fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
+from fabric.placement.role_views import (
     Ruling,
     Stage,
     catch_up,
@@ -25,6 +24,7 @@ from fabric.role_views import (
     refusing,
     slots_for,
 )
+from fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
 from fabric.servers import with_room
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind

@@ -9,11 +9,11 @@ import numpy as np
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
-from fabric.placement import Rule, ServerLabels
-from fabric.placement_mask import Mask, add
-from fabric.role_views import refusals, refusing
+from fabric.placement.mask import Mask, add
+from fabric.placement.role_views import refusals, refusing
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import Rule, ServerLabels
 from fabric.routing import Routing
-from fabric.ruled_ledger import ConstrainedLedger
 from simcore.errors import InfeasiblePlacement
 from simcore.types import Ints, Placement, Request
 

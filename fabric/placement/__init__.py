@@ -1,0 +1,1 @@
+"""Rules of placement: what they say, and the ledgers that keep them."""
