@@ -57,7 +57,7 @@ MINIMALS: dict[str, dict[str, Any]] = {
 }
 """Pages whose fragments are of other scenarios."""
 SHORTER = {
-    '"cluster.servers=20", out': '"cluster.servers=20", "workload.requests=1000", "replications=2", out',
+    '{"cluster.servers": 20}, agents': '{"cluster.servers": 20, "workload.requests": 1000, "replications": 2}, agents',
     '"replications=3", out': '"workload.requests=200", "replications=2", out',
     "time=10": "time=2",
     'until="acceptance >= 95 %", most': '"workload.requests=200", "replications=2", until="acceptance >= 95 %", most',
