@@ -161,15 +161,17 @@ class _Here:
         for number, task in enumerate(tasks):
             several = min(self._jobs, left := len(tasks) - number) > 1
             seconds = perf_counter() - began
+            if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
+                break
             try:
-                if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
-                    raise _Longer
                 row = attempt(task, impatient if several else self.tell)
             except _Longer:
-                yield from self.call().rows(tasks[number:])
-                return
+                break
             yield task, row
-        self._spent += perf_counter() - began
+        else:
+            self._spent += perf_counter() - began
+            return
+        yield from self.call().rows(tasks[number:])
 
 
 _held: list[_Here] = []
