@@ -21,12 +21,12 @@ class Cells(Model):
     """
 
     count: Count = Field(
-        description="How many. The servers, as they are written, are divided as equally as can be.", examples=[4]
+        description="How many. The servers are divided, in order, as equally as possible.", examples=[4]
     )
     router: Router = Field(
         default="least-loaded",
-        description="Where a request goes: into the cell that is least loaded, into the less loaded of two that are "
-        "drawn for each request, or by a label, into the one where all with the same value go.",
+        description="Where a request goes: to the least loaded cell, to the less loaded of two drawn cells, or "
+        "(`affinity`) to the cell of its value of a label.",
         examples=["two-choices"],
     )
     by: Text | None = Field(
@@ -34,9 +34,8 @@ class Cells(Model):
     )
     window: Time = Field(
         default=60.0,
-        description="The router sees how loaded cells were at the last multiple of this time, and what it has sent "
-        "since. Between two multiples the cells go on side by side. With 0 it sees them as they are, one request after "
-        "another.",
+        description="The router knows the loads at the last multiple of this time, and what it has sent since; in "
+        "between, cells run in parallel. With 0 it knows the loads at each request.",
         examples=["5 min"],
     )
 
@@ -62,5 +61,5 @@ class Pacing(Model):
     await_room: bool = Field(
         False,
         strict=True,
-        description="Before that, the clock goes on, releasing, until all servers together have as much free.",
+        description="Before that, wait until all servers together have as much free.",
     )

@@ -41,7 +41,7 @@ def _by(value: Any) -> str:
 
 
 class DemandChange(Model):
-    """More requests, or fewer; of some kind, if it says so."""
+    """More or fewer requests, of all or of some kind."""
 
     demand: Annotated[
         str,
@@ -49,12 +49,12 @@ class DemandChange(Model):
         WithJsonSchema({"type": "string", "pattern": r"^\s*(\+\s*\d+(\.\d*)?|-\s*\d{1,2}(\.\d*)?)\s*%\s*$"}),
         Shown("share with + or -"),
     ] = Field(
-        description="How many more or fewer. Copies come when others come, so that hours and days stay as they are.",
+        description="How many more or fewer. Copies arrive when others do.",
         examples=["+20 %"],
     )
     of: Where = Field(
         default_factory=dict,
-        description="Of requests with one of these values of every label that a table gives them, or of `group`.",
+        description="Only requests with one of these values of every label of a table, or of `group`.",
         examples=["{tenant: [acme, beta]}"],
     )
 
@@ -79,11 +79,11 @@ class DemandChange(Model):
 
 
 class WaveChange(Model):
-    """Requests that come in addition within a time: a migration."""
+    """Additional requests within a time: a migration."""
 
-    wave: Count = Field(description="How many, random ones of those that there are.", examples=[200])
-    at: Time = Field(description="When they begin to come, counted from the first request.", examples=["3 d"])
-    over: PositiveTime = Field(description="For how long they come.", examples=["6 h"])
+    wave: Count = Field(description="How many; copies of random requests.", examples=[200])
+    at: Time = Field(description="When the first may arrive, counted from the first request.", examples=["3 d"])
+    over: PositiveTime = Field(description="How long they keep arriving.", examples=["6 h"])
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
         copies = base.running + rng.choice(len(base) - base.running, self.wave)
@@ -94,7 +94,7 @@ class WaveChange(Model):
 class HolidayChange(Model):
     """A time in which few requests come."""
 
-    holiday: ShareFromZero = Field(description="The share of the requests that comes all the same.", examples=["30 %"])
+    holiday: ShareFromZero = Field(description="The share of the requests that arrive all the same.", examples=["30 %"])
     begin: Time = Field(alias="from", description="From when, counted from the first request.", examples=["5 d"])
     until: Time = Field(description="Until when.", examples=["6 d"])
 

@@ -81,7 +81,7 @@ class Empirical(Model):
         default=None, description="Exactly these.", examples=["[5 min, never]"], min_length=1
     )
     weights: tuple[Number, ...] | None = Field(
-        default=None, description="How often each value occurs; equally if not given.", examples=["[9, 1]"]
+        default=None, description="How often each value occurs; by default equally.", examples=["[9, 1]"]
     )
 
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values` with `weights`."

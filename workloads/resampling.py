@@ -25,12 +25,12 @@ class Resample(Model):
 
     block: PositiveTime = Field(
         default=DAY,
-        description="How long a block is. Blocks that divide a day, as of 1 h, take the place of one of the same time "
-        "of day.",
+        description="The length of a block. Blocks that divide a day, such as 1 h, replace one of the same time of "
+        "day.",
         examples=["1 d"],
     )
     length: PositiveTime | None = Field(
-        default=None, description="How long the new trace is; as long as the old one if not given.", examples=["31 d"]
+        default=None, description="The length of the new trace; by default that of the old one.", examples=["31 d"]
     )
 
 

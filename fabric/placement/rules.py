@@ -214,10 +214,10 @@ SomeServers: TypeAlias = Annotated[
 
 
 class Drain(Model):
-    """Servers that take no more requests from a time on; what is there stays to its end."""
+    """Servers that take no more requests from a time on; what is there stays until its end."""
 
     drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
-    at: Time = Field(default=0.0, description="From when on, counted from the first request.", examples=["1 d"])
+    at: Time = Field(default=0.0, description="Since when, counted from the first request.", examples=["1 d"])
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
         """Tell which servers it is about, bool [servers]."""

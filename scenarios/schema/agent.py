@@ -30,8 +30,7 @@ class AgentSpec(Model):
     )
     label: Text = Field(
         default="",
-        description="What tables and figures call it; by default the name and its options, as in "
-        "`best-fit(node=loose)`, a path by as much of its end as tells all agents apart.",
+        description="What tables and figures call it; by default name and options, as in `best-fit(node=loose)`.",
         examples=["loose"],
     )
 

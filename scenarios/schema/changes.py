@@ -42,6 +42,6 @@ class Changing(Model):
 
     changes: Changes = Field(
         default=(),
-        description="What becomes of the requests, one change after another: growth, another mix, a wave, a holiday.",
+        description="Changes of the requests, one after another: growth, another mix, a wave, a holiday.",
         examples=["[{demand: +20 %}, {wave: 200, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]"],
     )

@@ -41,17 +41,17 @@ DEVICE = "gpu"
 
 
 class DevicesSpec(Model):
-    """Devices of a server: a request takes a part of one, or several whole ones, of their resource, `gpu`."""
+    """Devices of a server. A request takes a part of one, or several whole ones, as `gpu`."""
 
     count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.", examples=[8])
-    model: Text = Field(default="", description="What they are, for requests that name models.", examples=["V100"])
+    model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
 
 
 class DeviceColumns(Model):
     """The columns of devices in a file of servers."""
 
-    count: Text = Field(description="The column that says how many a server has.", examples=["gpu"])
-    model: Text | None = Field(default=None, description="The column that says of which model.", examples=["model"])
+    count: Text = Field(description="The column with the number of a server's devices.", examples=["gpu"])
+    model: Text | None = Field(default=None, description="The column with their model.", examples=["model"])
 
 
 class TracedServers(Model):
@@ -61,14 +61,14 @@ class TracedServers(Model):
         description="The trace.", examples=["alibaba-openb"], json_schema_extra={"enum": list(WITH_SERVERS)}
     )
     path: Text | None = Field(
-        default=None, description="The file of its servers, looked up where traces are if it is not given."
+        default=None, description="The file of its servers; by default it is looked up like a trace."
     )
     only: Literal["all", "devices"] = Field(
         default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
     )
     units: Units = Field(
         default_factory=dict,
-        description="How much a unit of a resource in the file counts here, as `units` of the workload says it.",
+        description="How much a unit of a resource in the file counts here, as in the workload's `units`.",
         examples=["{mem: 1 GB}"],
     )
 
@@ -84,7 +84,7 @@ class Group(Model):
     count: Index = Field(description="How many servers; some group has at least one.", examples=[20])
     node: Amounts = Field(description="What one node of each has.", examples=["{cpu: 40, mem: 90 GB}"])
     nodes: Count | None = Field(
-        default=None, description="NUMA nodes of each, if not as many as `nodes` of the cluster says.", examples=[4]
+        default=None, description="NUMA nodes of each; by default as `nodes` of the cluster.", examples=[4]
     )
     name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
     devices: DevicesSpec | None = Field(
@@ -92,11 +92,11 @@ class Group(Model):
     )
     labels: Labels = Field(
         default_factory=dict,
-        description="Labels that requests and rules of placement go by.",
+        description="Labels for requests and rules of placement.",
         examples=["{zone: a, kind: large}"],
     )
     taints: Names = Field(
-        default=(), description="Only requests that tolerate all of these lie here.", examples=["spot"]
+        default=(), description="Only requests that tolerate all of these may lie here.", examples=["spot"]
     )
 
 
@@ -111,8 +111,8 @@ class Csv(Model):
     )
     units: Units = Field(
         default_factory=dict,
-        description="The unit of the column, or how much a 1 there means. Data needs it; of others it is 1 core, "
-        "1 card, or just 1 where it is not given.",
+        description="The unit of the column, or how much a 1 there means. Data needs it; the default is cores, cards,"
+        " or 1.",
         examples=["{cpu: millicores, mem: MiB}"],
     )
     devices: DeviceColumns | None = Field(
@@ -122,7 +122,7 @@ class Csv(Model):
         default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
     )
     kind: Text | None = Field(
-        default=None, description="The column of the kind of each server, which `costs` goes by.", examples=["sku"]
+        default=None, description="The column of each server's kind, for `costs`.", examples=["sku"]
     )
     taints: Text | None = Field(
         default=None, description="The column of taints, as in `spot|old`.", examples=["taints"]
@@ -150,12 +150,12 @@ class ClusterSpec(Model):
 
     servers: Count | None = Field(default=None, description="How many equal servers.", examples=[10])
     nodes: Count = Field(
-        default=1, description="NUMA nodes of every server, but for groups that say it themselves.", examples=[2]
+        default=1, description="NUMA nodes of every server, unless a group says otherwise.", examples=[2]
     )
     node: Amounts | None = Field(default=None, description="What one node has.", examples=["{cpu: 40, mem: 90 GB}"])
     groups: tuple[Group, ...] | None = Field(
         default=None,
-        description="Groups of equal servers, which all say how much they have of every resource.",
+        description="Groups of equal servers; each gives the amount of every resource.",
         min_length=1,
     )
     csv: Csv | None = Field(default=None, description="Servers from a file.")
@@ -165,16 +165,16 @@ class ClusterSpec(Model):
         examples=["{name: alibaba-openb, only: devices}"],
     )
     devices: DevicesSpec | None = Field(
-        default=None, description="Devices of every one of the equal servers.", examples=["{model: V100, count: 8}"]
+        default=None, description="Devices of each server.", examples=["{model: V100, count: 8}"]
     )
     numbering: Literal["given", "drawn", "fgd"] = Field(
         default="given",
-        description="In which order servers are numbered, as ties go to the lowest number: as they are written, drawn "
-        "by each seed, or, with a workload whose `draws` are `fgd`, as in the published experiments of FGD.",
+        description="The order of servers (ties go to the lowest number): as written, drawn by each seed, or as in "
+        "FGD's published experiments, with `draws: fgd` in the workload.",
     )
     network: Network | None = Field(
         None,
-        description="The network between the servers, which says how many there are; `node` says what each has.",
+        description="The network between the servers, which gives their number; `node` says what each has.",
         examples=["{topology: alpha}"],
     )
     spread_above: Amounts = Field(
@@ -184,15 +184,14 @@ class ClusterSpec(Model):
     )
     domains: dict[str, Count] = Field(
         default_factory=dict,
-        description="Labels that number the servers as they are written, so many to a domain: `rack: 20` puts servers "
-        "0 to 19 into rack 0. Servers that are added go on.",
+        description="Labels by number: `rack: 20` puts servers 0 to 19 into rack 0, and so on, added servers included.",
         examples=["{rack: 20, zone: 200}"],
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
     cells: Cells | None = Field(
         default=None,
-        description="Parts of the cluster that decide for themselves, and a router above them.",
+        description="Parts of the cluster that decide by themselves, and a router above them.",
         examples=["{count: 4, router: two-choices}"],
     )
 

@@ -125,42 +125,40 @@ class Mapped(Model):
 
     columns: _Names = Field(
         default_factory=dict,
-        description="What a `table` calls `arrival`, `lifetime` or `end`, `id`, the resources, and `models`, `group`, "
-        "`where`, `tolerates`; names that are not given are as they are here. Of `where`, also columns by label. "
-        "`censored` marks requests whose end or lifetime only says how long they were seen: they run on.",
+        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, the resources, `models`, "
+        "`group`, `where` (or a column for each label) and `tolerates`, where they have other names. "
+        "`censored` marks requests that were only seen until their end: they run on.",
         examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
     )
     units: Units = Field(
         default_factory=dict,
-        description="The unit of the trace's column of a resource, or how much a 1 there is; of a `table`, also that "
-        "of `arrival`, `end` and `lifetime`, where they are numbers. The shipped traces know their units, but `table` "
-        "does not know its data's, nor azure-packing-2020 how large a machine is.",
+        description="The unit of a resource's column, or how much a 1 there is; of a `table`, also of `arrival`, "
+        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020's machine.",
         examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
     )
     labels: dict[str, Text] = Field(
         default_factory=dict,
-        description="Columns of a `table` that are labels of the requests, by label. They are in the details of "
-        "requests (`record: [requests]`); no agent sees them.",
+        description="Columns of a `table` that become labels of the requests, seen in `record: [requests]` and by no "
+        "agent.",
         examples=["{tenant: Customer, priority: Prio}"],
     )
     empty: _Empty = Field(
         default_factory=dict,
-        description="What an empty cell of a `table` stands for: of `end` or `lifetime` a time or `never`, of a "
-        "resource an amount. Without it, such a row is refused.",
+        description="What an empty cell of a `table` stands for: a time or `never` for `end` or `lifetime`, an amount"
+        " for a resource. Otherwise such a row is refused.",
         examples=["{end: never, gpu: 0}"],
     )
     keep: _Keep = Field(
         default_factory=dict,
-        description="Rows that are read: those of which each of these columns has one of the values, or meets all "
-        "comparisons (>, >=, <, <=, !=) with numbers or dates. A `table` has the columns of its file; other traces "
-        "have `arrival` and `lifetime`, in seconds, and their resources, in the units of the trace.",
+        description="Read only rows in which each of these columns has one of the values, or meets all comparisons "
+        "(>, >=, <, <=, !=) with numbers or dates. Columns are those of a `table`'s file; of other traces"
+        " `arrival` and `lifetime`, in seconds, and resources, in the trace's units.",
         examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
 
     faulty: Literal["refuse", "drop"] = Field(
         default="refuse",
-        description="What becomes of rows of a `table` that cannot be read, such as those with an end before their "
-        "arrival.",
+        description="What becomes of unreadable rows of a `table`, such as an end before the arrival.",
     )
 
     @property

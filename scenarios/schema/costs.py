@@ -50,8 +50,8 @@ class Power(Model):
     peak: Watts | None = Field(None, description="Fully used; linear in between.", examples=["300 W"])
     curve: Annotated[tuple[Watts, ...], AfterValidator(_several), Shown("list of power")] | None = Field(
         None,
-        description="At loads that are equally far apart, from 0 to 100 %, and linear in between: eleven numbers as "
-        "SPECpower prints them, from active idle on.",
+        description="At equally spaced loads from 0 to 100 %, linear in between: the eleven numbers of SPECpower, "
+        "from active idle on.",
         examples=["[49, 81, 97, 112, 127, 145, 167, 196, 231, 266, 302]"],
         json_schema_extra={"minItems": 2},
     )
@@ -87,19 +87,19 @@ class Reserved(Model):
 
 
 class Tariff(Model):
-    """What servers of one kind draw and cost."""
+    """What servers of a kind draw and cost."""
 
     power: Power | None = Field(
-        default=None, description="What each draws, which gives `energy`.", examples=["{idle: 100 W, peak: 300 W}"]
+        default=None, description="What each draws; gives `energy`.", examples=["{idle: 100 W, peak: 300 W}"]
     )
     price: Number | None = Field(
         default=None,
-        description="For an hour that a server is on, which gives `cost`: there, in service, not switched off.",
+        description="Of an hour in which a server is in service and on; gives `cost`.",
         examples=[0.5],
     )
     reserved: Reserved | None = Field(
         default=None,
-        description="So many are paid at another price, all the time; only servers beyond that are paid by `price`.",
+        description="So many are paid at another price, all the time; `price` is for servers beyond them.",
         examples=["{count: 8, price: 0.3}"],
     )
 
@@ -120,7 +120,7 @@ class SwitchOff(Model):
     after: Time = Field(description="Once a server has been empty for longer than this.", examples=["10 min"])
     power: Watts = Field(0.0, description="What it draws when it is off.", examples=["5 W"])
     waking: WattHours = Field(
-        0.0, description="What it takes each time that it is needed again, in addition.", examples=["15 Wh"]
+        0.0, description="The additional energy each time that it is needed again.", examples=["15 Wh"]
     )
 
 
@@ -129,18 +129,15 @@ class OverTime(Model):
 
     path: Text = Field(description="The file, relative to this one.", examples=["intensity.csv"])
     column: Text | None = Field(
-        None, description="The column of the numbers; the only one if it is not given.", examples=["g_per_kwh"]
+        None, description="The column of the numbers; by default the only one.", examples=["g_per_kwh"]
     )
     time: Text | None = Field(
         None,
-        description="The column of the times at which rows begin, ISO 8601, if they are to be checked: each `every` "
-        "after the one before it.",
+        description="The column of the rows' times (ISO 8601), to check that each is `every` after the one before.",
         examples=["datetime_utc"],
     )
     every: PositiveTime = Field(3600.0, description="How long each row holds.", examples=["30 min"])
-    start: Time = Field(
-        0.0, description="How long after the beginning of the first row a run begins.", examples=["8 h"]
-    )
+    start: Time = Field(0.0, description="A run begins this long after the first row.", examples=["8 h"])
     at_end: Literal["fail", "repeat"] = Field(
         "fail", description="A run that is longer than the file fails, or the file begins again."
     )
@@ -161,12 +158,12 @@ class Electricity(Model):
     """What a kWh costs and emits."""
 
     pue: FromOne = Field(
-        1.0, description="What is drawn in all, cooling included, for each kWh that servers draw.", examples=[1.4]
+        1.0, description="Energy in all, cooling included, for each kWh of the servers.", examples=[1.4]
     )
     price: Rate | None = Field(None, description="Of a kWh.", examples=[0.2])
     carbon: Rate | None = Field(
         None,
-        description="Grams of CO2 equivalent for a kWh, which gives `carbon`.",
+        description="Grams of CO2 equivalent for a kWh; gives `carbon`.",
         examples=[380, "{path: intensity.csv, at_end: repeat}"],
     )
 
@@ -188,14 +185,13 @@ class CostsSpec(Model):
     )
     kinds: dict[str, Tariff] = Field(
         default_factory=dict,
-        description="Servers of some kind, instead of what `servers` says: of a group by its `name`, in a CSV by its "
-        "column `kind`, on a trace's servers by the model of their devices.",
+        description="Tariffs of kinds of servers, instead of `servers`: by a group's `name`, a CSV's column `kind`, "
+        "or the model of a trace's devices.",
         examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"],
     )
     utilisation: Text | None = Field(
         None,
-        description="The resource whose allocated share of a server its power goes by: cpu, or the first one if there "
-        "is no cpu.",
+        description="The resource whose allocated share decides a server's power; by default cpu, else the first one.",
         examples=["gpu"],
     )
     activity: Share = Field(1.0, description="How much of what is allocated is really in use.", examples=["60 %"])

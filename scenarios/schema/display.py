@@ -31,17 +31,17 @@ class Figures(Model):
         examples=["ieee", "mine.mplstyle"],
     )
     width: Literal["column", "page"] | None = Field(
-        default=None, description="How wide, of what the style says; each figure by what it shows if not given."
+        default=None, description="One of the style's widths; by default each figure's own."
     )
     size: Annotated[Text, AfterValidator(checked(_size))] | None = Field(
         default=None, description="Width x height of every figure, in inches or with a unit.", examples=["84x56 mm"]
     )
     font: Text | None = Field(default=None, description="The family of all text.", examples=["Times New Roman"])
     text: Annotated[PositiveNumber, Field(le=100)] | None = Field(
-        default=None, description="The size of text, in points; what is written at ticks is a little smaller."
+        default=None, description="The size of text, in points; ticks have a little less."
     )
     titles: bool = Field(
-        default=True, strict=True, description="Whether a title says what is averaged over what; captions can instead."
+        default=True, strict=True, description="Whether figures have titles; captions can say the same."
     )
     format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")
 

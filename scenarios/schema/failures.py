@@ -16,7 +16,7 @@ class Failure(Model):
     at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
     server: Index = Field(description="Which server; the first is 0.", examples=[3])
     repair_after: PositiveTime | None = Field(
-        default=None, description="It is back after this time; never if not given."
+        default=None, description="Time until it is back; by default it never is."
     )
 
 
@@ -25,7 +25,7 @@ class PartFailure(Model):
 
     at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
     part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
-    repair_after: PositiveTime | None = Field(None, description="It is back after this time; never if not given.")
+    repair_after: PositiveTime | None = Field(None, description="Time until it is back; by default it never is.")
 
 
 class _Chance(Model):
@@ -54,7 +54,7 @@ class DomainFailure(Model):
         description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
     )
     repair_after: PositiveTime | None = Field(
-        None, description="It is back after this time; never if not given.", examples=["4 h"]
+        None, description="Time until it is back; by default it never is.", examples=["4 h"]
     )
 
     @field_validator("domain", mode="before")
@@ -64,7 +64,7 @@ class DomainFailure(Model):
 
 
 class DomainFailures(_Chance):
-    """Domains that fail: all servers with one value of a label at once, as of a rack without power."""
+    """Domains that fail: all servers with one value of a label at once."""
 
     mtbf: PositiveTime | None = Field(
         None, description="Mean time from a domain's repair to its next failure (exponential).", examples=["30 d"]
@@ -84,7 +84,7 @@ class PartFailures(_Chance):
 
 
 class Failures(_Chance):
-    """Servers that fail, and in a network links and switches. What was on them is lost; they come back empty."""
+    """Servers that fail, and in a network links and switches. They come back empty."""
 
     mtbf: PositiveTime | None = Field(
         default=None,
@@ -97,12 +97,11 @@ class Failures(_Chance):
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = Field(
         default="lose",
-        description="What was on a failed part is lost, or it is offered again for the rest of its holding period.",
+        description="Requests on a failed part are lost, or offered again for the rest of their holding periods.",
     )
     domains: dict[str, DomainFailures] = Field(
         default_factory=dict,
-        description="Racks, zones or power feeds that fail, by the label that their servers have in common; servers "
-        "without the label do not.",
+        description="Racks, zones or power feeds that fail, by the label that their servers share.",
         examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")

@@ -36,7 +36,7 @@ class Roled(WorkloadKind):
 
     roles: tuple[WeightedRole, ...] = Field(
         default=(),
-        description="What the requests say to rules of placement, drawn for each of them by weight.",
+        description="Groups and labels for rules of placement, drawn for each request by weight.",
         examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"],
     )
 

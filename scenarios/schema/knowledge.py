@@ -23,7 +23,7 @@ class Noise(Model):
 
 
 class Survival(Model):
-    """Predictions are the median of those that stayed as long, by a table of how long others of the same kind did."""
+    """Predictions are the median lifetime of others of the same kind that stayed as long."""
 
     by: Text = Field(
         default="flavour",
@@ -52,7 +52,7 @@ class Predicted(Registered):
 
 
 class OtherLifetimes(OneOf):
-    """What agents know of lifetimes, where it takes more than a word."""
+    """What agents know of lifetimes."""
 
     what: ClassVar[str] = "way to know"
     predicted: Predicted | None = Field(
@@ -77,14 +77,14 @@ class Knowledge(Model):
 
     lifetimes: Known = Field(
         default="hidden",
-        description="How long each stays: they know it, or nothing of it (agents that ask for it are refused), or they "
-        "are told predictions, and may ask again while it runs.",
+        description="How long each stays: agents know it (`known`), may not ask (`hidden`), or get predictions, also "
+        "again while it runs.",
         examples=["known", "{predicted: {noise: {sigma: 1}}}", "{predicted: {survival: {by: flavour}}}"],
     )
     training: Rows | None = Field(
         default=None,
-        description="First row of the trace that predictors learn from, and the row after the last one. By default all "
-        "rows before the first one at which a seed may begin. Generated requests are learned from other seeds.",
+        description="First row of the trace that predictors learn from, and the row after the last; by default all "
+        "rows before the first possible start. Of generated requests, they learn from other seeds.",
         examples=["[0, 50000]"],
     )
 

@@ -24,8 +24,8 @@ class MetricSpec(Model):
     )
     last: Share | None = Field(
         default=None,
-        description="Which part of the requests is measured: the last so many of those that were offered, and the "
-        "time from the first of them on; by default all that the run measures.",
+        description="The last share of the offered requests that is measured, with the time from the first of them "
+        "on; by default all.",
         examples=["20 %"],
     )
 

@@ -73,7 +73,7 @@ def usual(name: str) -> MoverSpec:
 
 
 class AfterRoom(OneOf):
-    """What happens when no room can be made, where it takes more than a word."""
+    """What happens when no room can be made."""
 
     what: ClassVar[str] = "way to overflow"
     expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
@@ -89,7 +89,7 @@ class MakeRoom(Model):
     moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
     mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
     within: PositiveTime | None = Field(
-        None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["100 ms"]
+        None, description="Plans that take longer are counted (`plans_late`).", examples=["100 ms"]
     )
     then: Annotated[
         Annotated[Word, BeforeValidator(word_or(AfterRoom, *get_args(Word))), Tag("<word>")]
@@ -113,7 +113,7 @@ class Rescheduling(Model):
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
     within: PositiveTime | None = Field(
-        None, description="Plans that take the mover longer are counted as late (`plans_late`).", examples=["5 s"]
+        None, description="Plans that take longer are counted (`plans_late`).", examples=["5 s"]
     )
 
     @classmethod
@@ -129,25 +129,25 @@ class Rescheduling(Model):
 
 
 class MovesSpec(Model):
-    """How a move is made. By default it takes no time; a request holds both places while it is on its way."""
+    """How a move is made. By default it takes no time. A request on its way holds both places."""
 
     bandwidth: Rate | None = Field(
         None,
-        description="A move takes as long as what the request holds of memory takes at this.",
+        description="A move takes as long as the request's memory takes at this rate.",
         examples=["10 Gbps"],
     )
     resource: Text | None = Field(
         None, description="The memory: `mem`, or `memory`, where the cluster has that.", examples=["mem"]
     )
     downtime: Time = Field(
-        0.0, description="In addition each takes this time, in which the request stands still.", examples=["1 s"]
+        0.0, description="Each move takes this time in addition, while the request stands still.", examples=["1 s"]
     )
     at_once: Count | None = Field(None, description="At most so many are on the way at a time.", examples=[4])
     per_hour: Count | None = Field(None, description="At most so many begin within any hour.", examples=[100])
     fixed: tuple[Where, ...] = Field(
         (),
-        description="Requests that may not be moved: those with one of these values of every label that a table gives "
-        "them, or of `group`. One entry is enough.",
+        description="Requests that may not be moved: those with one of an entry's values of every label, or of "
+        "`group`.",
         examples=["[{group: [db]}, {tenant: [acme]}]"],
     )
 

@@ -39,25 +39,27 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
 
 
 class MultiServer(Roled):
-    """Requests that may need several servers and bandwidth between them: the published fabric experiments."""
+    """Requests that may need several servers and bandwidth between them."""
 
     demand: Demand = Field(
-        description="What they ask for: `binwright workloads` lists the kinds.",
+        description="What requests ask for; `binwright workloads` lists the kinds.",
         examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[128])
     holding: Count | None = Field(
-        default=None, description="Each is held for a whole number of steps from 1 to this, uniformly.", examples=[30]
+        default=None,
+        description="Each stays for a whole number of steps from 1 to this, drawn uniformly.",
+        examples=[30],
     )
     load: Share | None = Field(
         default=None,
-        description="Instead of `holding`, which is found for it: the share of the cluster that requests would hold in "
-        "the long run if each were placed at once.",
+        description="Instead of `holding`: the share of the cluster that requests would hold in the long run if all "
+        "were placed at once.",
         examples=["95 %"],
     )
     bandwidth: Annotated[
         tuple[Number, Number], AfterValidator(_ascending), Shown("[low, high] in units of link capacities")
-    ] = Field((0.1, 1.0), description="What each needs between its servers, uniformly.", examples=["[0.1, 1.0]"])
+    ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
     @classmethod

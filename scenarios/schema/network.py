@@ -71,11 +71,11 @@ class Marked(Model):
     )
     labels: Labels = Field(
         default_factory=dict,
-        description="Labels that requests and rules of placement go by.",
+        description="Labels for requests and rules of placement.",
         examples=["{feed: a, kind: large}"],
     )
     taints: Names = Field(
-        default=(), description="Only requests that tolerate all of these lie here.", examples=["spot"]
+        default=(), description="Only requests that tolerate all of these may lie here.", examples=["spot"]
     )
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
@@ -91,22 +91,22 @@ class Network(Model):
     topology: TopologyChoice = Field(
         description="Servers, switches and links.", examples=["alpha", "{fat-tree: {k: 4}}"]
     )
-    paths: Count = Field(3, description="How many shortest paths there are between two racks (K).", examples=[3])
+    paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).", examples=[3])
     routes: Literal["hops", "weighted"] = Field(
         "hops",
-        description="What the shortest path is, of which the first with the bandwidth free is taken: the one with "
-        "fewest hops, or weighted, the one with least bandwidth free in all.",
+        description="The order of paths, of which the first with enough bandwidth is taken: fewest hops first, or "
+        "`weighted`, least bandwidth free in all first.",
     )
     order: Literal["even", "networkx"] = Field(
         "even",
-        description="Which of a fabric's shortest routes comes first: planes in turn, so that all are loaded alike, or "
-        "plane 0 for all racks, as networkx lists paths and as publications have them. Longer routes, which there are "
-        "where `paths` exceeds the number of shortest ones, are in the order of their vertices either way.",
+        description="Which of a fabric's equally short routes comes first: the planes in turn (`even`), or plane 0 "
+        "for all racks, as networkx and publications have it. Longer routes are in the order of their "
+        "vertices.",
     )
     marked: tuple[Marked, ...] = Field(
         default=(),
-        description="Labels and taints of servers, beside the labels `rack` and `pod` that the topology gives. Of two "
-        "that give a server the same label, the later one holds.",
+        description="Labels and taints of servers, beside the topology's labels `rack` and `pod`. The later of two "
+        "values of a label holds.",
         examples=["[{servers: {pod: pod-0}, labels: {feed: a}}, {servers: [0, 1], taints: [spot]}]"],
     )
 

@@ -17,16 +17,16 @@ class Offline(WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(
-        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, as `u120`. Those that are "
-        f"fitted (`{'`, `'.join(FITTED)}`) ask for shares of a server, so that a server has 1 of cpu, mem, disk, "
-        "net_out and net_in; `ct1` to `ct10` and `planted` ask for `a` and `b`, those of the literature for `size`.",
+        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, such as `u120`. Resources "
+        f"are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and `b` (`ct1` "
+        "to `ct10`, `planted`), or `size`.",
         examples=["pgrank"],
         json_schema_extra={"enum": list(NAMES)},
     )
     requests: Count | None = Field(
         default=None,
-        description="How many machines: of an input with a number of its own at most so many; of `ct1` to `ct10` and "
-        "`planted` as many, or 200 if not given.",
+        description="How many machines, at most the input's own number; by default 200 of `ct1` to `ct10` and "
+        "`planted`.",
         examples=[100],
     )
 

@@ -26,7 +26,7 @@ class Wait(Model):
 
 
 class OtherOverflow(OneOf):
-    """A way to overflow that takes more than a word."""
+    """A way to overflow."""
 
     what: ClassVar[str] = "way to overflow"
     expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])

@@ -30,13 +30,13 @@ Labels: TypeAlias = Annotated[
 class Placed(Model):
     """What requests say to the rules of placement."""
 
-    group: Text = Field(default="", description="The group that rules of `placement` name it by.", examples=["web"])
+    group: Text = Field(default="", description="The group, for rules of `placement`.", examples=["web"])
     where: Where = Field(
         default_factory=dict,
-        description="Labels that the server must have, with a value or the values of which it must have one.",
+        description="Labels that the server must have, each with one of these values.",
         examples=["{zone: [a, b], kind: large}"],
     )
-    tolerates: Names = Field(default=(), description="Taints of servers that it may lie on.", examples=["[spot]"])
+    tolerates: Names = Field(default=(), description="Taints of servers that it tolerates.", examples=["[spot]"])
 
     @property
     def role(self) -> Role:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import types
 from collections.abc import Iterator
@@ -92,7 +93,7 @@ def _inside(annotation: Any) -> Iterator[type[Model]]:
 
 
 def _section(model: type[Model]) -> str:
-    lines = [f"## {_title(model)}", "", model.__doc__ or "", ""]
+    lines = [f"## {_title(model)}", "", inspect.getdoc(model) or "", ""]
     for key, field in model.known().items():
         text = " ".join([field.description or "", *(f"Example: `{key}: {one}`." for one in field.examples or ())])
         lines.append(f"- `{key}` ({_type(field)}{_default(field)}): {text}")

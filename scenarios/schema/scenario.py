@@ -54,7 +54,7 @@ class Sweep(Model):
     )
     zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="The first values together, the second ones together, and so on; combined with `product`.",
+        description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
         examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
         json_schema_extra=_SWEPT,
     )
@@ -82,14 +82,14 @@ class Scenario(Model):
 
     name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
         default="scenario",
-        description="Names the folder of the results; the file's name if not given. Not inherited by `extends`.",
+        description="The name of the results' folder; by default the file's name. Not inherited by `extends`.",
         examples=["ten-servers"],
     )
-    description: Text = Field(default="", description="What it is for, for people. Not inherited by `extends`.")
+    description: Text = Field(default="", description="For people. Not inherited by `extends`.")
     extends: Text | None = Field(
         default=None,
-        description="Another scenario file, relative to this one, or a shipped one (`cvd/table3`), that this one "
-        "is laid over: mappings key by key, everything else (lists too) is replaced, and `key: null` takes a key back.",
+        description="A scenario file, relative to this one, or a shipped scenario (`cvd/table3`). This file changes "
+        "it: mappings key by key, all else (lists, too) as a whole; `key: null` takes a key back.",
         examples=["base.yaml"],
     )
     cluster: ClusterSpec = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
@@ -102,24 +102,24 @@ class Scenario(Model):
     )
     placement: tuple[PlacementRule, ...] = Field(
         default=(),
-        description="Rules about where requests may lie. The servers' labels and taints hold without any.",
+        description="Rules for where requests may lie. Labels and taints need none.",
         examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
     )
     overflow: Overflow = Field(
         default="drop",
-        description="When a request fits nowhere: it is lost (`drop`), or waits at the head of a first-come line "
-        "(`wait`; with `together`, several of the line are offered at once), or the run ends (`stop`), or servers are "
-        "added (`expand`), or others are moved first (`make_room`).",
+        description="What happens when a request fits nowhere: it is lost (`drop`), it waits in line (`wait`; with "
+        "`together`, several are offered at once), the run ends (`stop`), servers are added (`expand`), "
+        "or others are moved (`make_room`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
     )
     rescheduling: Rescheduling | None = Field(
         default=None,
-        description="Move requests that run every so often.",
+        description="Move running requests at regular times.",
         examples=["{every: 1 h, moves: 50, mover: agent}"],
     )
     moves: MovesSpec = Field(
         default=MovesSpec.model_validate({}),
-        description="How moves are made: how long they take, how many there may be, what may not be moved.",
+        description="How long moves take, how many there may be, what may not be moved.",
         examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
     )
     knowledge: Knowledge = Field(
@@ -128,7 +128,7 @@ class Scenario(Model):
         examples=["{lifetimes: known}", "{lifetimes: {predicted: {noise: {sigma: 1}}}}"],
     )
     agents: Annotated[tuple[AgentEntry, ...], AfterValidator(shortly)] = Field(
-        description="Who answers: each agent meets the same requests.",
+        description="The agents to compare; all meet the same requests.",
         examples=["[first-fit, {best-fit: {node: loose}}, mine.py:Mine]"],
         min_length=1,
     )
@@ -138,55 +138,52 @@ class Scenario(Model):
     )
     prices: dict[str, Number] = Field(
         default_factory=dict,
-        description="What an allocated unit earns: `cpu_hour`, and with a unit where the resource is data: "
-        "`mem_gb_hour`, `mem_gib_hour`.",
+        description="What an allocated unit earns: `cpu_hour`; for data with its unit: `mem_gb_hour`, `mem_gib_hour`.",
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
         json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
     costs: CostsSpec | None = Field(
         default=None,
-        description="What the servers draw and cost: metrics of hours, energy, carbon and money.",
+        description="What servers draw and cost, for metrics of hours, energy, carbon and money.",
         examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves"], ...] = Field(
         default=(),
-        description="Details kept of every run: `requests` (a row for each), `samples` (allocation over time), "
-        "`states` (every server and link over time, for the report's replay), `times` (how long the agent took for "
-        "each decision), `devices` (after each decision how many were asked for and are held, and what is fragmented), "
-        "`moves` (a row for each).",
+        description="Details kept of every run: `requests` and `moves` (a row for each), `samples` (allocation over "
+        "time), `states` (every server and link over time, for the report's replay), `times` (of each "
+        "decision), `devices` (asked for, held and fragmented, after each decision).",
         examples=["[requests]"],
     )
     metrics: tuple[MetricEntry, ...] = Field(
         default=(),
-        description="Metrics beside those that every run has: others by name, and those of the last part of the "
-        "requests, when the cluster has filled.",
+        description="Additional metrics, by name, or of the last part of the requests, when the cluster has filled.",
         examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"],
     )
     decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
         default=600.0,
-        description="An agent that thinks longer about one decision is interrupted, and the run is recorded as failed. "
-        "It has as long to start, or ten minutes if that is longer.",
+        description="An agent that takes longer for a decision is interrupted, and its run fails. To start, it has at"
+        " least ten minutes.",
         examples=["30 s"],
     )
     train: Train | None = Field(
         default=None,
-        description="What `binwright train` teaches an agent here; `binwright run` does not look at it.",
+        description="What `binwright train` does; `binwright run` ignores it.",
         examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
     )
     size: Size | None = Field(
         default=None,
-        description="What `binwright size` looks for; `binwright run` does not look at it.",
+        description="What `binwright size` looks for; `binwright run` ignores it.",
         examples=["{until: acceptance >= 99 %, most: 500}"],
     )
     headings: dict[str, Text] = Field(
         default_factory=dict,
-        description="What tables, figures and reports say in place of the names of agents, swept keys and metrics.",
+        description="What tables, figures and reports call agents, swept keys and metrics.",
         examples=["{best-fit: Best Fit, cluster.servers: Servers, acceptance: Accepted (%)}"],
     )
     figures: Figures = Field(
         default_factory=Figures,
-        description="How figures look; `binwright run` looks at it when it draws the summary.",
+        description="How figures look.",
         examples=["{style: ieee, width: column, titles: false, format: pdf}"],
     )
     _source: Source | None = PrivateAttr(None)

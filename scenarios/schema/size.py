@@ -18,29 +18,29 @@ from simcore.fields import Count, Model, PositiveNumber, Text
 
 
 class Size(Model):
-    """The question that `binwright size` answers for every agent. `binwright run` does not look at it."""
+    """The question that `binwright size` answers for every agent. `binwright run` ignores it."""
 
     until: Text = Field(
         default="acceptance >= 99 %",
-        description="When a cluster is large enough: when the mean of a metric over the seeds meets this.",
+        description="A cluster is large enough when the mean of this metric over the seeds meets the bound.",
         examples=["acceptance >= 99 %", "wait_p95 <= 10 min"],
     )
     kind: Text | None = Field(
         default=None,
-        description="Of which group of servers the number is looked for, by its name or its place (0, 1, ...), where "
-        "there are several; the others stay as they are.",
+        description="The group of servers whose number is looked for, by name or place (0, 1, ...); the others stay "
+        "as they are.",
         examples=["large"],
     )
     mix: Literal["costs"] | dict[str, PositiveNumber] | None = Field(
         default=None,
-        description="The cheapest mix of several groups of servers is looked for instead: what a server of each costs "
-        "an hour, by the group's name or place; or `costs`, for the prices that are there.",
+        description="Look for the cheapest mix of groups instead: the price of a server-hour by the group's name or "
+        "place, or `costs` for the scenario's own prices.",
         examples=["{small: 0.3, large: 1}"],
     )
     most: Count | None = Field(
         default=None,
-        description="How many servers it may come to, of each kind in a `mix`; a hundred times those that there are if "
-        "it is not given.",
+        description="The most servers to try, of each kind in a `mix`; by default a hundred times those that there "
+        "are.",
         examples=[500],
     )
 

@@ -30,8 +30,8 @@ def _of() -> Any:
     """Make the field that says what the rows of a start are."""
     return Field(
         default="requests",
-        description="What the rows are. With `events` every arrival and every end is one, in order of time, and a "
-        "window begins with the first request from that event on.",
+        description="What the rows are: requests, or `events` (arrivals and ends in order of time); a window then "
+        "begins with the first request from that event on.",
     )
 
 
@@ -45,11 +45,11 @@ class RandomStart(Model):
 
 
 class ApartStart(Model):
-    """Starts whose windows do not overlap: seeds that are independent, as far as requests a window apart are."""
+    """Starts whose windows do not overlap, so that seeds are nearly independent."""
 
     apart: Rows = Field(
-        description="First and last row that a window may start at, counted from 0. Windows lie side by side, and "
-        "every seed gets other ones, so that there are only so many seeds.",
+        description="First and last row at which a window may start, counted from 0. Windows lie side by side, and "
+        "each seed gets another one, which limits the number of seeds.",
         examples=["[0, 100000]"],
     )
 
@@ -58,8 +58,8 @@ class ListedStart(Model):
     """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
 
     path: Text = Field(
-        description="A CSV with the column `start`, rows counted from 0; a column `requests` says how many requests "
-        "each start has, unless the workload says it.",
+        description="A CSV with a column `start`, rows counted from 0, and if the workload does not give the number "
+        "of requests, a column `requests`.",
         examples=["starts.csv"],
     )
     of: _Of = _of()

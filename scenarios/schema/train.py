@@ -27,7 +27,7 @@ class Learner(Registered):
 
 
 class Elsewhere(Model):
-    """Another world in which the agent is judged while it learns; the best weights are not chosen by it."""
+    """Another world in which the agent is judged while it learns; it does not choose the best weights."""
 
     changes: dict[str, Any] = Field(
         description="What is different there from the scenario, by dotted keys.",
@@ -47,26 +47,25 @@ class Validation(Model):
     keep: bool = Field(default=False, description="Keep the weights of every validation, not only the best ones.")
     also: dict[str, Elsewhere] = Field(
         default_factory=dict,
-        description="Other worlds, by a name of one's own with which their metrics begin in the log.",
+        description="Other worlds, by a name that begins their metrics in the log.",
         examples=["{gamma: {changes: {cluster.network.topology: gamma}, episodes: 5}}"],
     )
 
 
 class Train(Model):
-    """How an agent is trained in this scenario. `binwright run` does not look at it."""
+    """How an agent is trained in this scenario. `binwright run` ignores it."""
 
     agent: Learner = Field(description="Who learns.", examples=["nara", "{nara: {rate: 0.005}}"])
     iterations: Count = Field(description="How long.", examples=[150])
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="Settings of its trainer that are tried: a training for every combination of these values, in a "
-        "folder of its own.",
+        description="Settings of its trainer to try: a training, in its own folder, for every combination of these "
+        "values.",
         examples=["{rate: [0.05, 0.005, 0.0005]}"],
     )
     episodes: dict[str, Any] = Field(
         default_factory=dict,
-        description="What is different in the episodes that it learns from, by dotted keys; mappings are laid over "
-        "the scenario's key by key.",
+        description="What differs in the episodes that it learns from, by dotted keys.",
         examples=["{workload.requests: 32}"],
     )
     validation: Validation = Field(default_factory=Validation, description="How it is judged.")

@@ -26,14 +26,12 @@ Filler: TypeAlias = Annotated[
 class WarmStart(Model):
     """Requests placed before the run counts: it starts with a partly filled cluster."""
 
-    resource: Text = Field(default="cpu", description="Whose allocation is looked at.", examples=["cpu"])
-    until: ShareFromZero = Field(
-        description="The run starts once this share is allocated; with 0 the cluster is empty.", examples=["50 %"]
-    )
+    resource: Text = Field(default="cpu", description="The resource that `until` is about.", examples=["cpu"])
+    until: ShareFromZero = Field(description="The run begins once this share is allocated.", examples=["50 %"])
     agent: Filler = Field(
         alias="with",
-        description="Which agent places them, for all agents alike. With `self` each agent fills the cluster itself, "
-        "so that a run may begin with another request for each.",
+        description="The agent that places them. With `self` each agent fills the cluster itself, and may begin with "
+        "another request.",
         examples=["best-fit", "self"],
     )
 

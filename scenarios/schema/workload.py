@@ -103,7 +103,7 @@ class Generated(Changing, WorkloadKind):
     )
     lifetimes: Lifetimes | None = Field(
         default=None,
-        description="How long requests stay; needed unless every flavour says it.",
+        description="How long requests stay, unless every flavour says it.",
         examples=["{exponential: {mean: 1 h}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[10000])
@@ -150,16 +150,16 @@ _UNITS = ("workload", "units")
 
 
 class Inflate(Model):
-    """Requests that come in random order, then random ones of them again: a second apart, and none ends."""
+    """Requests in random order, then random ones of them again, a second apart; none ends."""
 
     until: PositiveNumber = Field(
-        description="They go on while all ask together for at most this times what the servers have.", examples=[1.3]
+        description="They go on until they ask for this times what the servers have.", examples=[1.3]
     )
-    of: Text = Field(description="Of this resource.", examples=["gpu"])
+    of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
     draws: Literal["ours", "fgd"] = Field(
         default="ours",
-        description="Whose random numbers: with `fgd`, a seed has the requests that it has in the published "
-        "experiments of FGD (Weng and others 2023), whose seeds are 42 to 51.",
+        description="Whose random numbers: with `fgd`, seeds 42 to 51 have the requests of FGD's published "
+        "experiments (Weng and others 2023).",
     )
 
 
@@ -181,13 +181,13 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
     model_config = ConfigDict(extra="allow")
 
     trace: Text = Field(
-        description="A registered trace format (`binwright workloads` lists them), or `package.module:Class`.",
+        description="A trace format (`binwright workloads` lists them), or `package.module:Class`.",
         examples=["huawei-east-1"],
     )
     path: Text | None = Field(
         default=None,
-        description="The file, relative to this one; without it, the trace is looked up in $BINWRIGHT_TRACES and the "
-        "user's cache folder.",
+        description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
+        "cache folder.",
         examples=["../shared/traces/huawei-east-1.csv"],
     )
     start: Start = Field(
@@ -196,36 +196,36 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         examples=[0, "3 d", "2026-11-03T08:00Z", "{random: [50000, 100000]}", "{apart: [0, 100000]}"],
     )
     requests: Count | None = Field(
-        default=None, description="How many requests; all to the end if not given.", examples=[2000]
+        default=None, description="How many requests; by default all to the end.", examples=[2000]
     )
     superpose: Count = Field(
         default=1,
-        description="How many windows of the trace are laid over one another: random starts are drawn for each, "
-        "those apart are others for each, and others follow one another in the trace.",
+        description="How many windows of the trace run at once. Each has its own start if starts are random or apart;"
+        " else they follow one another in the trace.",
         examples=[2],
     )
     time_scale: PositiveNumber = Field(
         default=1.0,
-        description="Multiplies the time between arrivals, and only that: 2 halves the load.",
+        description="Multiplies the time between arrivals: 2 halves the load.",
         examples=[0.5],
     )
     running: Literal["keep", "drop"] = Field(
         default="keep",
-        description="What becomes of requests that run already at the start: with `keep` they are placed first, stay "
-        "for what is left of their lifetimes, and are not measured; with `drop` they are left out.",
+        description="Requests that run already at the start: `keep` places them first, for the rest of their "
+        "lifetimes, unmeasured; `drop` leaves them out.",
     )
     ends: Literal["keep", "drop"] = Field(
         default="keep",
-        description="What becomes of ends: with `drop` no request ever ends, and nothing is released.",
+        description="With `drop` no request ever ends.",
     )
     resample: Resample | None = Field(
         default=None,
-        description="Draw a new trace from blocks of this one for every seed, before `start` counts its rows.",
+        description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
         examples=["{block: 1 d}"],
     )
     inflate: Inflate | None = Field(
         default=None,
-        description="Fill the cluster with these requests again and again, in random order, without an end.",
+        description="Fill the cluster with these requests again and again, in random order; none ends.",
         examples=["{until: 1.3, of: gpu}"],
     )
 
