@@ -76,6 +76,7 @@ class Table:
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept, self.heading, self._added = results.swept, results.heading, results.columns.added
+        self._short = results.short
         done, groups = results.done, Groups(results.runs, self.swept)
         self.metrics = list(metrics) or worth_showing(done, results.metrics, self.swept)
         families = [Family(groups, metric) for metric in self.metrics]
@@ -192,11 +193,12 @@ class Table:
         harm = [first + number for number, metric in enumerate(self.metrics) if metric.table == "harm"]
         own = [first + number for number, metric in enumerate(self.metrics) if metric.name in self._added]
         foremost = [first, *harm, *own] if self.metrics else []
-        fit = fitting(self.headings, texts, width, first=first, foremost=foremost)
+        headings = [*map(self._short, self.swept), *self.headings[len(self.swept) :]]
+        fit = fitting(headings, texts, width, first=first, foremost=foremost)
         shown = [column - first for column in fit if column >= first]
         untold = [self._worst(column - first) for column in harm if column not in fit]
         return fitted(
-            self.headings,
+            headings,
             texts,
             width,
             first=first,

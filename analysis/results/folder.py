@@ -111,9 +111,16 @@ class ResultsFolder:
         return plain(self.columns.headings.get(name, name))
 
     def short(self, key: str) -> str:
-        """Return what people read in place of a swept key where there is little room: without a heading, its end."""
+        """Return what people read in place of a swept key where there is little room.
+
+        Without a heading that is its end, as much of it as no other swept key ends in.
+        """
         found = self.heading(key)
-        return key.rpartition(".")[2] if found == key else found
+        if found != key:
+            return found
+        parts, others = key.split("."), [f".{other}" for other in self.swept if other != key]
+        ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
+        return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
 
     def requests(self, run: str) -> pl.DataFrame:
         """Read a row per request of a run, when the scenario recorded them."""

@@ -521,3 +521,14 @@ def test_the_example_sweep_of_the_schema_is_valid() -> None:
         "sweep": {"product": {"overflow": ["drop", "wait"]}},
     }
     assert [run.point for run in plan(scenario_from(data))] == [{"overflow": "drop"}, {"overflow": "wait"}]
+
+
+def test_terminals_show_the_end_of_a_swept_key_that_no_other_has(tmp_path: Path) -> None:
+    keys = ["costs.switch_off.after", "workload.arrivals.poisson.every", "failures.racks.every", "overflow"]
+    rows = [row(agent, 0, point=dict.fromkeys(keys, n), acceptance=n / 9) for n in (1, 2) for agent in "ab"]
+    found = table(tmp_path, rows)
+    heads = rendered(found, 150).splitlines()
+    assert next(line.split()[:5] for line in heads if "agent" in line) == [
+        "after", "poisson.every", "racks.every", "overflow", "agent",
+    ]  # fmt: skip
+    assert found.headings[:4] == keys
