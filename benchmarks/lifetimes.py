@@ -46,9 +46,10 @@ class Case:
 NETWORK = """`nara`, `cheapest-candidate` and `best-home` with `reject` are told how long requests stay that want
 servers and bandwidth in the network alpha, of which 128 arrive. They learned, or were tuned, where the truth was
 known. "Declining" may refuse what fits. Demands hardly ever repeat, so there is no survival table. Who may decline
-gains from knowing how long a request will stay. About half of the gain is gone at a noise of sigma 0.5, and at sigma
-2 declining is worse than to take whatever fits. `nara` sees the holding time, and decides the same whatever it is
-told. `hindsight` and `value-es` [do not ask](../guides/lifetimes.md#which-agents-ask): they play the same run, too.
+gains from knowing how long a request will stay: most of it up to a noise of sigma 0.5, nothing that can be told at
+sigma 1, and at sigma 2 declining is worse than to take whatever fits. `nara` sees the holding time, and decides the
+same whatever it is told. `hindsight` and `value-es` [do not ask](../guides/lifetimes.md#which-agents-ask): they
+play the same run, too.
 """
 FRAGMENTING = """Requests for whole nodes and servers arrive among small ones, some of which stay for hours and lie in
 the way. This load was made to show what lifetimes can be worth; the two after it show where they are worth little.

@@ -22,7 +22,7 @@ from workloads.windows import last_moment
 if TYPE_CHECKING:
     import polars as pl
 
-POINTS = 24
+POINTS = 48
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 

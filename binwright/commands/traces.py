@@ -152,12 +152,12 @@ def _short(name: str, cell: object) -> str:
 
 
 def _print_load(found: Description) -> None:
-    """Print a bar per point in time, of the first resource."""
+    """Print a bar for every other point in time, of the first resource, so that what stands above is still there."""
     name = found.load.columns[2]
     out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
-    rows = found.load.select("time", name).rows()
+    rows = found.load.select("time", name).rows()[::-2][::-1]
     span = max((time for time, _ in rows), default=found.first) - found.first
     scale, unit = unit_of_time(span)
     for time, amount in rows:

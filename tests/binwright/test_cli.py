@@ -735,7 +735,9 @@ def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch)
     assert "Wider terminals show: " in said.out
     assert "All lifetimes" in said.out
     assert "mean if it ends" in " ".join(said.out.split()), "one never ends, and has no part in the mean"
-    assert "  19.00 min " in said.out.split("Load over time: cpu running (peak")[1]
+    load = said.out.split("Load over time: cpu running (peak")[1]
+    assert "  19.00 min " in load
+    assert len(load.splitlines()) == 25, "that all of it is on one screen"
     assert files() == {"t.csv"}
     Path("traces").mkdir()
     Path("traces/huawei-east-1.csv").write_text(TRACE)
