@@ -56,7 +56,7 @@ class OtherLifetimes(OneOf):
 
     what: ClassVar[str] = "way to know"
     predicted: Predicted | None = Field(
-        default=None, description="They are told predictions.", examples=["{noise: {sigma: 1}}"]
+        default=None, description="Agents get predictions.", examples=["{noise: {sigma: 1}}"]
     )
 
 

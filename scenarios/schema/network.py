@@ -94,8 +94,8 @@ class Network(Model):
     paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).", examples=[3])
     routes: Literal["hops", "weighted"] = Field(
         "hops",
-        description="The order of paths, of which the first with enough bandwidth is taken: fewest hops first, or "
-        "`weighted`, least bandwidth free in all first.",
+        description="The order in which paths are tried until one has enough bandwidth: fewest hops first, or "
+        "`weighted`: least bandwidth free in all first.",
     )
     order: Literal["even", "networkx"] = Field(
         "even",
