@@ -158,22 +158,23 @@ def run_of(folder: Path, agent: str | None, seed: int | None, point: Mapping[str
         remedy = "Name a folder that `binwright run` wrote."
         raise UserError("is no folder of results", file=folder, remedy=remedy)
     batch = Batch(load_to_run(str(file), []), folder)
+    runs = [*batch.runs, *batch.other_runs()]
     for option, value, known in (
-        ("agent", agent, [run.agent.label for run in batch.runs]),
-        ("seed", seed, [run.seed for run in batch.runs]),
+        ("agent", agent, [run.agent.label for run in runs]),
+        ("seed", seed, [run.seed for run in runs]),
     ):
         if value is not None and value not in known:
             remedy = suggest(str(value), map(str, known))
             raise UserError("these results have no such run", key=option, value=value, remedy=remedy)
     fits = [
         run
-        for run in batch.runs
+        for run in runs
         if agent in (None, run.agent.label)
         and seed in (None, run.seed)
         and all(str(run.point.get(key)) == str(value) for key, value in point.items())
     ]
     if not fits:
-        swept = sorted({", ".join(f"{key}={value}" for key, value in run.point.items()) for run in batch.runs})
+        swept = sorted({", ".join(f"{key}={value}" for key, value in run.point.items()) for run in runs})
         remedy = f"Points are: {'; '.join(swept)}." if any(swept) else "Nothing is swept here: leave it out."
         said = ", ".join(f"{key}={value}" for key, value in point.items())
         raise UserError("these results have no such point", key="point", value=said, remedy=remedy)

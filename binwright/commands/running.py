@@ -68,8 +68,8 @@ def _say_outdated(batch: Batch) -> None:
     _, outdated = batch.others()
     if outdated:
         say(
-            f"Not shown: {_count(outdated)} of another version of this scenario, of an agent, or of Binwright. What is "
-            f"run again comes back into the tables; {batch.folder / 'journal.jsonl'} keeps the rest."
+            f"Not shown: {_count(outdated)} in this folder of another version of this scenario, of an agent, or of "
+            f"Binwright; {batch.folder / 'journal.jsonl'} keeps them. Give this version a folder of its own with --out."
         )
 
 

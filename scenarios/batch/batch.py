@@ -121,7 +121,7 @@ class Batch:
         }
 
     def others(self) -> tuple[list[Row], int]:
-        """Rows of runs that finished in this folder and are not in the plan, and how many more no longer hold.
+        """Rows of runs that finished in this folder and are not in the plan, and how many others no table has now.
 
         A row holds if its scenario is that of the plan but for agents, seeds and points, and its agent is what it was.
         """
@@ -133,9 +133,9 @@ class Batch:
         outdated: set[object] = set()
         for row in () if self.alone else self.known().values():
             which = tuple(row.get(key) for key in keys)
-            if which in planned or row["run"] in names:
+            if row["run"] in names:
                 continue
-            if row.get("family") == family and unchanged(row["files"]):
+            if which not in planned and row.get("family") == family and unchanged(row["files"]):
                 agent = row["agent"]
                 if agent not in asked:
                     asked[agent] = _asked_now(row["spec"])
@@ -144,6 +144,17 @@ class Batch:
                     continue
             outdated.add(which)
         return list(rows.values()), len(outdated - rows.keys())
+
+    def other_runs(self) -> list[Run]:
+        """Plan the runs that `others` has rows of, but for those at points that the scenario does not have now."""
+        rows, _ = self.others()
+        names, specs = {row["run"] for row in rows}, {row["agent"]: row["spec"] for row in rows}
+        agents = tuple(map(AgentSpec.model_validate, specs.values()))
+        found: list[Run] = []
+        for seed in sorted({row["seed"] for row in rows}):
+            asked = self.scenario.model_copy(update={"agents": agents, "seed": seed, "replications": 1})
+            found += plan(asked, {"binwright": self.version, "code": ours()}, content_of)
+        return [run for run in found if run.name in names]
 
     def run(
         self,

@@ -225,6 +225,23 @@ def test_a_sweep_is_a_table_by_points(binwright: Asker) -> None:
     ]  # fmt: skip
 
 
+def test_runs_of_earlier_commands_are_explained_too(binwright: Asker) -> None:
+    assert binwright("run", "s.yaml").code == 0
+    assert binwright("run", "s.yaml", "--agents", "best-fit", "--seeds", "1").code == 0
+    for more in (["--agent", "first-fit", "--seed", "1"], ["--agent", "worst-fit"], ["--seed", "1"], []):
+        said = binwright("why", "results/s", *more)
+        assert said.code == 0, said.everything
+        assert "not as it was recorded" not in said.everything
+    assert "Known: " in binwright("why", "results/s", "--agent", "nara").err
+
+
+def test_all_runs_that_no_table_has_any_more_are_counted(binwright: Asker) -> None:
+    assert "Not shown" not in binwright("run", "s.yaml").everything
+    said = binwright("run", "s.yaml", "--set", "cluster.servers=7", "--seeds", "1")
+    assert "Not shown: 4 runs in this folder of another version" in " ".join(said.everything.split())
+    assert "Not shown: 2 runs in this folder" in " ".join(binwright("run", "s.yaml").everything.split())
+
+
 def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     Path("mine.py").write_text(AGENT.format("if request.index == 3: raise ValueError('no idea')"))
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
