@@ -162,6 +162,9 @@ PAGES = {
     "developers/benchmarks.md": benchmarks_page,
 }
 """What is made at build time, by its place below docs/."""
+INSTEAD = {"CONTRIBUTING.md": "developers/contributing.md", "analysis/measure/metrics": "reference/metrics.md"}
+"""The generated page to which the site links where the repository has only what the page is made from."""
+_HELP = re.compile(r"`binwright ([a-z ]+) --help`")
 _LINK = re.compile(r"\[([^\]]*)\]\(([^):#\s]+)(#[^)]*)?\)")
 
 
@@ -175,10 +178,17 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
-    """Turn links to files outside docs/, which the site does not have, into their names."""
+    """Link to the generated pages, and turn other links to files outside docs/, which the site lacks, into names."""
+    folder = posixpath.dirname(page.file.src_uri)
 
     def named(link: re.Match[str]) -> str:
-        target = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page.file.src_uri), link[2]))
+        target = posixpath.normpath(posixpath.join("docs", folder, link[2]))
+        if target in INSTEAD:
+            return f"[{link[1]}]({posixpath.relpath(INSTEAD[target], folder)})"
         return link[0] if target.startswith("docs/") else f"{link[1]} (`{target}`)"
 
-    return _LINK.sub(named, markdown)
+    def helped(command: re.Match[str]) -> str:
+        place = posixpath.relpath("reference/commands.md", folder)
+        return f"[{command[0]}]({place}#binwright-{command[1].replace(' ', '-')})"
+
+    return _HELP.sub(helped, _LINK.sub(named, markdown))
