@@ -63,8 +63,10 @@ def target_of(until: str, metrics: Sequence[Metric]) -> Target:
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
     problem = "does not say when a cluster is large enough"
     if loose := re.fullmatch(r"\s*(\w+)\s*(=|>|<|=>|=<)\s*([^<>=]+)", until):
-        better = "<=" if "<" in loose[2] else ">="
-        remedy = f'Did you mean "{loose[1]} {better} {loose[3].strip()}"? {remedy}'
+        better, number = "<=" if "<" in loose[2] else ">=", loose[3].strip()
+        if any(metric.name == loose[1] and metric.unit == "%" for metric in metrics) and _is_percent(number):
+            number += " %"
+        remedy = f'Did you mean "{loose[1]} {better} {number}"? {remedy}'
     metric, sign, text = _parts(until, "until", metrics, (">=", "≥", "<=", "≤"), problem, remedy)
     found = Target(metric, ">=" if sign in (">=", "≥") else "<=", _value(metric, text, until, "until"))
     if metric.unit == "%" and not metric.beyond and not any(map(found.met, (0.0, 1.0))):
@@ -88,6 +90,14 @@ def limit_of(limit: str, metrics: Sequence[Metric]) -> Limit:
         share = _value(_SHARE, size, limit, "--fail-if")
         return Limit(metric, relation, "relative", 100 * by * share, limit)
     return Limit(metric, relation, "difference", by * _value(metric, size, limit, "--fail-if"), limit)
+
+
+def _is_percent(text: str) -> bool:
+    """Tell whether a number without a unit is too large for a share: it is meant in percent."""
+    try:
+        return float(text) > 1
+    except ValueError:
+        return False
 
 
 def _parts(

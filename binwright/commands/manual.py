@@ -75,8 +75,11 @@ def help(asked: argparse.Namespace) -> int:
     known = {words: command for words, _, command in every_command(top)}
     words = tuple(asked.words)
     if words and words not in known:
-        names = [" ".join(each) for each in known]
-        remedy = suggest(" ".join(words), names, "`binwright help`")
+        below = [" ".join(each) for each in known if len(each) > 1 and each[0] == words[0]]
+        if below and len(words) > 1:
+            remedy = suggest(" ".join(words), below)
+        else:
+            remedy = suggest(words[0], [each[0] for each in known], "`binwright help`")
         raise UserError("there is no such command", value=" ".join(words), remedy=remedy)
     (known[words] if words else top).print_help()
     return 0

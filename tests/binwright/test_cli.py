@@ -19,6 +19,7 @@ import pytest
 import binwright as bw
 from agents import AGENTS
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
+from binwright.parser import every_command, parser
 from scenarios.schema.load import shipped
 from scenarios.schema.train import Train
 from simcore.types import Agent
@@ -44,6 +45,11 @@ class Mine(Agent):
         {}
         return request.on(0, 0) if (view.free[0, 0] >= request.demand).all() else None
 """
+
+
+def top_commands() -> list[str]:
+    """The commands that `binwright help` lists: those of one word."""
+    return [words[0] for words, _, _ in every_command(parser()) if len(words) == 1]
 
 
 class Answer:
@@ -428,8 +434,9 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("traces", "convert", "azure-vm-2017"), ("was not found", "Licence: CC BY 4.0", "BINWRIGHT_TRACES")),
     (("traces", "convert", "t.csv", "--out", "file/t.parquet"), ("cannot be written", "file/t.parquet")),
     (("traces", "convert", "t.csv", "--out", "."), ("cannot be written",)),
-    (("nothing",), ("there is no command nothing", "`binwright help` lists all")),
-    (("help", "nothing"), ("there is no such command", "`binwright help` lists all")),
+    (("nothing",), ("there is no command nothing", f"`binwright help` lists all {len(top_commands())}.")),
+    (("help", "nothing"), ("there is no such command", f"`binwright help` lists all {len(top_commands())}.")),
+    (("help", "trcaes", "convert"), ("Did you mean 'traces'?",)),
     (("help", "traces", "convrt"), ("Did you mean 'traces convert'?",)),
     (("runs",), ("Did you mean 'run'?",)),
     (("agents", "chekc"), ("there is no command chekc", "Did you mean 'check'?")),
@@ -460,7 +467,7 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("run", "s.yaml", "--set", "cluster.servers 3"), ("Did you mean --set 'cluster.servers=3'?",)),
     (("size", "s.yaml", "--until", "acceptance > 99 %"), ('Did you mean "acceptance >= 99 %"?',)),
     (("size", "s.yaml", "--until", "wait_p95 < 10 min"), ('Did you mean "wait_p95 <= 10 min"?',)),
-    (("size", "s.yaml", "--until", "acceptance=99"), ('Did you mean "acceptance >= 99"?',)),
+    (("size", "s.yaml", "--until", "acceptance=99"), ('Did you mean "acceptance >= 99 %"?',)),
     (("traces",), ("binwright traces: ACTION is missing", "binwright help traces")),
     (("run",), ("binwright run: FILE is missing",)),
     (("run", "s.yaml", "--seeds", "abc"), ("run: --seeds: is not a whole number (got 'abc')", "binwright help run")),
