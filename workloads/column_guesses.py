@@ -149,7 +149,9 @@ class _Column:
         import polars as pl
 
         some = self.there.head(50)
-        return some.dtype == pl.String and len(some) > 0 and all(map(DAY_FIRST.fullmatch, some))
+        if some.dtype != pl.String or self.is_dates or not any(map(DAY_FIRST.fullmatch, some)):
+            return False
+        return all(DAY_FIRST.fullmatch(text) or is_date(text) for text in some)
 
     def rank(self, kind: str) -> int | None:
         """How well its name says what it is, 0 the best; `None` where it does not."""
@@ -212,8 +214,9 @@ def propose(path: Path) -> Proposal:
     if missing:
         line = None if is_parquet(path) else 1
         if dated := [each for each in look.columns if each.looks_dated]:
-            problem, value = "dates that do not begin with the year", dated[0].there[0]
-            key = " and ".join(each.name for each in dated)
+            problem, key = "dates that do not begin with the year", " and ".join(each.name for each in dated)
+            row = next(row for row, text in enumerate(dated[0].cells) if text and DAY_FIRST.fullmatch(text))
+            value, line = dated[0].cells[row], frame["line"][row] if "line" in frame.columns else None
             raise WorkloadError(problem, file=path, line=line, key=key, value=value, remedy=REWRITE)
         raise WorkloadError(
             f"no column says {' or '.join(missing)}",

@@ -168,8 +168,11 @@ def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:
     path.write_text("start,end,cpus\n13.11.2026 08:15,3 Dec 2026,4\n")
     with pytest.raises(WorkloadError) as caught:
         propose(path)
-    assert "start and end: dates that do not begin with the year (got '13.11.2026 08:15')" in str(caught.value)
+    assert "t.csv:2: start and end: dates that do not begin with the year (got '13.11.2026 08:15')" in str(caught.value)
     assert "as in 2026-11-03 08:15" in caught.value.remedy
+    path.write_text("start,cpus\n2026-11-13 08:15,4\n,1\n13.11.2026 08:20,4\n")
+    with pytest.raises(WorkloadError, match=r"t\.csv:4: start: dates .* \(got '13\.11\.2026 08:20'\)"):
+        propose(path)
     path.write_text("created,vcpus,ended\n")
     with pytest.raises(WorkloadError, match=r"t\.csv: no requests: the table has no rows"):
         propose(path)
