@@ -30,7 +30,7 @@ UNSOLVED = 1
 
 
 Told = Callable[[dict[str, Any]], None]
-"""Is told the best so far: a `Progress` as a dictionary, and of how many units."""
+"""Is told the best so far: a `Progress` as a dictionary, and of how many balls."""
 
 
 def solve(asked: Namespace) -> int:
@@ -118,8 +118,8 @@ class Here:
         """Return the answer in the shape of `as_json`."""
         from agents.solver.solving.solve import solve
 
-        asked, units = self._asked, len(self._problem.units)
-        progress = None if tell is None else lambda now: tell(asdict(now) | {"units": units})
+        asked, balls = self._asked, self._problem.balls
+        progress = None if tell is None else lambda now: tell(asdict(now) | {"balls": balls})
         how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
         left = max(min(0.001, seconds), seconds - (monotonic() - self._began))  # reading may have taken it all
         return as_json(solve(self._problem, time=left, progress=progress, **how))
@@ -157,8 +157,8 @@ def _shower(line: Line) -> Told:
     def show(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
         bins = f"{now['bins']} bins (bound {now['bound']})"
-        placed = f"{now['placed']} of {now['units']} placed"
+        placed = f"{now['placed']} of {now['balls']} balls placed"
         goals = "".join(f", {value:,.6g}" for value in now.get("goals", ()))
-        line.said = f"{bins}, {placed}{goals}, {now['checked']:,} solutions checked, {pace:,.0f}/s"
+        line.said = f"{bins}, {placed}{goals}, {now['checked']:,} checked, {pace:,.0f}/s"
 
     return show

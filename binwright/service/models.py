@@ -314,8 +314,8 @@ class Progress(BaseModel):
 
     bins: int
     bound: int
-    placed: int = Field(description="Units (balls, or balls with their friends) in the best allocation so far.")
-    units: int
+    placed: int = Field(description="Balls in the best allocation so far.")
+    balls: int
     checked: int
     seconds: float
 

@@ -194,7 +194,7 @@ function show(now) {
   if (shown) {
     at("bins").textContent = count(shown.bins);
     at("bound").textContent = count(shown.bound);
-    at("placed").textContent = `${count(shown.placed)} of ${count(shown.balls ?? shown.units)}`;
+    at("placed").textContent = `${count(shown.placed)} of ${count(shown.balls)}`;
     at("checked").textContent = count(shown.checked);
     at("rate").textContent = shown.seconds ? count(Math.round(shown.checked / shown.seconds)) : "";
     at("seconds").textContent = shown.seconds.toFixed(1);

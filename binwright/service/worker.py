@@ -93,10 +93,10 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], found: bytes,
             return {"properties": properties(compiled)}
         if do == "verify":
             return _verified(compiled, found, limits)
-        units = len(compiled.units)
+        balls = compiled.balls
 
         def tell(now: Progress) -> None:
-            told = {"bins": now.bins, "bound": now.bound, "placed": now.placed, "units": units}
+            told = {"bins": now.bins, "bound": now.bound, "placed": now.placed, "balls": balls}
             _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
 
         options = ("search", "device", "seed", "time", "attempts")

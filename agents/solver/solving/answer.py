@@ -125,7 +125,7 @@ class Progress:
     """Of the best allocation so far."""
     bound: int
     placed: int
-    """Units (balls, or balls with their friends) in the best allocation so far."""
+    """Balls in the best allocation so far."""
     checked: int
     seconds: float
     goals: tuple[float, ...] = ()

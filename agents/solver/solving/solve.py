@@ -311,7 +311,7 @@ class _Search:
         known, best = self.known, self.known.best
         if self.progress is not None and now - self.shown > 0.2 and best is not None:
             self.shown = now
-            placed = len(best.problem.units) - best.left
+            placed = best.problem.balls - best.alloc.count(NULL)
             self.progress(Progress(best.problem.bins, known.bound, placed, known.checked, now - self.start, self.goals))
         left, missing, _ = known.rank
         waited = not self.limited and known.checked - known.better >= PATIENCE

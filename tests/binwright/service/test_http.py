@@ -112,7 +112,7 @@ def test_events_tell_progress_and_end_with_the_job(server: Server) -> None:
     progress = [one["progress"] for one in events if one["progress"]]
     assert progress
     assert progress[-1]["checked"] > progress[0]["checked"]
-    assert all(one["units"] == 23 for one in progress)
+    assert all(one["balls"] == 23 for one in progress)
 
 
 def searching(server: Server, name: str) -> None:

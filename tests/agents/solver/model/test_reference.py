@@ -19,7 +19,7 @@ from agents.solver.model.interpreter import OPERATIONS, call
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.answer import Answer
+from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.solve import solve
 from simcore.errors import UserError
 from tests.reference.utilisation import evaluate
@@ -281,9 +281,9 @@ def test_unsolved_partial_and_fixed_bins() -> None:
 
 
 def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
+    calls: list[Progress] = []
 
-    def progress(now: object) -> None:
+    def progress(now: Progress) -> None:
         calls.append(now)
         raise KeyboardInterrupt
 
@@ -292,6 +292,10 @@ def test_ctrl_c_gives_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer.interrupted
     assert (answer.status, answer.placed, len(calls)) == ("partial", 2, 1)
     assert solve(found, time=0.01).status == "partial"
+    tables = {"D": [1, 1, 1, 1]}
+    text = VECTOR.replace("procedure", "FRIENDS 0, 1 FRIENDS 2, 3 procedure")
+    found = problem(text, balls=4, bins=1, resources={"C[s in BINS]": 2}, tables=tables)
+    assert (solve(found, progress=progress).placed, calls[-1].placed) == (2, 2)  # two balls, which are one unit
 
 
 def test_groupings() -> None:
