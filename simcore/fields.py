@@ -95,6 +95,8 @@ class Model(BaseModel):
     """A mapping in a scenario file. `null` says the same as leaving a key out."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """Keys that people know by other names, such as an option's of the command line: name -> key."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -112,8 +114,9 @@ class Model(BaseModel):
         meant: set[str | None] = set()
         for key in given.keys() - known.keys():
             names = [*fields, *cls.more(given)]
-            meant.add(nearest(str(key), names))
-            found += findings(wrong("unknown key", suggest(str(key), names), (key,)))
+            name = cls.other_names.get(str(key), str(key))
+            meant.add(nearest(name, names))
+            found += findings(wrong("unknown key", suggest(name, names), (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
                 found += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
@@ -79,6 +79,8 @@ class Sweep(Model):
 
 class Scenario(Model):
     """A scenario: a cluster, a workload, and the agents to compare on them."""
+
+    other_names: ClassVar[Mapping[str, str]] = {"seeds": "replications"}
 
     name: Annotated[Text, Field(pattern=r"^\w[\w .+-]*$")] = Field(
         default="scenario",
