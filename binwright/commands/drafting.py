@@ -93,7 +93,7 @@ def _agents(text: str) -> list[Any]:
 
 def fit(asked: Namespace) -> int:
     """Answer `binwright fit FILE`."""
-    from scenarios.draft.request_source import asked_of
+    from scenarios.draft.request_source import MOST, asked_of
     from scenarios.draft.text import write_new
 
     for option, least in (("flavours", 1), ("points", 3), ("requests", 1)):
@@ -106,6 +106,9 @@ def fit(asked: Namespace) -> int:
     text = requests.fitted(asked.flavours, asked.points, asked.requests)
     for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
         say(f"? {doubt}")
+    if (share := requests.share_of(asked.flavours)) < MOST:
+        kept = "only the most frequent demand is" if asked.flavours == 1 else f"the {asked.flavours} most frequent are"
+        say(f"? Of the different demands {kept} kept: {share:.1%} of the requests. --flavours N keeps more.")
     if asked.out:
         write_new(asked.out, text)
         say_written(asked.out)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
+MOST = 0.9
+"""The share of the requests that the demands of a fitted workload should cover."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,11 @@ class Asked:
         given = self.servers if servers is None else servers
         return scenario_text(about, given, workload, notes=notes, overflow=overflow, agents=agents)
 
+    def share_of(self, flavours: int) -> float:
+        """Return the share of the requests that have one of so many demands, the most frequent ones."""
+        kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
+        return float(kinds.head(flavours).sum()) / len(self.frame)
+
     def fitted(self, flavours: int, points: int, requests: int | None) -> str:
         """Write a scenario whose requests are drawn, like these."""
         try:
@@ -162,12 +169,11 @@ class Asked:
         except UserError as error:
             error.file = self.path
             raise
-        kinds = self.frame.group_by(self.resources).len().sort("len", descending=True)["len"]
-        share = float(kinds.head(flavours).sum()) / len(self.frame)
+        share = self.share_of(flavours)
         notes = [
             f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
             f"demands, which are {share:.1%} of them"
-            f"{' (more with --flavours)' if share < 0.9 else ''},",
+            f"{' (more with --flavours)' if share < MOST else ''},",
             "Poisson arrivals with their mean gap, and quantiles of lifetimes. Bursts, days and tenants are lost.",
         ]
         notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
