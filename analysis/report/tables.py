@@ -115,7 +115,8 @@ def refusals(results: ResultsFolder) -> str:
     """Write for which reasons every agent refused how much of what was offered, means over its runs."""
     done = results.done
     if "reasons" not in done.columns:
-        return "<p>No request was refused for a reason that was noted.</p>"
+        noted = " for a reason that was noted" if "rejected" in done.columns and done["rejected"].sum() else ""
+        return f"<p>No request was refused{noted}.</p>"
     shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}
     total: Counter[str] = Counter()
     columns = [*results.swept, "agent", "offered", "reasons"]

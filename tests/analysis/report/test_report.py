@@ -435,8 +435,10 @@ def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
         ["b", "0.00", "0.00", *["10.00"] * 4, "40.00"],
         ["c", "13.33", "10.00", "6.67", *["0.00"] * 4],
     ]
-    write_results(tmp_path / "none", [row_of("a", 0)])
-    assert "No request was refused" in refusals(Results(tmp_path / "none"))
+    for rejected, said in ((0, "No request was refused."), (2, "No request was refused for a reason that was noted.")):
+        folder = tmp_path / f"none-{rejected}"
+        write_results(folder, [row_of("a", 0, rejected=rejected)])
+        assert refusals(Results(folder)) == f"<p>{said}</p>"
 
 
 def test_what_was_refused_is_shown_by_label(tmp_path: Path) -> None:
