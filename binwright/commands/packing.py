@@ -11,7 +11,7 @@ from rich.table import Table
 
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import file_to_draw, many_of, out, seconds, where
-from simcore.errors import UserError, suggest
+from simcore.errors import UserError, meant, suggest
 
 if TYPE_CHECKING:
     from agents.solver.packing.compare import Row
@@ -81,6 +81,8 @@ def _given(asked: Namespace) -> Machines:
     if suffix not in (".csv", *SUFFIXES):
         remedy = suggest(asked.input, NAMES) if "." not in asked.input else "Give a .csv, .txt, .bpp or .vbp file."
         raise UserError("unknown offline input", key="INPUT", value=asked.input, remedy=remedy)
+    if not Path(asked.input).exists():
+        raise UserError("there is no such file", file=asked.input, remedy=meant(asked.input) or "Check the path.")
     for key in ("seed", "count"):
         if (value := getattr(asked, key)) is not None:
             remedy = f"Leave --{key} out: it goes with generated inputs."

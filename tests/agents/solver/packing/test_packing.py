@@ -323,6 +323,7 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
         (["FILE", "--server", "cpu=9,mem=5 GB"], "FILE:2: mem: machine a asks for more than a server has (got '8')"),
         (["missing.csv", "--server", "cpu=5"], "missing.csv: there is no such file\n  Check the path."),
         (["machine.csv", "--server", "cpu=5"], "machine.csv: there is no such file\n  Did you mean 'machines.csv'?"),
+        (["missing.csv"], "missing.csv: there is no such file\n  Check the path."),
         (["MOR.txt"], "MOR.txt: there is no such file\n  Did you mean 'MORE.txt'?"),
         (["pgrank", "--with", "ffd"], "with: unknown way to pack (got 'ffd')\n  Did you mean 'ffd-prod'?"),
         (["missing.tsv"], "INPUT: unknown offline input (got 'missing.tsv')\n  Give a .csv, .txt, .bpp or .vbp file."),
