@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         said, code = str(error), MISTAKE
     except KeyboardInterrupt as why:
-        said = "Interrupted. Run the same command to resume."
+        said = f"Interrupted. {getattr(asked, 'interrupted', 'Run the same command to resume.')}"
         code = why.code if isinstance(why, Terminated) else INTERRUPTED
     except BrokenPipeError:
         _without(sys.stdout)  # its reader went away, `| head` for one

@@ -16,7 +16,7 @@ def add_init(commands: Commands) -> None:
         description="Write a first scenario. On a terminal, what no option says is asked for; elsewhere it has its "
         "default.",
     )
-    init.set_defaults(answer="drafting.init")
+    init.set_defaults(answer="drafting.init", interrupted="Nothing is written.")
     init.add_argument(
         "--requests", metavar="FILE", help="a CSV or Parquet file, or a trace's name (default: generated)"
     )
@@ -35,7 +35,7 @@ def add_fit(commands: Commands) -> None:
         description="Fit a generated workload to a trace: its most frequent demands, their lifetimes, and the mean gap "
         "between arrivals. Prints a scenario, or writes it.",
     )
-    fit.set_defaults(answer="drafting.fit")
+    fit.set_defaults(answer="drafting.fit", interrupted="Nothing is written.")
     fit.add_argument("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace")
     fit.add_argument("--flavours", type=int, default=8, metavar="N", help="different demands (default: 8)")
     fit.add_argument("--points", type=int, default=21, metavar="N", help="quantiles of lifetimes of each (default: 21)")

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.cli import MISTAKE, main
+from binwright.cli import INTERRUPTED, MISTAKE, main
 from scenarios.build.world import build_world
 from scenarios.draft.request_source import asked_of
 from scenarios.draft.servers import servers_for
@@ -270,6 +270,10 @@ def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) ->
     assert yaml.safe_load(said.out)["workload"]["requests"] == 5
     assert "the 4 most frequent demands, which are 100.0% of them" in said.out
     assert "? TerminatedAt is empty" in said.err
+    assert "--flavours" not in said.err
+    assert main(["fit", table.name, "--flavours", "2"]) == 0
+    warning = "? Of the different demands the 2 most frequent are kept: 60.0% of the requests. --flavours N keeps more."
+    assert warning in capsys.readouterr().err.splitlines()
 
 
 def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -325,6 +329,20 @@ def test_a_first_scenario_by_questions(
         "Did you mean 'first-fit'?",
     ):
         assert part in said
+
+
+def test_an_interrupted_question_says_that_nothing_is_written(
+    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(question: str) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("builtins.input", interrupt)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["init", "--out", "mine.yaml"]) == INTERRUPTED
+    assert capsys.readouterr().err == "binwright: Interrupted. Nothing is written.\n"
+    assert not Path("mine.yaml").exists()
 
 
 @pytest.mark.parametrize(
