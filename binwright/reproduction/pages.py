@@ -58,9 +58,9 @@ def page(
     parts = [
         _wrapped(f"{made} {guide}."),
         _wrapped(
-            f"**{counted(rows).capitalize()}.** Cells are published / ours / difference; what is not reproduced is "
-            f"**bold**.{less} `{listed(publication)}`, which the command writes, has every value with its interval and "
-            "the reason for its verdict."
+            f"**{counted(rows).capitalize()}.** Cells are published / ours; what is not reproduced is **bold**.{less} "
+            f"`{listed(publication)}`, which the command writes, has every value with its interval and the reason for "
+            "its verdict."
         ),
     ]
     notes: set[str] = set()
@@ -150,10 +150,8 @@ def _short(condition: str) -> str:
 
 
 def _cell(one: Row, decimals: int) -> str:
-    """Write a value as published, ours, and the difference."""
-    published, ours = one.published or 0.0, one.ours or 0.0
-    difference = round(one.difference or 0.0, decimals) + 0.0  # which is no -0.0
-    text = f"{published:,.{decimals}f} / {ours:,.{decimals}f} / {difference:+,.{decimals}f}"
+    """Write a value as published, and ours."""
+    text = f"{one.published or 0.0:,.{decimals}f} / {one.ours or 0.0:,.{decimals}f}"
     return f"**{text}**" if one.verdict in MISSES else text
 
 

@@ -284,9 +284,9 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
     assert first.split("\n\n")[-2].splitlines() == [
         "| acceptance, topology alpha | uniform | azure | alibaba |",
         "| --- | --- | --- | --- |",
-        "| nara | **0.71 / 0.50 / -0.21** | **0.86 / 0.50 / -0.36** | **0.72 / 0.50 / -0.22** |",
-        "| tetris | 0.61 / 0.61 / +0.01 | **0.77 / 0.61 / -0.16** | 0.63 / 0.61 / -0.02 |",
-        "| nulb | **0.29 / 0.10 / -0.19** | **0.50 / 0.10 / -0.40** | **0.20 / 0.10 / -0.10** |",
+        "| nara | **0.71 / 0.50** | **0.86 / 0.50** | **0.72 / 0.50** |",
+        "| tetris | 0.61 / 0.61 | **0.77 / 0.61** | 0.63 / 0.61 |",
+        "| nulb | **0.29 / 0.10** | **0.50 / 0.10** | **0.20 / 0.10** |",
     ]
     table, heading, reasons = second.strip().split("\n\n")
     assert [line[: line.find(" /")] for line in table.splitlines()[2:]] == [
