@@ -16,7 +16,7 @@ from agents.solver.checker.scope import Scope
 from agents.solver.checker.values import Typed, absolute, arithmetic, equal, extreme, floored, micro, negated, truth_of
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
-from agents.solver.language.errors import At, SpecError
+from agents.solver.language.errors import At, SpecError, indices_beside
 from agents.solver.language.tables import Table, quantity_of
 from agents.solver.model.program import (
     MICRO,
@@ -130,7 +130,7 @@ def _index(scope: Scope, node: s.Index) -> Typed:
     if table is None:
         raise SpecError(f"unknown table {node.table}", suggest(node.table, scope.tables), node.at)
     if len(node.arguments) != table.rank:
-        problem = f"{table.name} takes {table.rank} indices, here are {len(node.arguments)}"
+        problem = f"{table.name} takes {indices_beside(table.rank, len(node.arguments))}"
         raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
     kind, values = INT if table.whole else QUANTITY, scope.code.offsets(table, node.at)[0]
     low, high = table.bounds
@@ -204,7 +204,7 @@ def _used(scope: Scope, node: s.Used) -> Typed:
 def dimension(scope: Scope, family: Family, nodes: tuple[s.Expr, ...], at: At) -> tuple[Expr, tuple[Expr, ...]]:
     """Write the number of a dimension, and its indices."""
     if len(nodes) != len(family.sizes):
-        problem = f"{family.name} has {len(family.sizes)} indices, here are {len(nodes)}"
+        problem = f"{family.name} has {indices_beside(len(family.sizes), len(nodes))}"
         raise SpecError(problem, "Write one for each in RESOURCES, with commas between.", at)
     place: Expr = Const(0)
     arguments = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from agents.solver.language import syntax as s
-from agents.solver.language.errors import At, SpecError
+from agents.solver.language.errors import At, SpecError, indices_beside
 from agents.solver.language.tables import Table, quantity_of
 from agents.solver.model.program import MICRO, NULL, WIDE
 from simcore.errors import suggest
@@ -149,7 +149,7 @@ class Interpreter:
         if table is None:
             raise SpecError(f"unknown table {node.table}", suggest(node.table, self.tables), node.at)
         if len(node.arguments) != table.rank:
-            problem = f"{table.name} takes {table.rank} indices, here are {len(node.arguments)}"
+            problem = f"{table.name} takes {indices_beside(table.rank, len(node.arguments))}"
             raise SpecError(problem, "Write one per level, with commas between: T[row, column].", node.at)
         place = self._row(table, node)
         if table.starts is not None:

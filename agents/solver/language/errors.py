@@ -15,6 +15,11 @@ class At(NamedTuple):
     column: int
 
 
+def indices_beside(wanted: int, given: int) -> str:
+    """Say how many indices there should be, and how many there are."""
+    return f"{wanted} {'index' if wanted == 1 else 'indices'}, here {'is' if given == 1 else 'are'} {given}"
+
+
 class SpecError(UserError):
     """Raised if the specification is wrong, or too much for the solver."""
 

@@ -13,7 +13,7 @@ from agents.solver.checker.check import check, check_goals
 from agents.solver.language import moves
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Value, is_null, micro
-from agents.solver.language.errors import At, SpecError
+from agents.solver.language.errors import At, SpecError, indices_beside
 from agents.solver.language.tables import LARGEST, Table
 from agents.solver.model.problem import Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
@@ -255,7 +255,7 @@ class Build(Constants):
                 raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
             slots = node.slots or (None,) * len(family.sizes)
             if len(slots) != len(family.sizes):
-                problem = f"{family.name} has {len(family.sizes)} indices, here are {len(slots)}"
+                problem = f"{family.name} has {indices_beside(len(family.sizes), len(slots))}"
                 raise SpecError(problem, "Write * for an index that runs.", node.at)
             numbers = [0]
             for size, slot in zip(family.sizes, slots, strict=True):

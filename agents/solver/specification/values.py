@@ -65,7 +65,8 @@ def resource_of(name: str, capacity: Any) -> tuple[str, dict[str, Any]]:
     indices = re.findall(r"([A-Za-z_]\w*)\s+in\b", axes)
     rank = np.ndim(capacity)
     if len(indices) != rank:
-        problem = f"has {len(indices)} indices, and its capacities have {rank}"
+        many = "1 index" if len(indices) == 1 else f"{len(indices)} indices"
+        problem = f"has {many}, and its capacities have {rank}"
         remedy = "Give a list for one index, as in CPU[s in BINS], rows for two, and so on; or one number for all."
         raise UserError(problem, key=f"resources[{name!r}]", remedy=remedy)
     table = f"_{family.strip()}"
