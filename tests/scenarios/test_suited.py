@@ -8,25 +8,21 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import main
-from scenarios.run import compatible_agents as module
 from scenarios.run.compatible_agents import suited
 from tests.support.batches import TEXT
 
 
-def test_agents_are_suited_by_the_servers_and_what_they_may_know(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_agents_are_suited_by_the_servers_and_what_they_may_know(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text(TEXT)
-    monkeypatch.setattr(module, "AGENTS", ("random", "tetris", "best-fit", "fgd", "lava"))
-    found = suited(file)
-    assert list(found) == ["best-fit", "fgd", "lava", "random", "tetris"]
+    found = suited(file, names=("random", "tetris", "best-fit", "fgd", "lava", "feasible"))
+    assert list(found) == ["best-fit", "feasible", "fgd", "lava", "random", "tetris"]
     assert found["best-fit"] == found["random"] == ""
-    assert "network" in found["tetris"]
+    assert found["feasible"] == "tetris takes servers from a network, and this cluster has none"
+    assert found["tetris"] == "takes servers from a network, and this cluster has none"
     assert "devices" in found["fgd"]
     assert "hides" in found["lava"]
-    monkeypatch.setattr(module, "AGENTS", ("lava",))
-    assert suited(file, ["knowledge.lifetimes=known"]) == {"lava": ""}
+    assert suited(file, ["knowledge.lifetimes=known"], ("lava",)) == {"lava": ""}
 
 
 @pytest.mark.long
@@ -37,7 +33,8 @@ def test_the_command_lists_them_apart(tmp_path: Path, capsys: pytest.CaptureFixt
     suits, _, others = capsys.readouterr().out.partition("Not for it, as they are")
     assert "\nworst-fit  " in suits
     assert "tetris" not in suits
-    assert "\ntetris  Tetris takes servers from a network, and this cluster has none" in others
+    assert "\ntetris  takes servers from a network, and this cluster has none" in others
+    assert "\nfeasible  tetris takes servers from a network, and this cluster has none" in others
     assert main(["agents", "--set", "cluster.servers=3"]) == 2
     assert "Name the scenario with --for FILE." in capsys.readouterr().err
 
