@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -104,9 +104,26 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
     if detail["type"] == "string_pattern_mismatch":
         remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
         return "is a wrong value", remedy, None
+    if detail["type"] == "tuple_type" and isinstance(given := detail["input"], str):
+        return "is a wrong value", _as_list(given, _keys(detail)), None
     message = detail["msg"].replace("Input", "It").replace("Tuple", "The list").replace(" after validation", "")
     remedy = _SHOULD.get(detail["type"], f"{message}.")
     return "is a wrong value", remedy, None
+
+
+def _as_list(given: str, keys: Keys) -> str:
+    """Write a remedy for a text where a list should be: the list of it, or what the list may hold if it is not that."""
+    from scenarios.schema.scenario import Scenario
+
+    field = Scenario.known().get(str(keys[0])) if len(keys) == 1 else None
+    choices = [
+        str(choice)
+        for part in get_args(field and field.annotation)
+        if get_origin(part) is Literal
+        for choice in get_args(part)
+    ]
+    remedy = f"Write a list: [{given}]."
+    return remedy if not choices or given in choices else f"Write a list. {suggest(given, choices)}"
 
 
 def _scalar(value: Any, source: Source, keys: Keys) -> Any:

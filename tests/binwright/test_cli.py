@@ -478,6 +478,15 @@ MISTAKES: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("figures", "s", "--text", "big"), ("figures: --text: is not a number (got 'big')",)),
     (("compare", "s", "--format", "docx"), ("--format: is a wrong value (got 'docx')", "'latex'")),
     (("run", "s.yaml", "--set", "servers=20"), ("servers: unknown key (got 20)", "Did you mean 'cluster.servers' or")),
+    (
+        ("run", "s.yaml", "--agents", ""),
+        ("binwright: --agents: names no agent", "Write one name or more: --agents first"),
+    ),
+    (
+        ("run", "s.yaml", "--set", "record=state"),
+        ("record: is a wrong", "Write a list. Did you mean 'states'? Known: de"),
+    ),
+    (("run", "s.yaml", "--set", "record=states"), ("Write a list: [states].",)),
     (("run", "s.yaml", "--set", "seeds=3"), ("seeds: unknown key (got 3)", "Did you mean 'replications'?")),
     (("run", "s.yaml", "--set", "cluster.requests=20"), ("Did you mean 'workload.requests'?",)),
     (("run", "s.yaml", "--set", "workload.median=20"), ("Did you mean 'workload.lifetimes.lognormal.median'?",)),
