@@ -156,9 +156,9 @@ def _shower(line: Line) -> Told:
 
     def show(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
-        bins = f"{now['bins']} bins (bound {now['bound']})"
-        placed = f"{now['placed']} of {now['balls']} balls placed"
-        goals = "".join(f", {value:,.6g}" for value in now.get("goals", ()))
-        line.said = f"{bins}, {placed}{goals}, {now['checked']:,} checked, {pace:,.0f}/s"
+        found = f"{now['placed']:,} of {many_of(now['balls'], 'ball')} in {many_of(now['bins'], 'bin')}"
+        goals = ", ".join(f"{value:,.6g}" for value in now.get("goals", ()))
+        parts = f"{found} (bound {now['bound']})", goals and f"goals {goals}", f"{pace:,.0f} checked/s"
+        line.said = ", ".join(filter(None, parts))
 
     return show

@@ -250,7 +250,7 @@ def test_watch(folder: Path, opened: Terminal, columns: int) -> None:
 @pytest.mark.parametrize("columns", WIDTHS)
 def test_solve(opened: Terminal, columns: int) -> None:
     shown = opened.start("solve", "power", "--time", "100s", "--csv", columns=columns)
-    is_one_line(shown.until(lambda text: " checked, " in text), columns)
+    is_one_line(shown.until(lambda text: text.endswith(" checked/s")), columns)
     shown.press(b"\x03")
     shown.end()
     is_left_in_order(shown, "ball,bin")
