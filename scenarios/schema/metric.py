@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
-from analysis.measure import METRICS
+from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Asked
 from simcore.fields import Model, Share, Shown, Text, wrong
 from simcore.json_schema import PLUGIN, Schema, mapping
@@ -44,10 +44,16 @@ class MetricSpec(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        name: Schema = {"anyOf": [{"enum": sorted(METRICS)}, {"type": "string", "pattern": PLUGIN}]}
+        added: Schema = {"anyOf": [{"type": "string", "pattern": PLUGIN}]}
+        if others := sorted(set(METRICS) - set(BUILT_IN)):
+            added["anyOf"].append({"enum": others})
+        ours: Schema = {"enum": sorted(BUILT_IN)}  # every run has them whole
         last = {"last": own["properties"]["last"]}
-        short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
-        forms = [name, mapping({"name": name, **last}, ["name"]), {**short, "additionalProperties": mapping(last)}]
+        forms = [added]
+        for name, needed in ((added, []), (ours, ["last"])):
+            short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
+            forms.append(mapping({"name": name, **last}, ["name", *needed]))
+            forms.append({**short, "additionalProperties": mapping(last, needed)})
         return {"anyOf": forms, "description": "A name, {name: {last: 20 %}}, or a mapping with name and last."}
 
     @property
