@@ -432,7 +432,7 @@ def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys:
 @pytest.mark.long
 def test_workers_say_how_far_their_runs_are(tmp_path: Path) -> None:
     heard: list[RunProgress] = []
-    slow = [agent(tmp_path, "time.sleep(0.02)")]
+    slow = [agent(tmp_path, "time.sleep(0.05)")]
     Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, on_progress=heard.append)
     assert {told.seed for told in heard} == {0, 1}
     assert all(0 < told.requests <= told.of and told.lost for told in heard)
