@@ -1,7 +1,7 @@
 # make run       sets up .venv and runs the quickstart
 # make test      sets up .venv with every extra, then ruff, mypy and the tests, in 4 minutes on 2 cores, 2 when repeated
 # make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
-# make test-all  the same as make test, then what is long by nature, in 13 minutes more
+# make test-all  the same as make test, then what is long by nature, in 16 minutes more
 # make versions  the core alone: with every other Python from 3.11 to 3.13 on the PATH, and with the lowest versions
 # make setup     the set-up alone, every extra
 # make site      builds the documentation into build/site, to be read without a network; warnings are errors
