@@ -27,7 +27,7 @@ class Watchers:
         self._callbacks.append(callback)
         self._left.append(0)
 
-    def settle(self) -> None:
+    def _settle(self) -> None:
         """Count what was decided since the last call, and call those whose turn it is."""
         answered = self._asked_for
         if answered and self._together:  # as `play` counts
@@ -40,8 +40,8 @@ class Watchers:
                 self._left[each] = callback()
 
     def __call__(self, most: int = -1) -> int:
-        """Settle; return after how many decisions to come back: at most `most`, unless it is negative."""
-        self.settle()
+        """Call whose turn it is; return after how many decisions to come back: `most` at most, if not negative."""
+        self._settle()
         asked_for = min((left for left in (*self._left, most) if left >= 0), default=-1)
         self._asked_for = min(1, asked_for) if self._together else asked_for
         self._before = len(self._simulation.record.sequence)

@@ -12,7 +12,7 @@ from scenarios.batch.journal import Row
 from scenarios.build.engines import Engine
 from scenarios.build.plan import Run, modules_of
 from scenarios.run.execute import execute
-from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.progress import OnProgress, RunProgress
 from scenarios.run.sandbox import TooLong, aloud, printing, recursion
 from simcore.compiling import awaited_by
 from simcore.errors import RunError, UserError
@@ -36,7 +36,7 @@ class Task(NamedTuple):
     engine: Engine = "auto"
 
 
-def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
+def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
     """Do it, and tell how far it is; what goes wrong is in the row's `error`.
 
     Writes the details that its scenario wants recorded.
@@ -48,7 +48,7 @@ def attempt(task: Task, tell: Tell = lambda told: None) -> Row:
 
     def said(told: RunProgress) -> None:
         with aloud():
-            tell(told._replace(batch=task.batch))
+            on_progress(told._replace(batch=task.batch))
 
     try:
         printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")

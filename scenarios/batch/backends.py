@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
 from scenarios.build.plan import Run
-from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.progress import OnProgress, RunProgress
 from simcore.cores import usable_cpus
 from simcore.errors import UserError
 from simcore.file_tracking import unchanged
@@ -38,19 +38,21 @@ def checked_jobs(jobs: int | None) -> int | None:
 
 
 @contextmanager
-def opened(on: str, jobs: int | None, tasks: Sequence[Task], tell: Tell = lambda told: None) -> Iterator[Backend]:
+def opened(
+    on: str, jobs: int | None, tasks: Sequence[Task], on_progress: OnProgress = lambda progress: None
+) -> Iterator[Backend]:
     """Find what does these tasks: `on` is `local` or `ray`, or `ray://host:port` for a cluster that is there.
 
     `jobs` runs at a time; by default as many as there are CPUs. Workers start, or the cluster is found, on entering.
-    `tell` is told how far runs on this machine are.
+    `on_progress` is called with how far runs on this machine are.
     """
     checked_jobs(jobs)
     if on == "local" and _held:
-        _held[-1].tell = tell
+        _held[-1].on_progress = on_progress
         yield _held[-1].rows
     elif on == "local":
         with _Here(min(jobs or usable_cpus(), max(1, len(tasks)))) as here:
-            here.tell = tell
+            here.on_progress = on_progress
             if len(tasks) > 1 and expected([task.run for task in tasks]) >= WORTH:
                 here.call()
             yield here.rows
@@ -105,7 +107,7 @@ class _Here:
     """
 
     def __init__(self, jobs: int) -> None:
-        self.tell: Tell = lambda told: None
+        self.on_progress: OnProgress = lambda progress: None
         self._jobs = jobs
         self._pool: Pool | None = None
         self._spent = 0.0
@@ -129,7 +131,7 @@ class _Here:
         return self._pool
 
     def _told(self, told: RunProgress) -> None:
-        self.tell(told)  # of the batch of now
+        self.on_progress(told)  # of the batch of now
 
     def rows(self, tasks: Sequence[Task]) -> Rows:
         """Do the tasks."""
@@ -154,7 +156,7 @@ class _Here:
         began = perf_counter()
 
         def impatient(told: RunProgress) -> None:
-            self.tell(told)
+            self.on_progress(told)
             if told.seconds >= PATIENCE:
                 raise _Longer
 
@@ -164,7 +166,7 @@ class _Here:
             if self._pool or (several and seconds / max(1, number) * left + self._spent >= WORTH * 2):
                 break
             try:
-                row = attempt(task, impatient if several else self.tell)
+                row = attempt(task, impatient if several else self.on_progress)
             except _Longer:
                 break
             yield task, row

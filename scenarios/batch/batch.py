@@ -30,7 +30,7 @@ from scenarios.build.world import build_world
 from scenarios.run import checkpoints
 from scenarios.run.check import draw, start_agents, start_movers
 from scenarios.run.execute import cache_of
-from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.progress import OnProgress, RunProgress
 from scenarios.run.sandbox import recursion
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
@@ -164,7 +164,7 @@ class Batch:
         on: str = "local",
         engine: Engine = "auto",
         finished: Callable[[Row], None] = lambda row: None,
-        on_progress: Tell = lambda progress: None,
+        on_progress: OnProgress = lambda progress: None,
     ) -> Results:
         """Run what is missing (`fresh`: everything), calling `finished` with each row, then write `runs.parquet`.
 
@@ -305,7 +305,7 @@ def run_batches(
     on: str = "local",
     engine: Engine = "auto",
     finished: Callable[[Row], None] = lambda row: None,
-    on_progress: Tell = lambda progress: None,
+    on_progress: OnProgress = lambda progress: None,
     anew: Callable[[], None] = lambda: None,
 ) -> list[Results]:
     """Run several batches as one, each into its folder: see `Batch.run`. Nothing runs before all are checked.
@@ -334,7 +334,7 @@ def _run_batches(
     on: str,
     engine: Engine,
     finished: Callable[[Row], None],
-    on_progress: Tell,
+    on_progress: OnProgress,
 ) -> list[Results]:
     done = [{} if fresh else batch.done() for batch in batches]
     tasks = [
@@ -354,13 +354,13 @@ def _run_batches(
     forget()
     record: list[Callable[[Row], None]] = []
 
-    def tell(so_far: RunProgress) -> None:
+    def note(so_far: RunProgress) -> None:
         on_progress(so_far)
         if so_far.kept:
             record[so_far.batch](under_way(so_far))
 
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(on, jobs, tasks, tell))
+        backend = stack.enter_context(opened(on, jobs, tasks, note))
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
             check_engine(engine, batch.runs)

@@ -80,10 +80,10 @@ def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> di
     took: dict[str, float] = {}
     going: dict[str, RunProgress] = {}
 
-    def tell(told: RunProgress) -> None:
+    def on_progress(told: RunProgress) -> None:
         going[told.run] = told
 
-    with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), tell) as pool:
+    with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), on_progress) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.
         tasks = [Task(0, run, Path(scratch) / "results", version, ours(), engine) for run in (*probes, *probes)]
         for task, row in pool.rows(tasks, PATIENCE):

@@ -21,7 +21,7 @@ from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.child_process import child
 from scenarios.batch.journal import Row
 from scenarios.batch.work_queue import PORTION, Handout
-from scenarios.run.progress import RunProgress, Tell
+from scenarios.run.progress import OnProgress, RunProgress
 from scenarios.run.sandbox import alone
 from simcore.address_space import check_address_space
 from simcore.compiling import Compiling, elsewhere, tell
@@ -40,12 +40,12 @@ _START = "from scenarios.batch.pool import work; work({handle})"
 class Pool:
     """Worker processes, from entering to leaving the `with`; they start in the background.
 
-    `tell` is told how far their runs are.
+    `on_progress` is called with how far their runs are.
     """
 
-    def __init__(self, jobs: int, tell: Tell = lambda told: None) -> None:
+    def __init__(self, jobs: int, on_progress: OnProgress = lambda progress: None) -> None:
         self._jobs = jobs
-        self._tell = tell
+        self._on_progress = on_progress
         self._workers: list[_Worker] = []
         self._stillborn = 0
 
@@ -97,7 +97,7 @@ class Pool:
                         worker.idle = worker.began = True
                         handout.back(worker.take_back())
                     elif isinstance(row, RunProgress):
-                        self._tell(row)
+                        self._on_progress(row)
                     elif isinstance(row, Compiles):
                         elsewhere(worker, row.found)
                     else:

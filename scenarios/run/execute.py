@@ -26,7 +26,7 @@ from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
 from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
 from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
-from scenarios.run.progress import PORTION, Reporter, Tell
+from scenarios.run.progress import PORTION, OnProgress, Reporter
 from scenarios.run.refusals import refusals
 from scenarios.run.sandbox import STARTING, limited
 from scenarios.schema.scenario import Scenario
@@ -47,24 +47,26 @@ Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `simcore.play.play`."""
 
 
-def execute(run: Run, folder: Path, engine: Engine = "auto", tell: Tell = lambda told: None) -> dict[str, Any]:
+def execute(
+    run: Run, folder: Path, engine: Engine = "auto", on_progress: OnProgress = lambda progress: None
+) -> dict[str, Any]:
     """Play a run; returns its row: every metric, the engine, and the files that its agents read, each with a digest.
 
     Writes what is to be recorded into `folder`/details. A long run is kept in `folder`/checkpoints now and then, where
-    it can be, and goes on from there. `tell` is called with how far it is.
+    it can be, and goes on from there. `on_progress` is called with how far it is.
     """
     checkpoint = Checkpoint(folder, run.name)
     try:
-        return _execute(run, folder, engine, tell, checkpoint)
+        return _execute(run, folder, engine, on_progress, checkpoint)
     except CheckpointMismatch:
         checkpoint.believed = False
-        return _execute(run, folder, engine, tell, checkpoint)
+        return _execute(run, folder, engine, on_progress, checkpoint)
 
 
-def _execute(run: Run, folder: Path, engine: Engine, tell: Tell, checkpoint: Checkpoint) -> dict[str, Any]:
+def _execute(run: Run, folder: Path, engine: Engine, on_progress: OnProgress, checkpoint: Checkpoint) -> dict[str, Any]:
     """Play a run in stages; goes on from its checkpoint if that is believed, else raises a `CheckpointMismatch`."""
     started = _start(run, folder, engine)
-    followed = _follow(started, checkpoint, tell)
+    followed = _follow(started, checkpoint, on_progress)
     thought = _play(started, followed)
     over = _finish(started, followed, thought)
     _write_details(started, followed, over, folder / "details")
@@ -127,7 +129,7 @@ def _start(run: Run, folder: Path, engine: Engine) -> _Started:
     return _Started(run, world, agent, simulation, ledger, play_on, first, compiled, luck, (warming, moving))
 
 
-def _follow(started: _Started, checkpoint: Checkpoint, tell: Tell) -> _Followed:
+def _follow(started: _Started, checkpoint: Checkpoint, on_progress: OnProgress) -> _Followed:
     """Set up who watches the run, and bring it to where its checkpoint is."""
     run, simulation, agent = started.run, started.simulation, started.agent
     sampler, states = Sampler(simulation, started.ledger, started.first), None
@@ -141,7 +143,7 @@ def _follow(started: _Started, checkpoint: Checkpoint, tell: Tell) -> _Followed:
     if not lost:
         keeper = Keeper(checkpoint, run)
         keeper.set_out(simulation, agent, started.luck, watchers)
-    watchers.add(Reporter(simulation, run, tell, keeper, lost, PORTION if started.compiled else 1))
+    watchers.add(Reporter(simulation, run, on_progress, keeper, lost, PORTION if started.compiled else 1))
     return _Followed(watchers, sampler, states, keeper)
 
 

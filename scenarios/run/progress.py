@@ -43,7 +43,7 @@ class RunProgress(NamedTuple):
     batch: int = 0
 
 
-Tell: TypeAlias = Callable[[RunProgress], None]
+OnProgress: TypeAlias = Callable[[RunProgress], None]
 
 
 class Reporter:
@@ -57,12 +57,12 @@ class Reporter:
         self,
         simulation: Simulation,
         run: Run,
-        tell: Tell,
+        on_progress: OnProgress,
         keeper: Keeper | None,
         lost: str,
         portion: int = 1,
     ) -> None:
-        self._simulation, self._tell, self._keeper = simulation, tell, keeper
+        self._simulation, self._on_progress, self._keeper = simulation, on_progress, keeper
         self._began = self._told = monotonic()
         self._due = self._began + KEPT_EVERY
         self._portion, self._called = portion, 0.0
@@ -84,7 +84,9 @@ class Reporter:
         if kept or now >= self._told + TOLD_EVERY:
             self._told = now
             release_pages(here_and_there=True)
-            self._tell(self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept))
+            self._on_progress(
+                self._so_far._replace(requests=self._simulation.offered, seconds=now - self._began, kept=kept)
+            )
         self._called = monotonic()
         return self._portion
 

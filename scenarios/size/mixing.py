@@ -24,7 +24,7 @@ from analysis.measure.condition import Target, target_of
 from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.run.check import check_scenario
-from scenarios.schema.load import Override, folder_for, load_to_run, loaded
+from scenarios.schema.load import folder_for
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
 from scenarios.size.evaluate import ENDS, Looked, Pairs, Row, Runs, enough
@@ -125,9 +125,9 @@ class Mixed:
 
 
 def size_mix(
-    scenario: str | Path | Scenario,
-    *overrides: Override,
-    mix: str | Mapping[str, float] | None = None,
+    scenario: Scenario,
+    *,
+    mix: str | Mapping[str, float],
     until: str | None = None,
     most: int | None = None,
     jobs: int | None = None,
@@ -141,10 +141,7 @@ def size_mix(
     `costs` (default: what its `size` says); groups that are not named stay as they are. `most` is how many servers of
     a kind it may come to. The rest is as in `size`; `out` gets mixes.csv.
     """
-    given = loaded(scenario, overrides, load_to_run)
-    if mix is None and (given.size is None or given.size.mix is None):
-        raise UserError("says no prices", key="mix", remedy="Write mix={'small': 0.3, 'large': 1}, or mix='costs'.")
-    question = MixQuestion.of(given, until, mix, most)
+    question = MixQuestion.of(scenario, until, mix, most)
     folder = folder_for(question.scenario, out, "size")
     check_scenario(question.at((question.begin,)), folder)
     runs = Runs(question, folder, jobs, finished)

@@ -24,7 +24,7 @@ from scenarios.batch.backends import held
 from scenarios.build.folders import named, plain
 from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
-from scenarios.schema.load import Override, folder_for, load_to_run, loaded
+from scenarios.schema.load import folder_for
 from scenarios.schema.scenario import Scenario
 from scenarios.size.evaluate import ENDS, Asked, Looked, Pairs, Row, Runs, enough
 from scenarios.size.question import Question
@@ -55,8 +55,8 @@ class Sizes:
 
 
 def size_one(
-    scenario: str | Path | Scenario,
-    *overrides: Override,
+    scenario: Scenario,
+    *,
     until: str | None = None,
     kind: str | None = None,
     most: int | None = None,
@@ -72,7 +72,7 @@ def size_one(
     which are ordinary results, and sizes.csv; the same call goes on there. `on_progress` is called with what an agent
     came to at a size, and about how many such looks are `left`; `finished` with the row of every run.
     """
-    question = Question.of(loaded(scenario, overrides, load_to_run), until, kind, most)
+    question = Question.of(scenario, until, kind, most)
     folder = folder_for(question.scenario, out, "size")
     with held("local", jobs):
         runs = _searched(question, folder, jobs, on_progress, finished)
@@ -82,8 +82,8 @@ def size_one(
 
 
 def sizes(
-    scenario: str | Path | Scenario,
-    *overrides: Override,
+    scenario: Scenario,
+    *,
     until: str | None = None,
     kind: str | None = None,
     most: int | None = None,
@@ -97,11 +97,10 @@ def sizes(
     `on_progress` is called with rows that have the `point`, too: the values of the swept keys. A point at which no
     agent meets the target has empty answers, as an agent has that does not.
     """
-    given = loaded(scenario, overrides, load_to_run)
-    folder = folder_for(given, out, "size")
-    found = [(point, Question.of(each, until, kind, most)) for point, each in points(given)]
+    folder = folder_for(scenario, out, "size")
+    found = [(point, Question.of(each, until, kind, most)) for point, each in points(scenario)]
     for _, question in found:
-        if question.key in (swept := {*given.sweep.product, *given.sweep.zip}):
+        if question.key in (swept := {*scenario.sweep.product, *scenario.sweep.zip}):
             remedy = f"Take {question.key} out of the sweep."
             raise UserError("the number that is looked for is swept", key="sweep", value=sorted(swept), remedy=remedy)
         check_scenario(question.at(question.several), folder)

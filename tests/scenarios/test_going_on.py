@@ -120,7 +120,7 @@ def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, name: str) -
 
         try:
             with kept_often():
-                found = execute(run, parts, "simpy", tell=tell)
+                found = execute(run, parts, "simpy", on_progress=tell)
         except KeyboardInterrupt:
             ends += 1
             assert list(seen) == sorted(seen)  # nothing was done again
@@ -202,7 +202,7 @@ def test_a_run_that_is_not_what_was_kept_begins_anew(tmp_path: Path) -> None:
     kept.rename(Checkpoint(tmp_path / "one", of_one.name).folder)
     seen: list[int] = []
     with kept_often():
-        found = execute(of_one, tmp_path / "one", tell=lambda told: seen.append(told.requests))
+        found = execute(of_one, tmp_path / "one", on_progress=lambda told: seen.append(told.requests))
     expected = execute(of_one, tmp_path / "whole")
     for key in TIMED:
         found.pop(key, None), expected.pop(key, None)
