@@ -81,7 +81,7 @@ MOST = 1_000_000
 Size: TypeAlias = Annotated[Count, Field(le=MOST)]
 
 
-class Exponential(Model):
+class ExponentialMachines(Model):
     """An exponential number of machines, rounded."""
 
     mean: Annotated[PositiveNumber, Field(le=MOST)] = Field(description="Of the exponential number.", examples=[49])
@@ -104,7 +104,7 @@ class Machines(OneOf):
     what: ClassVar[str] = "distribution of sizes"
     fixed: Size | None = Field(None, description="Always so many.", examples=[100])
     uniform: tuple[Size, Size] | None = Field(None, description="From the first to the last.", examples=["[64, 128]"])
-    exponential: Exponential | None = Field(
+    exponential: ExponentialMachines | None = Field(
         None, description="Exponential, clipped.", examples=["{mean: 49, least: 10, most: 340}"]
     )
 

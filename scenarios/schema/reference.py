@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import types
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -16,6 +17,8 @@ from scenarios.schema.scenario import Scenario
 from simcore.fields import Model, Shown
 from simcore.json_schema import laid_over
 
+LONG = 120
+"""Letters from which on a key that several sections have is explained in the first of them only."""
 _INTRO = """\
 # Scenario files
 
@@ -71,7 +74,8 @@ def _parse_examples(schema: Any) -> None:
 
 def reference() -> str:
     """Write the reference of every key, in Markdown."""
-    return "\n".join([_INTRO, *(_section(model) for model in _models(Scenario, set()))])
+    seen: dict[str, str] = {}
+    return "\n".join([_INTRO, *(_section(model, seen) for model in _models(Scenario, set()))])
 
 
 def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
@@ -92,12 +96,25 @@ def _inside(annotation: Any) -> Iterator[type[Model]]:
         yield from _inside(argument)
 
 
-def _section(model: type[Model]) -> str:
-    lines = [f"## {_title(model)}", "", inspect.getdoc(model) or "", ""]
+def _section(model: type[Model], seen: dict[str, str]) -> str:
+    """Write the section of a model; `seen` has the keys of the sections before, by the section that explains each."""
+    lines, known = [f"## {_title(model)}", "", inspect.getdoc(model) or "", ""], dict[str, list[str]]()
     for key, field in model.known().items():
-        text = " ".join([field.description or "", *(f"Example: `{key}: {one}`." for one in field.examples or ())])
-        lines.append(f"- `{key}` ({_type(field)}{_default(field)}): {text}")
+        text = " ".join([field.description or "", *_examples(key, field)])
+        line = f"- `{key}` ({_type(field)}{_default(field)}): {text}"
+        if len(line) < LONG or (first := seen.setdefault(line, _title(model))) == _title(model):
+            lines.append(line)
+        else:
+            known.setdefault(first, []).append(f"`{key}`")
+    lines += [f"- {', '.join(keys)}: as in [{first}](#{first.lower()})." for first, keys in known.items()]
     return "\n".join([*lines, ""] if lines[-1] else lines)
+
+
+def _examples(key: str, field: FieldInfo) -> list[str]:
+    """Write the examples of a field, unless its type says already how a number or a time is written."""
+    if re.match(r"(whole number|number|time|share|power|energy)( from \d+| above 0| or `never`)?$", _type(field)):
+        return []
+    return [f"Example: `{key}: {one}`." for one in field.examples or ()]
 
 
 def _title(model: type[Model]) -> str:
