@@ -192,3 +192,8 @@ def on_page_markdown(markdown: str, page: Any, **more: Any) -> str:
         return f"[{command[0]}]({place}#binwright-{command[1].replace(' ', '-')})"
 
     return _HELP.sub(helped, _LINK.sub(named, markdown))
+
+
+def on_page_content(html: str, **more: Any) -> str:
+    """Make empty heads of tables plain cells: a head without words is read aloud as nothing."""
+    return html.replace("<th></th>", "<td></td>")

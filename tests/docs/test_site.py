@@ -32,6 +32,11 @@ def test_it_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
     assert {page: found for page in pages if (found := loads.findall(page.read_text()))} == {}
     if CHROMIUM and DRIVER:
         search_finds(tmp_path, "fragmentation", "Metrics")
+        with browser() as window:
+            for page in ("index", "guides/first-scenario", "reference/scenario", "experiments/nara"):
+                for width, dark in ((1400, False), (390, True)):
+                    window.open(tmp_path / f"{page}.html", width, dark=dark)
+                    assert window.inaccessible() == [], (page, width)
 
 
 def search_finds(site: Path, word: str, page: str) -> None:

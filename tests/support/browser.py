@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.request import ProxyHandler, Request, build_opener
@@ -88,6 +89,15 @@ class Browser:
 
     def _find(self, selector: str) -> str:
         found: str = self._call("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
+        return found
+
+    def inaccessible(self) -> list[str]:
+        """Violations of WCAG 2.1 AA and of good practice that axe-core finds in the page as it is."""
+        self.run(f"{(files('axe_core_python') / 'axe.min.js').read_text()}; return null")
+        found: list[str] = self.run(
+            "const found = await axe.run(); return found.violations.flatMap((rule) =>"
+            " rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 200)}`))"
+        )
         return found
 
     def errors(self) -> list[str]:

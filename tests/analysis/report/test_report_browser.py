@@ -106,6 +106,14 @@ DRAG += "slider.dispatchEvent(new Event('input'))"
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False)])
+def test_everybody_can_use_it(window: Browser, path: Path, width: int, dark: bool) -> None:
+    window.open(path, width, dark=dark)
+    wait_for(window, "return document.querySelectorAll('.panel canvas').length === 8")
+    assert window.inaccessible() == []
+
+
+@pytest.mark.long
 def test_the_cursor_stands_under_the_thumb(opened: Browser) -> None:
     for share in (0, 0.013, 0.37, 0.5, 0.81, 1):
         opened.run(DRAG, share)

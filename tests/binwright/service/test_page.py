@@ -67,6 +67,14 @@ def wait_for(window: Browser, name: str, text: str) -> str:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (1400, True), (390, False)])
+def test_everybody_can_use_it(window: Browser, server: Server, width: int, dark: bool) -> None:
+    window.open(f"{server.url}/", width, dark=dark)
+    wait_for(window, "verdict", "Compiles")
+    assert window.inaccessible() == []
+
+
+@pytest.mark.long
 def test_run_the_first_example_with_the_keyboard(opened: Browser, server: Server) -> None:
     assert opened.run("return document.getElementById('text').value") == SMALL
     opened.run("document.getElementById('example').focus()")
