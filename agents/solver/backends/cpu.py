@@ -12,17 +12,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from agents.solver.backends import arithmetic
 from agents.solver.backends.attempt import Scan, Utilfn, attempt
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.backends.numbered_attempts import Result, in_waves
 from agents.solver.backends.reference import Found
+from agents.solver.model import arithmetic
 from agents.solver.model.emit import PYTHON, utilfn
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import word
 from simcore.jit import callback, generated, kernel
 
+CALLED = {one.__name__: kernel(one) for one in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)}
+"""What the sources of programs call."""
 SCAN = """
 def scan(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high):
     for at in range(low, high):
@@ -70,7 +72,7 @@ def compiled(source: str) -> tuple[Utilfn, Scan]:
 
 @lru_cache(maxsize=32)
 def _utilfn(source: str) -> Utilfn:
-    names: dict[str, Any] = dict(vars(arithmetic))
+    names: dict[str, Any] = {"__name__": __name__, **CALLED}
     exec(compile(source, "<utilfn>", "exec"), names)
     return cast(Utilfn, generated(names["utilfn"]))
 

@@ -46,17 +46,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from math import inf
 from time import monotonic
 
-from agents.solver.model.evaluate import Added, Evaluate
-from agents.solver.model.interpreter import Rejected, call, never
+from agents.solver.model.evaluate import Added, Evaluate, evaluator
 from agents.solver.model.problem import Problem
-from agents.solver.model.program import (
-    MICRO,
-    NULL,
-)
+from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.random import below, stream
 
 CHANCES = 1 << 32
@@ -65,6 +60,10 @@ WAVE = 0.05
 """Seconds between two looks at the clock of compiled attempts, roughly."""
 TURNS = 1 << 33
 """The draws from here on say at which bins of their groups units begin."""
+
+
+class Rejected(Exception):
+    """Raised where UTILFN rejects a ball that is in its bin, or nobody is left whose removal would help."""
 
 
 Unit = list[list[int]]
@@ -214,16 +213,16 @@ def attempt(
     group: int,
     number: int,
     trims: bool = False,
-    over: Callable[[], bool] = never,
+    over: Callable[[], bool] = lambda: False,
     turning: bool = True,
     evaluate: Evaluate | None = None,
 ) -> tuple[list[int], int]:
     """Make an attempt; returns the allocation [balls] that it ends with, and how many units are left.
 
     The allocation is NULL for balls that are left. Units that would be tried when time is `over` are left. Without
-    `turning` all begin at the first bin. What balls add says `evaluate`, by default the interpreter.
+    `turning` all begin at the first bin. What balls add says `evaluate`, by default the program's source.
     """
-    evaluate = evaluate or partial(call, problem.program, over=over)
+    evaluate = evaluate or evaluator(problem.program)
     try:
         return _attempt(problem, Partial(problem, evaluate, trims=trims), seed, group, number, over, turning)
     except Rejected:
@@ -323,8 +322,9 @@ def attempts_until(
     over: Callable[[], bool],
     evaluate: Evaluate | None = None,
 ) -> Iterator[Found]:
-    """Do as `attempts` until time is `over`; what balls add says `evaluate`, by default the interpreter."""
+    """Do as `attempts` until time is `over`; what balls add says `evaluate`, by default the program's source."""
     best: Found | None = None
+    evaluate = evaluate or evaluator(problem.program)
     for checked, (number, group) in enumerate(itertools.product(numbers, range(len(problem.groupings))), 1):
         alloc, left = attempt(problem, seed, group, number, trims, over, evaluate=evaluate)
         if best is None or left < best.left:

@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import Table
-from agents.solver.model.interpreter import OPERATIONS
+from agents.solver.model.arithmetic import OPERATIONS
 from agents.solver.model.program import Const, Expr, If, Local, Op, Reject, Set, Stmt
 from simcore.types import Ints
 

@@ -16,7 +16,7 @@ import numpy as np
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
 from agents.solver.language.tables import Table
-from agents.solver.model.interpreter import qdiv, qmul
+from agents.solver.model.arithmetic import qdiv, qmul
 from agents.solver.model.program import MICRO, NULL, Family
 from simcore.types import Ints
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.backends import arithmetic
-from agents.solver.backends.cpu import compiled
+from agents.solver.backends.cpu import CALLED, compiled
 from agents.solver.backends.flat import Flat
 from agents.solver.backends.numbered_attempts import lowest
 from agents.solver.local.polish import LATE, Goals, load, polish
@@ -173,7 +172,7 @@ def goal_of(objective: Objective) -> Goal:
 
 @lru_cache(maxsize=32)
 def _compiled(source: str) -> Goals:
-    names: dict[str, Any] = dict(vars(arithmetic))
+    names: dict[str, Any] = {"__name__": __name__, **CALLED}
     exec(compile(source, "<goals>", "exec"), names)
     goals: Goals = generated(names["goals"], callers=True)
     return callback(goals, "int64", *["int64[::1]"] * 5)

@@ -1,7 +1,8 @@
 """Write UTILFN as source text, in Python for numba and for Python itself, and in C for OpenCL.
 
 The function is given a ball, a bin, ALLOC, the tables, and `used` and `ceiling` [dims]. It writes the dimensions and
-millionths of its additions from entry n on, and returns where they end, or -1: rejected, or beyond a ceiling already.
+millionths of its additions from entry n on, and returns where they end. Below zero it is rejected: by statement number
+-1, -2, ... of those that reject, in the order of the text, or with -1 because it is beyond a ceiling already.
 Operands are parenthesised only where they must be, for parsers allow some two hundred brackets in one another.
 """
 
@@ -100,6 +101,8 @@ class _Lines:
         self.spelt = spelt
         """Constants are literals."""
         self.numbers: list[int] = []
+        self.rejects = 0
+        """Statements that reject, so far."""
 
     def number(self, value: int) -> str:
         """Write a constant of 64 bits."""
@@ -133,7 +136,8 @@ class _Lines:
                 yield from (f"{indent}{line}{end}" for line in self._add(one))
             else:
                 assert isinstance(one, Reject)
-                yield f"{indent}return -1{end}"
+                self.rejects += 1
+                yield f"{indent}return {-self.rejects}{end}"
 
     def _loop(self, one: For, depth: int) -> Iterator[str]:
         indent, start, stop = "    " * depth, self.value(one.start), self.value(one.stop)

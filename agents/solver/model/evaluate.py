@@ -1,14 +1,14 @@
-"""Evaluate a program in plain Python, from its source: what `interpreter.call` defines, ten times as fast."""
+"""Evaluate a program in plain Python, from the source that numba compiles, too."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from agents.solver.model.arithmetic import placed, qdiv, qmul
 from agents.solver.model.emit import PYTHON, goals, utilfn
-from agents.solver.model.interpreter import placed, qdiv, qmul
 from agents.solver.model.objective import Objective
-from agents.solver.model.program import Program
+from agents.solver.model.program import Block, For, If, Program, Reject
 
 Added: TypeAlias = list[tuple[Any, Any]]
 """The dimension and the millionths of each addition."""
@@ -17,7 +17,7 @@ Evaluate: TypeAlias = Callable[[Any, int, Sequence[int]], Added | None]
 
 
 def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
-    """Return a function that does what `call` does for a program; `functions` take the place of built-in ones.
+    """Return a function that runs a program; `functions` take the place of built-in ones.
 
     A program without branches can be called for an array of balls [n] at once, with functions that take arrays: each
     part of an addition is an array then, or a number that is the same for all. Others raise `ValueError` or
@@ -35,6 +35,24 @@ def evaluator(program: Program, **functions: Callable[..., Any]) -> Evaluate:
         return None if rejected else list(zip(dims.values(), amounts.values(), strict=True))
 
     return evaluate
+
+
+def rejection(program: Program, ball: int, place: int, alloc: Sequence[int]) -> Reject | None:
+    """Return the statement that rejects a ball in a bin, None if nothing does."""
+    source, numbers = utilfn(program, PYTHON, spelt=True, early=False)
+    end = _made(source, "utilfn", {})(ball, place, alloc, program.data.data, numbers, None, None, {}, {}, 0)
+    return None if end >= 0 else list(_rejects(program.body))[-1 - end]
+
+
+def _rejects(block: Block) -> Iterator[Reject]:
+    """Iterate over the statements that reject, in the order of the text."""
+    for one in block:
+        if isinstance(one, Reject):
+            yield one
+        elif isinstance(one, If):
+            yield from _rejects((*one.then, *one.other))
+        elif isinstance(one, For):
+            yield from _rejects(one.body)
 
 
 def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.interpreter import rejection
+from agents.solver.model.evaluate import evaluator, rejection
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL, Family, Reject
 from agents.solver.model.verify import utilisation

@@ -23,9 +23,8 @@ from agents.solver.backends.attempt import Utilfn
 from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.flat import room as room_of
 from agents.solver.language.errors import SpecError
-from agents.solver.model import interpreter
 from agents.solver.model.emit import PYTHON, C, utilfn
-from agents.solver.model.evaluate import evaluator
+from agents.solver.model.evaluate import evaluator, rejection
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL, WIDE
 from agents.solver.model.verify import faults, utilisation
@@ -33,6 +32,7 @@ from agents.solver.specification.load import examples, load_problem
 from agents.solver.specification.spec import Spec
 from simcore.errors import UserError
 from simcore.jit import kernel
+from tests.reference import interpreter
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
@@ -191,6 +191,7 @@ def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, exampl
         run = COMPILED[evaluated](made)
         for ball, place in product(range(made.balls), range(made.bins)):
             assert run(ball, place) == interpreter.call(made.program, ball, place, [])
+            assert rejection(made.program, ball, place, []) == interpreter.rejection(made.program, ball, place, [])
 
     holds()
 

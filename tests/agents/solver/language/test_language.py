@@ -13,10 +13,10 @@ import pytest
 
 from agents.solver import examples, load_problem, problem
 from agents.solver.language.errors import SpecError
-from agents.solver.model.interpreter import call
 from agents.solver.model.program import MICRO
 from binwright.cli import main
 from simcore.errors import UserError
+from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 
 HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 import binwright as bw
 from agents.solver import problem
 from agents.solver.language.errors import SpecError
-from agents.solver.model.interpreter import call
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.verify import utilisation
+from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import opencl_device
 from tests.support.properties import scaled

@@ -14,13 +14,13 @@ from agents.solver.language.errors import SpecError
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.cliques import clique
 from agents.solver.model.floor import floor, without_alloc
-from agents.solver.model.interpreter import call
 from agents.solver.model.packing_bound import lower_bound as packing_bound
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults
 from agents.solver.solving.solve import solve
 from simcore.types import Ints
+from tests.reference.interpreter import call
 from tests.support.properties import scaled
 from tests.support.specifications import BALLS, BINS, specifications
 

@@ -14,14 +14,15 @@ from hypothesis import strategies as st
 from agents.solver import examples, load_problem, problem
 from agents.solver.backends.reference import attempt
 from agents.solver.language.errors import SpecError
+from agents.solver.model.arithmetic import OPERATIONS
 from agents.solver.model.bounds import lower_bound
-from agents.solver.model.interpreter import OPERATIONS, call
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.solve import solve
 from simcore.errors import UserError
+from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
 from tests.support.specifications import BALLS, BINS, specifications

@@ -1,0 +1,45 @@
+"""Compute with the numbers of programs, in plain Python: this defines the operations of every back end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from agents.solver.model.program import MICRO, NULL
+
+
+def placed(alloc: Sequence[int], other: int, ball: int) -> int:
+    """Return the bin of another ball, NULL for the ball itself."""
+    return NULL if other == ball else alloc[other]
+
+
+def qmul(left: int, right: int) -> int:
+    """Return the floor of left * right / MICRO without a product wider than 64 bits (`//` rounds down)."""
+    high, low = left // MICRO, left % MICRO
+    return high * right + low * (right // MICRO) + low * (right % MICRO) // MICRO
+
+
+def qdiv(left: int, right: int) -> int:
+    """Return the floor of left * MICRO / right without a product wider than 64 bits; right is not 0."""
+    whole, rest = left // right, left % right
+    first, rest = rest * 1000 // right, rest * 1000 % right
+    return whole * MICRO + first * 1000 + rest * 1000 // right
+
+
+OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "qmul": qmul,
+    "qdiv": qdiv,
+    "min": min,
+    "max": max,
+    "eq": lambda a, b: int(a == b),
+    "ne": lambda a, b: int(a != b),
+    "lt": lambda a, b: int(a < b),
+    "le": lambda a, b: int(a <= b),
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
+"""`OPS` in Python, both operands evaluated."""
