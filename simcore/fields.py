@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ModelWrapValidatorHandler,
     PlainSerializer,
@@ -25,7 +26,7 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from simcore.errors import UserError, nearest, suggest
 from simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
-from simcore.units import ENERGY, POWER, SHARE, TIME, Measure, amount, measure_of
+from simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
 TIMES = ("arrival", "end", "lifetime")
@@ -208,20 +209,6 @@ class OneOf(Model):
         return next((name, value) for name, value in self if value is not None)
 
 
-def word_or(more: type[OneOf], *words: str) -> Callable[[Any], Any]:
-    """Make what refuses other words than these, and says that `more` is there, too."""
-
-    def check(value: Any) -> Any:
-        if value not in words:
-            fields, word = more.known(), str(value)
-            if word in fields:
-                raise wrong("takes more than a word", f"Write it like {{{word}: {fields[word].examples[0]}}}.")
-            raise wrong("is a wrong value", suggest(word, [*words, *fields]))
-        return value
-
-    return check
-
-
 def is_name(key: object) -> bool:
     """Whether a key may be one: those that begin with a digit are pieces of numbers, as in {mem: 8,5 GB}."""
     return not str(key)[:1].isdigit()
@@ -236,23 +223,39 @@ def whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _where(values: Any) -> dict[str, list[str]]:
-    """Turn labels with a value, or a list of values, into labels with lists."""
+def mapping_of(
+    values: object, what: str, like: str, parse: Callable[[str, Any], T], named: Callable[[str], object] = str
+) -> dict[str, T]:
+    """Read a mapping of `what`, but for what is null; the mistakes in its names and values are found together.
+
+    `parse` reads the value of a name, and `named` refuses what is none.
+    """
     if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of labels to values", "Write it like {zone: a} or {zone: [a, b]}.")
-    found: dict[str, list[str]] = {}
+        raise wrong(f"must be a mapping of {what}", f"Write it like {like}.")
+    found: dict[str, T] = {}
 
     def one(name: str, value: Any) -> None:
-        texts = [value] if isinstance(value, str | int | float) else value
-        if not is_name(name) or not isinstance(texts, list | tuple) or not texts:
+        named(name)
+        if value is not None:
+            found[name] = parse(name, value)
+
+    together(*(partial(one, str(name), value) for name, value in values.items()))
+    return found
+
+
+def _where(values: Any) -> dict[str, list[str]]:
+    """Turn labels with a value, or a list of values, into labels with lists."""
+
+    def texts(name: str, value: Any) -> list[str]:
+        found = [value] if isinstance(value, str | int | float) else value
+        if not is_name(name) or not isinstance(found, list | tuple) or not found:
             raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
-        for text in texts:
+        for text in found:
             if not isinstance(text, str):
                 raise wrong("is a wrong value", "Write text, in quotes if it looks like a number.", (name,), text)
-        found[name] = list(texts)
+        return list(found)
 
-    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
-    return found
+    return mapping_of(values, "labels to values", "{zone: a} or {zone: [a, b]}", texts)
 
 
 def _listed(value: Any) -> Any:
@@ -272,6 +275,25 @@ def positive(measure: Measure) -> Callable[[object], float]:
     return parse
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity(Shown):
+    """Reads a number with a unit of `measure`, perhaps one `above_zero` only, and writes it as text that reads so."""
+
+    measure: Measure
+    example: str
+    above_zero: bool = False
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        parse = positive(self.measure) if self.above_zero else self.measure.parse
+        steps: list[object] = [BeforeValidator(checked(parse))]
+        if self.measure is not SHARE:  # which is a plain number
+            steps.append(PlainSerializer(self.measure.show, return_type=str))
+        return handler.generate_schema(Annotated[source, *steps])
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return quantity(self.measure, self.example, self.above_zero)
+
+
 def _lifespan(value: object) -> float:
     return inf if value in ("never", inf) else TIME.parse(value)
 
@@ -280,31 +302,22 @@ def _show_lifespan(seconds: float) -> str:
     return "never" if seconds == inf else TIME.show(seconds)
 
 
+def _resource(name: str) -> None:
+    """Refuse what is no name of a resource."""
+    if not is_name(name):
+        remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
+        raise wrong("is not the name of a resource", remedy, (name,))
+
+
 def _amounts(values: object) -> dict[str, float]:
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of resources to amounts", "Write it like {cpu: 40, mem: 90 GB}.")
-    return _each(values, checked_amount)
-
-
-def _each(values: Mapping[str, Any], parse: Callable[[str, Any], float]) -> dict[str, float]:
-    """All that are not null, parsed; the mistakes in them together."""
-    found: dict[str, float] = {}
-
-    def one(name: str, value: object) -> None:
-        if not is_name(name):
-            remedy = "Names begin with a letter. Decimals have a point: 8.5 GB, not 8,5 GB."
-            raise wrong("is not the name of a resource", remedy, (name,))
-        if value is not None:
-            found[name] = parse(name, value)
-
-    together(*(partial(one, name, value) for name, value in values.items()))
-    return found
+    return mapping_of(values, "resources to amounts", "{cpu: 40, mem: 90 GB}", checked_amount, _resource)
 
 
 def _units(values: object) -> dict[str, float]:
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of columns to units", "Write it like {cpu: millicores, mem: GiB}.")
-    return _each(values, lambda name, value: checked(_unit(name), (name,))(value))
+    def read(name: str, value: object) -> float:
+        return checked(_unit(name), (name,))(value)
+
+    return mapping_of(values, "columns to units", "{cpu: millicores, mem: GiB}", read, _resource)
 
 
 def _unit(name: str) -> Callable[[object], float]:
@@ -333,20 +346,8 @@ def show_amounts(amounts: Mapping[str, float]) -> dict[str, str]:
     return {name: measure_of(name).show(units) for name, units in amounts.items()}
 
 
-Time: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(TIME.parse)),
-    PlainSerializer(TIME.show, return_type=str),
-    WithJsonSchema(quantity(TIME, "10 min")),
-    Shown("time"),
-]
-PositiveTime: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(positive(TIME))),
-    PlainSerializer(TIME.show, return_type=str),
-    WithJsonSchema(quantity(TIME, "10 min", above_zero=True)),
-    Shown("time above 0"),
-]
+Time: TypeAlias = Annotated[float, Quantity("time", TIME, "10 min")]
+PositiveTime: TypeAlias = Annotated[float, Quantity("time above 0", TIME, "10 min", above_zero=True)]
 Lifespan: TypeAlias = Annotated[
     float,
     BeforeValidator(checked(_lifespan)),
@@ -354,29 +355,11 @@ Lifespan: TypeAlias = Annotated[
     WithJsonSchema({"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}], "description": "A time, or never."}),
     Shown("time or `never`"),
 ]
-Share: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(positive(SHARE))),
-    WithJsonSchema(quantity(SHARE, "50 %", above_zero=True)),
-    Shown("share"),
-]
-ShareFromZero: TypeAlias = Annotated[
-    float, BeforeValidator(checked(SHARE.parse)), WithJsonSchema(quantity(SHARE, "0 %")), Shown("share from 0")
-]
-Watts: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(POWER.parse)),
-    PlainSerializer(POWER.show, return_type=str),
-    WithJsonSchema(quantity(POWER, "250 W")),
-    Shown("power"),
-]
-WattHours: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(ENERGY.parse)),
-    PlainSerializer(ENERGY.show, return_type=str),
-    WithJsonSchema(quantity(ENERGY, "20 Wh")),
-    Shown("energy"),
-]
+Share: TypeAlias = Annotated[float, Quantity("share", SHARE, "50 %", above_zero=True)]
+ShareFromZero: TypeAlias = Annotated[float, Quantity("share from 0", SHARE, "0 %")]
+Watts: TypeAlias = Annotated[float, Quantity("power", POWER, "250 W")]
+WattHours: TypeAlias = Annotated[float, Quantity("energy", ENERGY, "20 Wh")]
+DataRate: TypeAlias = Annotated[float, Quantity("data per second", RATE, "10 Gbps", above_zero=True)]
 Amounts: TypeAlias = Annotated[
     dict[str, float],
     BeforeValidator(_amounts),

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from math import exp, inf, log
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from pydantic import Field, PrivateAttr
 
 from simcore.errors import WorkloadError
+from simcore.fields import Count, Model, Number, Text
 from simcore.predictor import Predictor
 from simcore.types import Floats, Ints, Workload
 from workloads.survival import kaplan_meier
 
 
-@dataclass
-class Noise(Predictor):
-    """The truth times a random factor, whose logarithm is normal with the standard deviation `sigma`."""
+class Noise(Model, Predictor):
+    """Predictions are the truth times a random factor, whose logarithm is normal."""
 
-    sigma: float
+    sigma: Number = Field(
+        le=10, description="Standard deviation of the factor's natural logarithm; 0 is the truth.", examples=[1]
+    )
 
     summary: ClassVar[str] = "the truth times a random factor; `sigma` of its logarithm."
     reference: ClassVar[str] = "ours; noise on the logarithm as of Barbalho and others 2023, MLSys"
-    sees_truth = True
-
-    def __post_init__(self) -> None:
-        import scipy.special  # noqa: F401 # now, and not while an agent decides
+    sees_truth: ClassVar[bool] = True
 
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
+        import scipy.special  # noqa: F401 # now, and not while an agent decides
+
         told: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
         return told
 
@@ -41,25 +42,24 @@ class Noise(Predictor):
         return max(elapsed, first * exp(min(-self.sigma * float(ndtri_exp(beyond - log(2))), 700.0)))
 
 
-@dataclass
-class Survival(Predictor):
-    """The median of those of the same kind that stayed as long: `by` flavour (demand), group, or a label (tenant).
+class Survival(Model, Predictor):
+    """Predictions are the median lifetime of others of the same kind that stayed as long."""
 
-    Kinds of fewer than `least` requests in the training share the table of all. Of those that were seen in part only,
-    the tables take what was seen.
-    """
-
-    by: str = "flavour"
-    least: int = 30
+    by: Text = Field(
+        default="flavour",
+        description="The kinds: `flavour` for equal demands, `group`, or a label of the requests, such as `tenant`.",
+        examples=["tenant"],
+    )
+    least: Count = Field(default=30, description="Kinds of fewer requests share the table of all.", examples=[100])
 
     summary: ClassVar[str] = "the median of others of the same flavour or group that stayed as long."
     reference: ClassVar[str] = "Kaplan and Meier 1958, Nonparametric estimation from incomplete observations"
-    drawn = False
-    _tables: dict[object, _Stays] = field(default_factory=dict, init=False, repr=False)
-    _all: _Stays = field(default_factory=lambda: _Stays(np.zeros(0)), init=False, repr=False)
+    drawn: ClassVar[bool] = False
+    _tables: dict[object, _Stays] = PrivateAttr(default_factory=dict)
+    _all: _Stays = PrivateAttr(default_factory=lambda: _Stays(np.zeros(0)))
 
     def fit(self, training: Workload) -> None:
-        """Sort how long the requests of every kind stayed."""
+        """Sort how long the requests of every kind stayed; those seen in part count by what was seen."""
         kinds, of = self._kinds(training)
         order = np.argsort(of, kind="stable")
         parts = np.split(order, np.cumsum(np.bincount(of, minlength=len(kinds)))[:-1])

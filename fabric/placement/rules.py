@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Self, TypeAlias
+from typing import Annotated, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from fabric.topology import Topology
 from simcore.errors import UserError, suggest
 from simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
 from simcore.roles import Role, where_of
 from simcore.types import Ints
+from simcore.unions import PlainOrMapping
 
 SERVER = "server"
 """The label that every server has by itself: each is a domain of its own."""
@@ -201,14 +202,10 @@ class Near(Model):
         return f"{self.of} near {', '.join(self.groups)} per {self.per}"
 
 
-def _servers_or_where(value: Any) -> str:
-    return "<where>" if isinstance(value, Mapping) else "<servers>"
-
-
 SomeServers: TypeAlias = Annotated[
-    Annotated[tuple[Index, ...], Field(min_length=1), Tag("<servers>")]
-    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1}), Tag("<where>")],
-    Discriminator(_servers_or_where),
+    Annotated[tuple[Index, ...], Field(min_length=1)]
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1})],
+    PlainOrMapping(),
     Shown("list of whole number from 0, or {label: value, or list of values}"),
 ]
 

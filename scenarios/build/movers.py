@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from agents.world import World
 from scenarios.build.named_objects import built
-from scenarios.schema.moves import MakeRoom, Rescheduling
-from scenarios.schema.overflow import room_of
+from scenarios.schema.moves import Rescheduling
+from scenarios.schema.overflow import MakeRoom, room_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Generated
 from simcore.engine import Simulation

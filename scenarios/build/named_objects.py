@@ -12,9 +12,7 @@ from simcore.fields import Model
 def built(spec: Registered) -> Any:
     """Make the object behind `{name: options}`."""
     name, options = spec.chosen
+    if isinstance(options, Model):  # the object itself, of which a scenario keeps its own: some learn
+        return options.model_copy()
     kind = spec.registry.load(name)
-    if type(options) is kind:
-        return options
-    if isinstance(options, Model):
-        return kind(**{key: value for key, value in options if value is not None})
     return kind(**check_options(kind, options)) if isinstance(options, dict) else kind(options)

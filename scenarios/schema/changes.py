@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import Field
 
-from simcore.fields import Model, Shown, wrong
+from simcore.fields import Model
+from simcore.unions import ByKey
 from workloads.changes import DemandChange, HolidayChange, WaveChange
-
-_FORMS = {"demand": DemandChange, "wave": WaveChange, "holiday": HolidayChange}
-
-
-def _form(value: Any) -> str:
-    for key, kind in _FORMS.items():
-        if isinstance(value, kind) or (isinstance(value, Mapping) and value.get(key) is not None):
-            return f"<{key}>"
-    return "<other>"
-
-
-def _none(value: Any) -> Any:
-    raise wrong("is no change", f"Give one of {', '.join(_FORMS)}, like {{demand: +20 %}}.")
-
 
 Changes: TypeAlias = tuple[
     Annotated[
-        Annotated[DemandChange, Tag("<demand>")]
-        | Annotated[WaveChange, Tag("<wave>")]
-        | Annotated[HolidayChange, Tag("<holiday>")]
-        | Annotated[Any, BeforeValidator(_none), WithJsonSchema({"not": {}}), Tag("<other>")],
-        Discriminator(_form),
-        Shown("[DemandChange](#demandchange), [WaveChange](#wavechange) or [HolidayChange](#holidaychange)"),
+        DemandChange | WaveChange | HolidayChange,
+        ByKey(("demand", "wave", "holiday"), "is no change", "{demand: +20 %}"),
     ],
     ...,
 ]

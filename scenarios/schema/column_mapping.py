@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from simcore.errors import suggest
-from simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, together, wrong
+from simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, mapping_of, together, wrong
 from simcore.json_schema import emptied
 from simcore.units import TIME, amount, measure_of
 from workloads.traces.check import TEXTS
@@ -23,11 +23,7 @@ _CELL: dict[str, Any] = {"anyOf": [{"type": "string", "pattern": _ORDER}, {"type
 
 
 def _columns(values: Any) -> dict[str, Any]:
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping to columns", "Write it like {arrival: created, end: deleted, cpu: vCPUs}.")
-    found: dict[str, Any] = {}
-
-    def one(name: str, value: Any) -> None:
+    def column(name: str, value: Any) -> Any:
         deep = name == "where" and isinstance(value, Mapping) and value
         texts = list(value.values()) if deep else [value]
         if not is_name(name) or not all(isinstance(text, str) and text for text in texts):
@@ -35,9 +31,9 @@ def _columns(values: Any) -> dict[str, Any]:
                 ", or columns by label: {zone: az}." if name == "where" else "."
             )
             raise wrong("is not the name of a column", remedy, (name,))
-        found[name] = dict(value) if deep else value
+        return dict(value) if deep else value
 
-    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
+    found = mapping_of(values, "names to columns", "{arrival: created, end: deleted, cpu: vCPUs}", column)
     if "end" in found and "lifetime" in found:
         raise wrong("says the same as `lifetime`", "Keep the one that is right.", ("end",))
     return found
@@ -45,37 +41,27 @@ def _columns(values: Any) -> dict[str, Any]:
 
 def _empty(values: Any) -> dict[str, str]:
     """Read what an empty cell stands for: a time or `never`, or an amount; texts that read as exactly the same."""
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of columns to values", "Write it like {end: never, gpu: 0}.")
-    found: dict[str, str] = {}
 
-    def one(name: str, value: Any) -> None:
+    def stands_for(name: str, value: Any) -> str:
         if name not in TIMES:
-            found[name] = measure_of(name).show(checked(partial(amount, name), (name,))(value))
-        elif name == "arrival":
+            return measure_of(name).show(checked(partial(amount, name), (name,))(value))
+        if name == "arrival":
             raise wrong("has no default", "Leave out such rows: `keep: {Created: '!='}`.", (name,))
-        else:
-            found[name] = "never" if value in ("never", inf) else TIME.show(checked(TIME.parse, (name,))(value))
+        return "never" if value in ("never", inf) else TIME.show(checked(TIME.parse, (name,))(value))
 
-    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
-    return found
+    return mapping_of(values, "columns to values", "{end: never, gpu: 0}", stands_for)
 
 
 def _keep(values: Any) -> dict[str, list[str]]:
-    if not isinstance(values, Mapping):
-        raise wrong("must be a mapping of columns to conditions", REMEDY)
-    found: dict[str, list[str]] = {}
-
-    def one(name: str, value: Any) -> None:
+    def conditions(name: str, value: Any) -> list[str]:
         items = value if isinstance(value, list | tuple) else [value]
         if not all(isinstance(item, str | int | float) for item in items):
             raise wrong("is no condition", f"{REMEDY} Dates are put in quotes.", (name,))
         texts = [str(item).lower() if isinstance(item, bool) else str(item) for item in items]
         checked(check_conditions, (name,))(texts)
-        found[name] = texts
+        return texts
 
-    together(*(partial(one, str(name), value) for name, value in values.items() if value is not None))
-    return found
+    return mapping_of(values, "columns to conditions", "{vCPUs: '> 0', State: [running, stopped]}", conditions)
 
 
 _Names: TypeAlias = Annotated[

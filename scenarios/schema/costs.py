@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal, Self, TypeAlias
 from unicodedata import category
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from scenarios.schema.cluster import ClusterSpec
 from simcore.errors import suggest
@@ -25,6 +25,7 @@ from simcore.fields import (
     wrong,
 )
 from simcore.json_schema import Schema, given
+from simcore.unions import PlainOrMapping
 from simcore.units import POWER
 
 
@@ -143,15 +144,7 @@ class OverTime(Model):
     )
 
 
-def _form(value: Any) -> str:
-    return "<file>" if isinstance(value, Mapping | OverTime) else "<number>"
-
-
-Rate: TypeAlias = Annotated[
-    Annotated[Number, Tag("<number>")] | Annotated[OverTime, Tag("<file>")],
-    Discriminator(_form),
-    Shown("number from 0, or [OverTime](#overtime)"),
-]
+Rate: TypeAlias = Annotated[Number | OverTime, PlainOrMapping(), Shown("number from 0, or [OverTime](#overtime)")]
 
 
 class Electricity(Model):

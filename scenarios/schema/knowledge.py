@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
 from scenarios.schema.registered import Registered
 from scenarios.schema.starts import Rows
-from simcore.fields import Count, Model, Number, OneOf, Shown, Text, checked, word_or, wrong
+from simcore.fields import Model, OneOf, Shown, wrong
 from simcore.predictor import Predictor
 from simcore.registry import Registry
+from simcore.unions import PlainOrMapping
 from workloads import PREDICTORS
-
-
-class Noise(Model):
-    """Predictions are the truth times a random factor, whose logarithm is normal."""
-
-    sigma: Number = Field(
-        le=10, description="Standard deviation of the factor's natural logarithm; 0 is the truth.", examples=[1]
-    )
-
-
-class Survival(Model):
-    """Predictions are the median lifetime of others of the same kind that stayed as long."""
-
-    by: Text = Field(
-        default="flavour",
-        description="The kinds: `flavour` for equal demands, `group`, or a label of the requests, such as `tenant`.",
-        examples=["tenant"],
-    )
-    least: Count = Field(default=30, description="Kinds of fewer requests share the table of all.", examples=[100])
+from workloads.predictors import Noise, Survival
 
 
 class Predicted(Registered):
@@ -38,17 +21,11 @@ class Predicted(Registered):
 
     registry: ClassVar[Registry] = PREDICTORS
     what: ClassVar[str] = "predictor"
+    base: ClassVar[type] = Predictor
     noise: Noise | None = Field(default=None, description="The truth times a random factor.", examples=["{sigma: 1}"])
     survival: Survival | None = Field(
         default=None, description="A table of how long others stayed.", examples=["{by: flavour}"]
     )
-
-    @classmethod
-    def check(cls, name: str, options: Any) -> None:
-        super().check(name, options)
-        found = checked(PREDICTORS.load, (name,))(name)
-        if not (isinstance(found, type) and issubclass(found, Predictor)):
-            raise wrong("is not a predictor", "Name a subclass of binwright.Predictor.", (name,))
 
 
 class OtherLifetimes(OneOf):
@@ -60,14 +37,9 @@ class OtherLifetimes(OneOf):
     )
 
 
-def _form(value: Any) -> str:
-    return "<more>" if isinstance(value, dict | OtherLifetimes) else "<word>"
-
-
 Known: TypeAlias = Annotated[
-    Annotated[Literal["known", "hidden"], BeforeValidator(word_or(OtherLifetimes, "known", "hidden")), Tag("<word>")]
-    | Annotated[OtherLifetimes, Tag("<more>")],
-    Discriminator(_form),
+    Literal["known", "hidden"] | OtherLifetimes,
+    PlainOrMapping(),
     Shown("`known`, `hidden` or {predicted: [Predicted](#predicted)}"),
 ]
 

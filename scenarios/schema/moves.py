@@ -3,46 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainSerializer, Tag, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from agents import MOVERS
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.expand import Expand
 from scenarios.schema.registered import Registered
 from simcore.errors import suggest
 from simcore.fields import (
     Count,
+    DataRate,
     Model,
-    OneOf,
     PositiveTime,
-    Shown,
     Text,
     Time,
     Where,
-    checked,
-    positive,
-    word_or,
     wrong,
 )
-from simcore.json_schema import Schema, given, quantity
+from simcore.json_schema import Schema, given
 from simcore.moves import Mover
 from simcore.registry import Registry
-from simcore.units import RATE
 
-Rate: TypeAlias = Annotated[
-    float,
-    BeforeValidator(checked(positive(RATE))),
-    PlainSerializer(RATE.show, return_type=str),
-    WithJsonSchema(quantity(RATE, "10 Gbps", above_zero=True)),
-    Shown("data per second"),
-]
 MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
-
-
-Word: TypeAlias = Literal["drop", "wait", "stop"]
-"""What becomes of a request that fits nowhere, where it takes no more than a word."""
 
 
 class MoverSpec(Registered):
@@ -50,53 +33,21 @@ class MoverSpec(Registered):
 
     registry: ClassVar[Registry] = MOVERS
     what: ClassVar[str] = "mover"
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        return {data: {}} if isinstance(data, str) else data
+    by_word: ClassVar[bool] = True
+    base: ClassVar[type] = Mover
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:
-        found = checked(MOVERS.load, (name,))(name)
-        if not (isinstance(found, type) and issubclass(found, Mover)):
-            raise wrong("is not a mover", "Name a subclass of binwright.Mover.", (name,))
-        if found.plan is Mover.plan:
+        super().check(name, options)
+        if MOVERS.load(name).plan is Mover.plan:
             remedy = "Write a method plan(self, view, running, moves, request=None) that returns a list of moves."
             raise wrong("plan is missing", remedy, (name,))
-        super().check(name, options)
 
 
 def usual(name: str) -> MoverSpec:
     """Name the mover that is meant without a word, and load nothing for it yet."""
     extra: dict[str, Any] = {name: {}}
     return MoverSpec.model_construct(None, **extra)
-
-
-class AfterRoom(OneOf):
-    """What happens when no room can be made."""
-
-    what: ClassVar[str] = "way to overflow"
-    expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
-
-
-def _form(value: Any) -> str:
-    return "<more>" if isinstance(value, dict | AfterRoom) else "<word>"
-
-
-class MakeRoom(Model):
-    """Requests that run are moved to make room for one that fits nowhere."""
-
-    moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
-    mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
-    within: PositiveTime | None = Field(
-        None, description="Plans that take longer are counted (`plans_late`).", examples=["100 ms"]
-    )
-    then: Annotated[
-        Annotated[Word, BeforeValidator(word_or(AfterRoom, *get_args(Word))), Tag("<word>")]
-        | Annotated[AfterRoom, Tag("<more>")],
-        Discriminator(_form),
-        Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}"),
-    ] = Field("drop", description="What happens when no room can be made.")
 
 
 class Rescheduling(Model):
@@ -131,7 +82,7 @@ class Rescheduling(Model):
 class MovesSpec(Model):
     """How a move is made. By default it takes no time. A request on its way holds both places."""
 
-    bandwidth: Rate | None = Field(
+    bandwidth: DataRate | None = Field(
         None,
         description="A move takes as long as the request's memory takes at this rate.",
         examples=["10 Gbps"],

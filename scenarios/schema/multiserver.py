@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -25,10 +25,7 @@ class Demand(Registered):
 
     registry: ClassVar[Registry] = DEMANDS
     what: ClassVar[str] = "demand"
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        return {data: {}} if isinstance(data, str) else data
+    by_word: ClassVar[bool] = True
 
 
 def _ascending(pair: tuple[float, float]) -> tuple[float, float]:

@@ -31,10 +31,7 @@ class TopologyChoice(Registered):
 
     registry: ClassVar[Registry] = TOPOLOGIES
     what: ClassVar[str] = "topology"
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        return {data: {}} if isinstance(data, str) else data
+    by_word: ClassVar[bool] = True
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:

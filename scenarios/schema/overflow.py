@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, TypeAlias, get_args
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import BeforeValidator, Field
 
-from scenarios.schema.expand import Expand
-from scenarios.schema.moves import AfterRoom, MakeRoom, Word
-from simcore.fields import Model, OneOf, Shown, Time, whole, word_or
+from scenarios.schema.moves import MostMoves, MoverSpec, usual
+from simcore.fields import Count, Model, OneOf, PositiveTime, Shown, Time, whole
+from simcore.unions import PlainOrMapping
 
 MOST_TOGETHER = 1000
 """Requests that are offered at once."""
+Word: TypeAlias = Literal["drop", "wait", "stop"]
+"""What becomes of a request that fits nowhere, where it takes no more than a word."""
+
+
+class Expand(Model):
+    """Add servers each time a request fits nowhere."""
+
+    by: Count = Field(description="Servers added at a time, like those of the last group.", examples=[10])
+    limit: Count = Field(description="The cluster never has more servers than this.", examples=[110])
+    then: Literal["drop", "stop"] = Field(
+        default="stop", description="What happens when a request fits nowhere at the limit."
+    )
 
 
 class Wait(Model):
@@ -25,11 +37,29 @@ class Wait(Model):
     )
 
 
-class OtherOverflow(OneOf):
-    """A way to overflow."""
+class AfterRoom(OneOf):
+    """What happens when no room can be made."""
 
     what: ClassVar[str] = "way to overflow"
     expand: Expand | None = Field(default=None, description="Servers are added.", examples=["{by: 10, limit: 110}"])
+
+
+class MakeRoom(Model):
+    """Requests that run are moved to make room for one that fits nowhere."""
+
+    moves: MostMoves = Field(description="At most so many for one request.", examples=[3])
+    mover: MoverSpec = Field(usual("make-room"), description="Who plans them.")
+    within: PositiveTime | None = Field(
+        None, description="Plans that take longer are counted (`plans_late`).", examples=["100 ms"]
+    )
+    then: Annotated[
+        Word | AfterRoom, PlainOrMapping(), Shown("`drop`, `wait`, `stop` or {expand: [Expand](#expand)}")
+    ] = Field("drop", description="What happens when no room can be made.")
+
+
+class OtherOverflow(AfterRoom):
+    """A way to overflow."""
+
     wait: Wait | None = Field(
         default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
     )
@@ -60,14 +90,9 @@ def wait_of(overflow: Word | OtherOverflow) -> Wait | None:
     return overflow.wait if isinstance(overflow, OtherOverflow) else None
 
 
-def _form_of_overflow(value: Any) -> str:
-    return "<more>" if isinstance(value, dict | OtherOverflow) else "<word>"
-
-
 Overflow: TypeAlias = Annotated[
-    Annotated[Word, BeforeValidator(word_or(OtherOverflow, *get_args(Word))), Tag("<word>")]
-    | Annotated[OtherOverflow, Tag("<more>")],
-    Discriminator(_form_of_overflow),
+    Word | OtherOverflow,
+    PlainOrMapping(),
     Shown(
         "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)} or {make_room: "
         "[MakeRoom](#makeroom)}"

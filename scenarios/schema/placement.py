@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from fabric.placement.rules import EVERY, SERVER, Apart, AtMost, Drain, Near, Spread, Together
+from fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
 from simcore.errors import suggest
 from simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
 from simcore.roles import Role, where_of
+from simcore.unions import ByKey
 
 
 def _labels(values: Any) -> Any:
@@ -59,38 +60,12 @@ def empties(specs: Sequence[Any]) -> bool:
     return any(isinstance(spec, Drain) and spec.at > 0 for spec in specs)
 
 
-_FORMS = {
-    "at_most": AtMost,
-    "spread": Spread,
-    "apart": Apart,
-    "together": Together,
-    "near": Near,
-    "drain": Drain,
-}
-
-
-def _form_of_rule(value: Any) -> str:
-    for key, kind in _FORMS.items():
-        if isinstance(value, kind) or (isinstance(value, Mapping) and value.get(key) is not None):
-            return f"<{key}>"
-    return "<other>"
-
-
-def _no_rule(value: Any) -> Any:
-    raise wrong("says no rule", f"Give one of {', '.join(_FORMS)}, like {{at_most: 2, of: web, per: zone}}.")
-
-
 PlacementRule: TypeAlias = Annotated[
-    Annotated[AtMost, Tag("<at_most>")]
-    | Annotated[Spread, Tag("<spread>")]
-    | Annotated[Apart, Tag("<apart>")]
-    | Annotated[Together, Tag("<together>")]
-    | Annotated[Near, Tag("<near>")]
-    | Annotated[Drain, Tag("<drain>")]
-    | Annotated[Any, BeforeValidator(_no_rule), WithJsonSchema({"not": {}}), Tag("<other>")],
-    Discriminator(_form_of_rule),
-    Shown(
-        "[AtMost](#atmost), [Spread](#spread), [Apart](#apart), [Together](#together), [Near](#near) or [Drain](#drain)"
+    Rule,
+    ByKey(
+        ("at_most", "spread", "apart", "together", "near", "drain"),
+        "says no rule",
+        "{at_most: 2, of: web, per: zone}",
     ),
 ]
 

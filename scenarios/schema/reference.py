@@ -151,7 +151,8 @@ def _name(annotation: Any) -> str:
         shown = [one.text for one in arguments if isinstance(one, Shown)]
         return shown[-1] if shown else _name(arguments[0])
     if origin in (Union, types.UnionType):
-        return " or ".join(_name(one) for one in arguments if one is not types.NoneType)
+        *others, last = (_name(one) for one in arguments if one is not types.NoneType)
+        return f"{', '.join(others)} or {last}" if others else last
     if origin is Literal:
         return ", ".join(f"`{one}`" for one in arguments)
     if origin is tuple:

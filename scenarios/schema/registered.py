@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from scenarios.schema.options import by_name, check_options, needs_none
-from simcore.fields import OneOf, checked, whole
+from simcore.fields import OneOf, checked, whole, wrong
 from simcore.json_schema import PLUGIN, Schema, one_key
 from simcore.registry import Registry
 
@@ -18,6 +18,14 @@ class Registered(OneOf):
 
     model_config = ConfigDict(extra="allow")
     registry: ClassVar[Registry]
+    by_word: ClassVar[bool] = False
+    """Whether a name alone stands for the name without options."""
+    base: ClassVar[type] = object
+    """What every class in the registry derives from, of the same name as it has in `binwright`."""
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {data: {}} if cls.by_word and isinstance(data, str) else data
 
     @classmethod
     def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
@@ -46,12 +54,15 @@ class Registered(OneOf):
     def outline(cls, own: Schema) -> Schema:
         options = cls.options()
         form = one_key({**options, **own["properties"]}, plugins=True)
-        if isinstance(cls.prepare("name"), str):
+        if not cls.by_word:
             return form | {"description": own["description"]}
         names: Schema = {"anyOf": [{"enum": needs_none(options)}, {"type": "string", "pattern": PLUGIN}]}
         return {"anyOf": [names, form], "description": own["description"]}
 
     @classmethod
     def check(cls, name: str, options: Any) -> None:
-        """Refuse options that the thing of this name does not take."""
-        check_options(checked(cls.registry.load, (name,))(name), options, (name,))
+        """Refuse what is of another kind, and options that the thing of this name does not take."""
+        found = checked(cls.registry.load, (name,))(name)
+        if cls.base is not object and not (isinstance(found, type) and issubclass(found, cls.base)):
+            raise wrong(f"is not a {cls.what}", f"Name a subclass of binwright.{cls.base.__name__}.", (name,))
+        check_options(found, options, (name,))

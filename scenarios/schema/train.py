@@ -20,10 +20,7 @@ class Learner(Registered):
 
     registry: ClassVar[Registry] = TRAINERS
     what: ClassVar[str] = "agent to train"
-
-    @classmethod
-    def prepare(cls, data: Any) -> Any:
-        return {data: {}} if isinstance(data, str) else data
+    by_word: ClassVar[bool] = True
 
 
 class Elsewhere(Model):

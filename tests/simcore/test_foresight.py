@@ -43,7 +43,7 @@ def played(case: Case, predictor: Predictor | None, patch: pytest.MonkeyPatch) -
 
 
 @scaled(1)
-@given(cases(), deciders, st.sampled_from([None, Noise(0.0), Noise(1.0), Shuffled()]))
+@given(cases(), deciders, st.sampled_from([None, Noise(sigma=0.0), Noise(sigma=1.0), Shuffled()]))
 def test_the_run_keeps_to_the_truth(case: Case, decide: Decide, predictor: Predictor | None) -> None:
     with pytest.MonkeyPatch.context() as patch:
         simulation = played(case, predictor, patch)
@@ -54,9 +54,9 @@ def test_the_run_keeps_to_the_truth(case: Case, decide: Decide, predictor: Predi
 @given(cases(), st.integers(1, 40))
 def test_without_noise_agents_are_told_the_truth_to_the_last_bit(case: Case, elapsed: int) -> None:
     heard = []
-    for predictor in (Noise(0.0), "truth"):
+    for predictor in (Noise(sigma=0.0), "truth"):
         with pytest.MonkeyPatch.context() as patch:
-            simulation = simulate(case) if predictor == "truth" else played(case, Noise(0.0), patch)
+            simulation = simulate(case) if predictor == "truth" else played(case, Noise(sigma=0.0), patch)
         seen: list[Any] = []
         while (request := simulation.advance()) is not None:
             ran = min(elapsed / 4, request.duration)  # no longer than it stays
@@ -97,7 +97,7 @@ spans = st.sampled_from([0.5, 1.0, 2.0, 30.0, 700.0])
 @scaled(0.5)
 @given(spans, spans, st.sampled_from([0.1, 1.0, 2.0]))
 def test_noise_asked_again_says_the_median_of_what_is_left(first: float, elapsed: float, sigma: float) -> None:
-    found = Noise(sigma).again(workload_of([]), 0, first, elapsed)
+    found = Noise(sigma=sigma).again(workload_of([]), 0, first, elapsed)
     law = NormalDist(np.log(first), sigma)
     beyond = 1 - law.cdf(np.log(elapsed))
     assert found >= elapsed
@@ -108,12 +108,12 @@ def test_noise_asked_again_says_the_median_of_what_is_left(first: float, elapsed
 def test_noise_asked_again_never_breaks() -> None:
     for first in (0.0, 1e-9, 1.0, 1e12, inf):
         for elapsed in (1e-12, 1.0, 1e15):
-            assert not isnan(Noise(0.5).again(workload_of([]), 0, first, elapsed))
+            assert not isnan(Noise(sigma=0.5).again(workload_of([]), 0, first, elapsed))
 
 
 def test_noise_is_as_large_as_it_says() -> None:
     workload = workload_of([(0.0, 5.0, (1,))] * 20_000)
-    errors = np.log(Noise(1.5).predict(workload, np.random.default_rng(1)) / 5)
+    errors = np.log(Noise(sigma=1.5).predict(workload, np.random.default_rng(1)) / 5)
     assert errors.mean() == pytest.approx(0, abs=0.05)
     assert errors.std() == pytest.approx(1.5, abs=0.05)
 
@@ -145,13 +145,13 @@ def test_a_table_goes_by_labels_and_groups_too() -> None:
     )
     workload = replace(workload_of([(0.0, stays, (1,)) for stays in (2.0, 7.0, 2.0)]), labels={"tenant": tenants})
     for by, known in (("tenant", workload), ("group", replace(workload, roles=groups)), ("group", workload)):
-        predictor = Survival(by, least=1)
+        predictor = Survival(by=by, least=1)
         predictor.fit(known)
         apart = known.roles is not None or by == "tenant"
         assert predictor.predict(known, np.random.default_rng(0)).tolist() == [2, 7 if apart else 2, 2]
         assert predictor.again(known, 0, 2.0, 3.0) == (6 if apart else 7)
     with pytest.raises(UserError, match=r"no such label.*\n  Known: flavour, group, tenant\."):
-        Survival("owner").fit(workload)
+        Survival(by="owner").fit(workload)
 
 
 def test_the_control_tells_the_mix_and_nothing_else() -> None:

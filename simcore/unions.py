@@ -1,0 +1,75 @@
+"""Unions in scenario files. Which form a value has is found out first, so that its mistakes are those of that form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag, WithJsonSchema
+from pydantic_core import CoreSchema
+
+from simcore.errors import suggest
+from simcore.fields import OneOf, wrong
+
+
+class PlainOrMapping:
+    """Tells a plain value from a mapping, which the second member of the union reads.
+
+    Where the first one is words, and the second a `OneOf`, who writes another word is told of the keys of the latter.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        plain, more = get_args(source)
+        words = get_args(plain) if get_origin(plain) is Literal else ()
+
+        def form(value: Any) -> str:
+            return "<more>" if isinstance(value, (Mapping, more) if isinstance(more, type) else Mapping) else "<plain>"
+
+        def word(value: Any) -> Any:
+            return _word(value, words, more) if words else value
+
+        return handler.generate_schema(
+            Annotated[
+                Annotated[plain, BeforeValidator(word), Tag("<plain>")] | Annotated[more, Tag("<more>")],
+                Discriminator(form),
+            ]
+        )
+
+
+def _word(value: Any, words: tuple[str, ...], more: type[OneOf]) -> Any:
+    """Refuse other words than these, and say what else there is."""
+    if value not in words:
+        fields, word = more.known(), str(value)
+        if word in fields:
+            raise wrong("takes more than a word", f"Write it like {{{word}: {fields[word].examples[0]}}}.")
+        raise wrong("is a wrong value", suggest(word, [*words, *fields]))
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class ByKey:
+    """Tells the models of a union apart by a key that one of them has: their `keys`, in the same order.
+
+    What has none of them is refused with the `problem`, and an `example` of what has one.
+    """
+
+    keys: tuple[str, ...]
+    problem: str
+    example: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        kinds = dict(zip(self.keys, get_args(source), strict=True))
+
+        def form(value: Any) -> str:
+            for key, kind in kinds.items():
+                if isinstance(value, kind) or (isinstance(value, Mapping) and value.get(key) is not None):
+                    return f"<{key}>"
+            return "<none>"
+
+        def refuse(value: Any) -> Any:
+            raise wrong(self.problem, f"Give one of {', '.join(kinds)}, like {self.example}.")
+
+        members = [Annotated[kind, Tag(f"<{key}>")] for key, kind in kinds.items()]
+        none = Annotated[Any, BeforeValidator(refuse), WithJsonSchema({"not": {}}), Tag("<none>")]
+        return handler.generate_schema(Annotated[Union[(*members, none)], Discriminator(form)])
