@@ -35,7 +35,7 @@ FULL = (
 HOUR = 3600.0
 
 if TYPE_CHECKING:
-    from analysis.measure.bill import Bill, Costs
+    from analysis.measure.costs.bill import Bill, Costs
     from analysis.measure.devices import DeviceHistory
 
 
@@ -282,17 +282,18 @@ class FinishedRun(Rows):
         """What the servers came to; None where nobody says what they draw or cost."""
         if self.costs is None:
             return None
-        from analysis.measure.bill import bill_of  # only runs that ask for it pay for it
-        from analysis.measure.server_intervals import Held
+        from analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
+        from analysis.measure.costs.server_intervals import Held
 
         lay = self.places
         some = lay.amounts.any(axis=1)
         held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, self.costs.resource])
         found = bill_of(self.costs, self.simulation, held, self.begin, self.finish)
-        if self.costs.move is None or self.moving is None:
+        price = self.costs.spec.moves
+        if price is None or self.moving is None:
             return found
-        carried = self.demand[self.arrived, self.moving.rules.resource] if self.costs.move_gb else np.zeros(1, np.int64)
-        paid = self.costs.move * len(self.arrived) + self.costs.move_gb * float(carried.sum()) / QUANTUM
+        carried = self.demand[self.arrived, self.moving.rules.resource] if price.per_gb else np.zeros(1, np.int64)
+        paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
         return replace(found, moves=paid)
 
     @cached_property

@@ -312,6 +312,13 @@ class ClusterSpec(Model):
         return {taint for group in self.groups or () for taint in group.taints}
 
     @property
+    def kinds(self) -> list[str] | None:
+        """The kinds of its servers, for `costs`: none where all are of one; `None` where a file says it."""
+        if self.trace or (self.csv and self.csv.kind):
+            return None
+        return [group.name or "" for group in self.groups or ()]
+
+    @property
     def is_labelled(self) -> bool:
         """Whether servers have labels or taints, beside the labels that a topology gives by itself."""
         return bool(self.network.marked) if self.network else bool(self.values) or self.taints != set()

@@ -11,11 +11,11 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from agents import AGENTS
 from analysis.measure.condition import target_of
+from analysis.measure.costs.tariffs import CostsSpec
 from analysis.measure.measuring import check_added
 from fabric.placement.rules import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec, known_resources
-from scenarios.schema.costs import CostsSpec
 from scenarios.schema.display import Figures, check_headings, headings_of
 from scenarios.schema.failures import Failures
 from scenarios.schema.knowledge import Knowledge
@@ -232,7 +232,8 @@ class Scenario(Model):
 
     def _check_costs(self) -> None:
         if self.costs:
-            self.costs.check_against(self.cluster, self.moves.memory(self.cluster.resources))
+            kinds, resources = self.cluster.kinds, self.cluster.resources
+            self.costs.check_against(resources, kinds, self.moves.memory(resources))
 
     def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size

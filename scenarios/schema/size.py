@@ -8,10 +8,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from analysis.measure.costs.tariffs import CostsSpec
 from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.costs import CostsSpec
 from scenarios.schema.metric import MetricSpec
 from simcore.errors import UserError, suggest
 from simcore.fields import Count, Model, PositiveNumber, Text

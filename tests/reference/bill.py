@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
-from math import floor
+from math import floor, inf
 from typing import Any
 
-from analysis.measure.bill import Costs, Tariff, TimeSeries
+from analysis.measure.costs.bill import Costs
+from analysis.measure.costs.over_time import TimeSeries
+from analysis.measure.costs.tariffs import Tariff
 
 Spell = tuple[float, float]
 
@@ -37,7 +39,7 @@ class Piece:
 
 def watts_of(tariff: Tariff, share: Fraction) -> Fraction:
     """Draw the straight line between the two points of the curve around this share."""
-    curve = [Fraction(point) for point in tariff.curve or (0.0, 0.0)]
+    curve = [Fraction(point) for point in (tariff.power.points if tariff.power else (0.0, 0.0))]
     place = share * (len(curve) - 1)
     left = min(floor(place), len(curve) - 2)
     return curve[left] + (place - left) * (curve[left + 1] - curve[left])
@@ -45,6 +47,8 @@ def watts_of(tariff: Tariff, share: Fraction) -> Fraction:
 
 def pieces_of(server: Server, costs: Costs, last: float) -> tuple[list[Piece], list[Fraction]]:
     """Walk from when a server is added to the last moment; returns what it did, and when it was woken."""
+    off_rule = costs.spec.switch_off
+    after = off_rule.after if off_rule else inf
     moments = {server.added, last}
     for begin, end, *_ in [*server.outages, *server.held]:
         moments |= {time for time in (begin, end) if server.added < time < last}
@@ -57,18 +61,18 @@ def pieces_of(server: Server, costs: Costs, last: float) -> tuple[list[Piece], l
             found.append(Piece(Fraction(begin), Fraction(end), "failed", Fraction(0)))
             empty_since = None
         elif mine:
-            if empty_since is not None and empty_since + costs.off_after < begin:
+            if empty_since is not None and empty_since + after < begin:
                 woken.append(Fraction(begin))
-            share = Fraction(costs.activity) * Fraction(sum(mine), max(server.capacity, 1))
+            share = Fraction(costs.spec.activity) * Fraction(sum(mine), max(server.capacity, 1))
             found.append(Piece(Fraction(begin), Fraction(end), "used", watts_of(server.tariff, share)))
             empty_since = None
         else:
             empty_since = begin if empty_since is None else empty_since
-            off = empty_since + costs.off_after
+            off = empty_since + after
             idle = watts_of(server.tariff, Fraction(0))
             found.append(Piece(Fraction(begin), Fraction(max(begin, min(off, end))), "empty", idle))
-            if off < end:
-                found.append(Piece(Fraction(max(off, begin)), Fraction(end), "off", Fraction(costs.off_power)))
+            if off_rule and off < end:
+                found.append(Piece(Fraction(max(off, begin)), Fraction(end), "off", Fraction(off_rule.power)))
     return found, woken
 
 
@@ -114,7 +118,7 @@ def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -
         for name, course in (("carbon", costs.carbon), ("electricity", costs.electricity)):
             if course:
                 found[name] += over(course, piece) * piece.watts / 1000 / hour
-    each = pue * Fraction(costs.waking) / 1000
+    each = pue * Fraction(costs.spec.switch_off.waking if costs.spec.switch_off else 0) / 1000
     found["energy"] += each * len(woken)
     for name, course in (("carbon", costs.carbon), ("electricity", costs.electricity)):
         if course:
@@ -127,8 +131,8 @@ def bill(servers: Sequence[Server], costs: Costs, begin: float, finish: float) -
         found["peak"] = max(found["peak"], sum((p.watts for _, p in now), Fraction(0)) / 1000)
         for tariff in costs.tariffs:
             count = sum(of is tariff and p.state in ("empty", "used") for of, p in now)
-            paid = tariff.reserved * Fraction(tariff.reserved_price)
-            paid += max(0, count - tariff.reserved) * Fraction(tariff.price or 0)
+            fixed, price = (tariff.reserved.count, tariff.reserved.price) if tariff.reserved else (0, 0.0)
+            paid = fixed * Fraction(price) + max(0, count - fixed) * Fraction(tariff.price or 0)
             found["servers"] += paid * (last - first) / hour
     length = (Fraction(finish) - Fraction(begin)) / hour
     found["power"] = found["energy"] / length if length else 0

@@ -143,7 +143,7 @@ def test_rows_may_be_half_an_hour_apart_and_numbers_of_prices_below_zero(tmp_pat
     assert found.electricity is not None
     assert found.electricity.values.tolist() == [0.3, -0.1]
     assert (found.electricity.every, found.electricity.start, found.electricity.repeats) == (1800, 600, False)
-    assert (found.carbon, found.off_after, found.resource) == (None, float("inf"), 0)
+    assert (found.carbon, found.spec.switch_off, found.resource) == (None, None, 0)
 
 
 def test_a_scenario_has_its_costs_measured(tmp_path: Path) -> None:

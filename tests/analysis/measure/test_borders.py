@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.bill import Costs, Tariff
+from analysis.measure.costs.bill import Costs
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import moves as metrics
 from scenarios.build.plan import plan
@@ -28,6 +28,8 @@ from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in
 from tests.support.runs import Case, run
 from tests.support.simulations import drive, first_fit, simulate
+from tests.support.tariffs import costs as costs_of
+from tests.support.tariffs import tariff
 
 BEGIN, FINISH = 10.0, 20.0
 TIMES = [(BEGIN - 1, 0), (BEGIN, 1), (FINISH, 1)]
@@ -35,7 +37,7 @@ TIMES = [(BEGIN - 1, 0), (BEGIN, 1), (FINISH, 1)]
 
 
 def costs(servers: int, **more: Any) -> Costs:
-    return Costs(tariffs=(Tariff((9.0, 9.0)),), kinds=np.zeros(servers, np.int64), added=0, resource=0, **more)
+    return costs_of(tariff((9.0, 9.0)), kinds=[0] * servers, **more)
 
 
 @pytest.mark.parametrize(("time", "measured"), TIMES)

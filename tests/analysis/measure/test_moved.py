@@ -13,10 +13,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agents import MOVERS
-from analysis.measure.bill import Costs, Tariff
+from analysis.measure.costs import metrics as bills
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.metrics import allocation
-from analysis.measure.metrics import costs as bills
 from analysis.measure.metrics import moves as metrics
 from analysis.measure.samples import Sampler
 from analysis.measure.states import StateSampler
@@ -34,6 +33,8 @@ from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cases, deciders, drive, first_fit, place, simulate
+from tests.support.tariffs import costs as costs_of
+from tests.support.tariffs import tariff
 
 
 class History:
@@ -80,8 +81,7 @@ def played(case: Case, decide: Decide, rules: Rules, salt: int) -> tuple[Finishe
                 after.append(ledger.used())
         after += [ledger.used()] * (len(simulation.record.sequence) - len(after))  # who waited in vain is rejected
         sampler()
-        kinds = np.zeros(len(case.capacity), np.int64)
-        costs = Costs(tariffs=(Tariff(price=1.0),), kinds=kinds, added=0, resource=0, move=2.0, move_gb=0.5)
+        costs = costs_of(tariff(price=1.0), kinds=[0] * len(case.capacity), move=2.0, move_gb=0.5)
         run = FinishedRun(simulation, 0, sampler.columns(), 0, prices={}, costs=costs)
     return run, history, after, moving
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import floor, log2
+from math import floor, inf, log2
 
 import numpy as np
 
-from analysis.measure.server_intervals import (
+from analysis.measure.costs.over_time import HOUR, TimeSeries
+from analysis.measure.costs.server_intervals import (
     FAILED,
     OFF,
     USED,
@@ -19,104 +20,42 @@ from analysis.measure.server_intervals import (
     stretches,
     switching,
 )
+from analysis.measure.costs.tariffs import CostsSpec, Tariff
 from simcore.engine import Simulation
-from simcore.errors import RunError
 from simcore.ordered_sums import dot
 from simcore.types import Floats, Ints
-
-HOUR = 3600.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TimeSeries:
-    """Gives a value to every moment of a run: `values` float64 [n] one after another, each for `every` seconds.
-
-    The run begins `start` seconds after the first of them. Where they end, they begin again if the course `repeats`;
-    otherwise a longer run is a RunError that tells the `source`. One value alone always holds.
-    """
-
-    values: Floats
-    every: float = HOUR
-    start: float = 0.0
-    repeats: bool = True
-    source: str = ""
-
-    def check(self, finish: float) -> None:
-        """Raise RunError where the values end before the run does."""
-        length, needed = self.every * len(self.values), self.start + finish
-        if not self.repeats and needed > length:
-            raise RunError(
-                f"{self.source} ends after {length / HOUR:g} hours, and the run needs {needed / HOUR:.4g}: give it "
-                "more rows, or write at_end: repeat"
-            )
-
-    def at(self, times: Floats) -> Floats:
-        """Return the value at each time, float64 of the same shape; the last one at the very end."""
-        step, count = ((self.start + times) // self.every).astype(np.int64), len(self.values)
-        found: Floats = self.values[step % count if self.repeats else np.minimum(step, count - 1)]
-        return found
-
-    def until(self, times: Floats) -> Floats:
-        """Integrate the values from `start` before the run's beginning to each time: value x seconds, float64."""
-        if len(self.values) == 1:
-            return float(self.values[0]) * (self.start + times)
-        total = np.append(0.0, self.values.cumsum() * self.every)
-        length = self.every * len(self.values)
-        rounds = (self.start + times) // length
-        rest = self.start + times - rounds * length
-        found: Floats = rounds * total[-1] + np.interp(rest, self.every * np.arange(len(total)), total)
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class Tariff:
-    """Says what a server of some kind draws and costs.
-
-    `curve` are watts at utilisations spread evenly from 0 to 1, linear in between, or None. `price` is for an hour on
-    demand, or None; `reserved` servers are paid at `reserved_price` an hour whether they are used or not.
-    """
-
-    curve: tuple[float, ...] | None = None
-    price: float | None = None
-    reserved: int = 0
-    reserved_price: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Costs:
-    """Says what the servers of a run cost.
+    """Says what the servers of a run cost, as `spec` has it.
 
-    `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added. Power goes by the share
-    of `resource`, a place among the resources, that is allocated, times `activity`. An empty server is switched off
-    after `off_after` seconds (inf for never); it then draws `off_power` watts, and to wake it takes `waking`
-    watt-hours. `pue` times the energy of the servers is what is paid, at `electricity` for a kWh, and what emits
-    `carbon` grams for a kWh. A move costs `move`, if that is known, and `move_gb` for each unit of memory that it
-    carries.
+    `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added, and `resource` is the
+    place among the resources of the one that power goes by. A kWh is paid at `electricity` and emits `carbon` grams.
     """
 
+    spec: CostsSpec
     tariffs: tuple[Tariff, ...]
     kinds: Ints
     added: int
     resource: int
-    activity: float = 1.0
-    off_after: float = np.inf
-    off_power: float = 0.0
-    waking: float = 0.0
-    pue: float = 1.0
     electricity: TimeSeries | None = None
     carbon: TimeSeries | None = None
-    move: float | None = None
-    move_gb: float = 0.0
 
     @property
     def has_power(self) -> bool:
         """Whether it is known what servers draw."""
-        return all(tariff.curve is not None for tariff in self.tariffs)
+        return all(tariff.power is not None for tariff in self.tariffs)
 
     @property
     def has_prices(self) -> bool:
         """Whether it is known what servers cost."""
         return all(tariff.price is not None for tariff in self.tariffs)
+
+    @property
+    def pue(self) -> float:
+        """Energy in all for each kWh of the servers."""
+        return self.spec.electricity.pue if self.spec.electricity else 1.0
 
 
 KWH = 3.6e6
@@ -157,7 +96,8 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
     Raises RunError where values over time end before the run does.
     """
     added = added_at(simulation)
-    all_of_them, woken = switching(stretches(added, outages_of(simulation), held), costs.off_after)
+    off = costs.spec.switch_off
+    all_of_them, woken = switching(stretches(added, outages_of(simulation), held), off.after if off else inf)
     woken = woken[(woken >= begin) & (woken <= finish)]
     spent = all_of_them.within(begin, finish)
     is_on = (spent.state != FAILED) & (spent.state != OFF)
@@ -175,7 +115,7 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
     if not costs.has_power:
         return found
     watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
-    waking = costs.pue * costs.waking * HOUR
+    waking = costs.pue * off.waking * HOUR if off else 0.0
     energy = (dot(watts, spent.seconds) + waking * len(woken)) / KWH
     found = replace(
         found,
@@ -193,22 +133,23 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
 def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
     price = tariff.price or 0.0
-    if not tariff.reserved:
+    reserved = tariff.reserved
+    if reserved is None:
         return price * float(on.seconds.sum()) / HOUR
     times, count = levels(on, np.ones(len(on.server), np.int64))
-    beyond = dot(np.clip(count[:-1] - tariff.reserved, 0, None), np.diff(times)) if len(times) else 0.0
-    return (tariff.reserved * tariff.reserved_price * seconds + price * beyond) / HOUR
+    beyond = dot(np.clip(count[:-1] - reserved.count, 0, None), np.diff(times)) if len(times) else 0.0
+    return (reserved.count * reserved.price * seconds + price * beyond) / HOUR
 
 
 def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats:
     """Return what the server of each stretch draws, float64 [n]; `capacity` int64 [servers] is of the resource."""
-    share = costs.activity * spent.used / np.maximum(capacity[spent.server], 1)
+    share = costs.spec.activity * spent.used / np.maximum(capacity[spent.server], 1)
     found = np.zeros(len(share))
     for number, tariff in enumerate(costs.tariffs):
-        curve = tariff.curve or (0.0, 0.0)
+        curve = tariff.power.points if tariff.power else (0.0, 0.0)
         mine = kind[spent.server] == number
         found[mine] = np.interp(share[mine], np.linspace(0, 1, len(curve)), curve)
-    found[spent.state == OFF] = costs.off_power
+    found[spent.state == OFF] = costs.spec.switch_off.power if costs.spec.switch_off else 0.0
     found[spent.state == FAILED] = 0.0
     return found
 

@@ -1,21 +1,20 @@
-"""The schema of `costs:`: what servers draw and cost, and what their energy costs and emits."""
+"""The keys of `costs:`: what servers draw and cost, and what their energy costs and emits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Self, TypeAlias
 from unicodedata import category
 
 from pydantic import AfterValidator, Field, model_validator
 
-from scenarios.schema.cluster import ClusterSpec
+from analysis.measure.costs.over_time import OverTime
 from simcore.errors import suggest
 from simcore.fields import (
     Count,
     FromOne,
     Model,
     Number,
-    PositiveTime,
     Share,
     Shown,
     Text,
@@ -125,25 +124,6 @@ class SwitchOff(Model):
     )
 
 
-class OverTime(Model):
-    """Numbers over time, from a CSV file with a header: a row for every hour, in order."""
-
-    path: Text = Field(description="The file, relative to this one.", examples=["intensity.csv"])
-    column: Text | None = Field(
-        None, description="The column of the numbers; by default the only one.", examples=["g_per_kwh"]
-    )
-    time: Text | None = Field(
-        None,
-        description="The column of the rows' times (ISO 8601), to check that each is `every` after the one before.",
-        examples=["datetime_utc"],
-    )
-    every: PositiveTime = Field(3600.0, description="How long each row holds.", examples=["30 min"])
-    start: Time = Field(0.0, description="A run begins this long after the first row.", examples=["8 h"])
-    at_end: Literal["fail", "repeat"] = Field(
-        "fail", description="A run that is longer than the file fails, or the file begins again."
-    )
-
-
 Rate: TypeAlias = Annotated[Number | OverTime, PlainOrMapping(), Shown("number from 0, or [OverTime](#overtime)")]
 
 
@@ -200,19 +180,23 @@ class CostsSpec(Model):
         None, description="What moves cost, where requests are moved.", examples=["{each: 0.01, per_gb: 0.002}"]
     )
 
-    def check_against(self, cluster: ClusterSpec, memory: str | None) -> None:
-        """Refuse what does not go with the cluster; `memory` is the resource that moves carry."""
+    def check_against(self, resources: Sequence[str], kinds: Sequence[str] | None, memory: str | None) -> None:
+        """Refuse what does not go with the cluster.
+
+        `kinds` are those of its servers, none where they are of one kind, None where a file says them; `memory` is the
+        resource that moves carry.
+        """
         if self.moves and self.moves.per_gb and memory is None:
             remedy = "Say of which resource moves carry what a request holds: moves: {resource: ...}."
             raise wrong("the cluster has neither mem nor memory", remedy, ("costs", "moves", "per_gb"))
         name = self.utilisation
-        if name is not None and name not in cluster.resources:
-            raise wrong("the cluster has no such resource", suggest(name, cluster.resources), ("costs", "utilisation"))
-        if self.kinds and not (cluster.groups or cluster.trace or (cluster.csv and cluster.csv.kind)):
+        if name is not None and name not in resources:
+            raise wrong("the cluster has no such resource", suggest(name, resources), ("costs", "utilisation"))
+        if self.kinds and kinds is not None and not kinds:
             remedy = "Take kinds out, or give the cluster groups, or its CSV a column `kind`."
             raise wrong("the servers are of one kind", remedy, ("costs", "kinds"))
-        if cluster.groups is not None or not self.kinds:
-            self.check_kinds([group.name or "" for group in cluster.groups or ()] or [""])
+        if kinds or not self.kinds:
+            self.check_kinds(kinds or [""])
 
     def check_kinds(self, there: Sequence[str]) -> None:
         """Refuse kinds that are not among those of the servers, and tariffs that say less than others do."""

@@ -1,0 +1,56 @@
+"""What servers draw and cost, in few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from analysis.measure.costs.bill import Costs
+from analysis.measure.costs.tariffs import CostsSpec, Power, Reserved, Tariff
+
+
+def tariff(
+    curve: tuple[float, ...] = (), price: float | None = None, reserved: int = 0, reserved_price: float = 0.0
+) -> Tariff:
+    """Make a tariff of servers that draw so many watts at utilisations spread evenly."""
+    return Tariff(
+        power=Power.model_validate({"curve": curve}) if curve else None,
+        price=price,
+        reserved=Reserved(count=reserved, price=reserved_price) if reserved else None,
+    )
+
+
+def costs(
+    *tariffs: Tariff,
+    kinds: Sequence[int] = (0,),
+    added: int | None = None,
+    resource: int = 0,
+    activity: float = 1.0,
+    off_after: float = inf,
+    off_power: float = 0.0,
+    waking: float = 0.0,
+    pue: float = 1.0,
+    move: float | None = None,
+    move_gb: float = 0.0,
+    **rates: Any,
+) -> Costs:
+    """Make the costs of servers of these kinds; `rates` are `electricity` and `carbon`."""
+    off = {"after": off_after, "power": off_power, "waking": waking}
+    spec = {
+        "activity": activity,
+        "switch_off": None if off_after == inf else off,
+        "electricity": {"pue": pue},
+        "moves": None if move is None else {"each": move, "per_gb": move_gb},
+    }
+    last = kinds[-1] if added is None else added
+    return Costs(
+        spec=CostsSpec.model_validate(spec),
+        tariffs=tariffs,
+        kinds=np.array(kinds),
+        added=last,
+        resource=resource,
+        **rates,
+    )
