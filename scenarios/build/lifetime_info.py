@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from agents.world import Requests
 from scenarios.build import user_workload
+from scenarios.build.altered import Altered
 from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, content_of
 from scenarios.schema.knowledge import OtherLifetimes, Predicted
@@ -32,35 +33,7 @@ AGAIN = "`again(requests, row, first, elapsed)` returns seconds from 0 on: see t
 TRAINING = 2**63 - 1
 """The seed whose generated requests predictors learn from: no run has it."""
 KEY = "knowledge.lifetimes.predicted"
-_last: tuple[object, ...] = ()
 _fitted: dict[str, Predictor] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Foreseen:
-    """Requests that come with what agents may know of them."""
-
-    requests: Requests
-    told: Callable[[Workload, int], LifetimeInfo]
-    identity: str = ""
-    random: bool = False
-
-    @property
-    def drawn(self) -> bool:
-        return self.requests.drawn or self.random
-
-    def draw(self, seed: int) -> Workload:
-        """Draw the requests of a seed. The last ones are kept: every agent meets them, told the same."""
-        global _last
-        drawn = self.requests.draw(seed)
-        if not (_last and _last[0] is drawn and _last[1:3] == (self.identity, seed)):
-            _last = drawn, self.identity, seed, replace(drawn, foresight=self.told(drawn, seed))
-        found = _last[3]
-        assert isinstance(found, Workload)
-        return found
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        return self.requests.windows(seed, requests, met)
 
 
 def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requests:
@@ -69,7 +42,7 @@ def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requ
     if spec == "known":
         return requests
     if not isinstance(spec, OtherLifetimes) or spec.predicted is None:
-        return Foreseen(requests, _hidden)
+        return Altered(requests, KEY, "", partial(_with, _hidden), requests.drawn)
     predicted, training, rows = spec.predicted, _training(scenario, requests, cache), scenario.knowledge.training
     asked = scenario.workload
     there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
@@ -79,13 +52,17 @@ def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requ
         learned_from = content_of(asked) if isinstance(asked, Trace | MultiServer) else None
         return _predicted(_fit(predicted, f"{name} {learned_from}", training), predicted.chosen[0], workload, seed)
 
-    return Foreseen(requests, told, name, predicted.registry.load(predicted.chosen[0]).drawn)
+    drawn = requests.drawn or predicted.registry.load(predicted.chosen[0]).drawn
+    return Altered(requests, KEY, name, partial(_with, told), drawn)
+
+
+def _with(told: Callable[[Workload, int], LifetimeInfo], drawn: Workload, seed: int) -> Workload:
+    """Have requests come with what agents may know of them."""
+    return replace(drawn, foresight=told(drawn, seed))
 
 
 def forget_predictors() -> None:
     """Drop what was kept: files and code that it comes from may have changed since."""
-    global _last
-    _last = ()
     _fitted.clear()
 
 

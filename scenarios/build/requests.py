@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from agents.world import Requests
 from scenarios.build import user_workload
+from scenarios.build.altered import Altered, forget_altered
 from scenarios.build.lifetime_info import forget_predictors
 from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, forget_traces
+from scenarios.build.user_workload import identity_of, is_drawn
 from scenarios.schema.changes import Changing
 from scenarios.schema.kind import Roled
 from scenarios.schema.multiserver import MultiServer
@@ -24,7 +26,7 @@ from simcore.fields import Model
 from simcore.rng import stream
 from simcore.roles import Role, Roles
 from simcore.types import Workload
-from workloads.changes import Change, changed
+from workloads.changes import changed
 from workloads.generators import Flavour, Synthetic
 from workloads.holding import find_holding
 from workloads.lifetimes import pick
@@ -40,110 +42,56 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
 
     The last requests are kept in memory, since every agent of a seed meets them.
     """
-    spec = scenario.workload
+    spec, resources = scenario.workload, scenario.resources
     if isinstance(spec, OwnWorkload):
-        return _Own(spec, scenario.resources)
-    base: Requests = (
-        TraceRequests(spec, scenario.resources, cache, total)
-        if isinstance(spec, Trace)
-        else _Generator(spec, scenario.resources, total)
-    )
+        return _Drawn(lambda seed: _drawn_by_own(spec, resources, identity_of(spec), seed), is_drawn(spec))
+    if isinstance(spec, Trace):
+        base: Requests = TraceRequests(spec, resources, cache, total)
+    else:
+
+        def draw(seed: int) -> Workload:
+            there = total() if isinstance(spec, MultiServer) else {}  # it may be in a file
+            return _drawn(spec, resources, tuple(there.items()), seed)
+
+        base = _Drawn(draw, _generated(spec, {}).drawn if isinstance(spec, Generated) else True)
     if isinstance(spec, Roled) and spec.roles:
-        return _Roled(base, tuple((role.role, role.weight) for role in spec.roles))
-    changes = spec.changes if isinstance(spec, Changing) else ()
-    return _Changed(base, changes) if changes else base
+        weighted = tuple((role.role, role.weight) for role in spec.roles)
+        drawn = base.drawn or len(weighted) > 1
+        return Altered(base, "roles", repr(weighted), partial(_with_roles, weighted), drawn)
+    if isinstance(spec, Changing) and spec.changes:
+        changes = spec.changes
+        return Altered(base, "changes", repr(changes), lambda base, seed: changed(base, changes, seed), True)
+    return base
 
 
 def forget() -> None:
     """Drop the requests that were kept: files and code that they come from may have changed since."""
     forget_traces()
     forget_predictors()
+    forget_altered()
     _drawn.cache_clear()
     _drawn_by_own.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
-class _Generator:
-    """Requests of a kind in `KINDS`."""
+class _Drawn:
+    """Requests that are not in a trace; `by_seed` draws them, and they may depend on the seed or not."""
 
-    spec: Model
-    resources: tuple[str, ...]
-    total: Callable[[], Total]
-
-    @property
-    def drawn(self) -> bool:
-        return _generated(self.spec, {}).drawn if isinstance(self.spec, Generated) else True
+    by_seed: Callable[[int], Workload]
+    drawn: bool
 
     def draw(self, seed: int) -> Workload:
-        total = self.total() if isinstance(self.spec, MultiServer) else {}  # it may be in a file
-        return _drawn(self.spec, self.resources, tuple(total.items()), seed)
+        return self.by_seed(seed)
 
     def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
         return None
 
 
-@dataclass(slots=True)
-class _Roled:
-    """Requests that are given roles, by weight, after they are drawn; the last ones are kept."""
-
-    base: Requests
-    roles: tuple[tuple[Role, float], ...]
-    _last: tuple[int, Workload, Workload] | None = None
-
-    @property
-    def drawn(self) -> bool:
-        return self.base.drawn or len(self.roles) > 1
-
-    def draw(self, seed: int) -> Workload:
-        base = self.base.draw(seed)
-        if self._last is None or self._last[0] != seed or self._last[1] is not base:
-            uniform = stream(seed, "workload", "roles").random(len(base))
-            of = pick(tuple(weight for _, weight in self.roles), uniform)
-            self._last = seed, base, replace(base, roles=Roles(tuple(role for role, _ in self.roles), of))
-        return self._last[2]
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        return self.base.windows(seed, requests, met)
-
-
-@dataclass(slots=True)
-class _Changed:
-    """Requests that are changed after they are drawn; the last ones are kept, as those before the change are."""
-
-    base: Requests
-    changes: tuple[Change, ...]
-    _last: tuple[int, Workload, Workload] | None = None
-
-    @property
-    def drawn(self) -> bool:
-        return True
-
-    def draw(self, seed: int) -> Workload:
-        base = self.base.draw(seed)
-        if self._last is None or self._last[0] != seed or self._last[1] is not base:
-            self._last = seed, base, changed(base, self.changes, seed)
-        return self._last[2]
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
-        return self.base.windows(seed, requests, met)
-
-
-@dataclass(frozen=True, slots=True)
-class _Own:
-    """Requests of a kind from outside."""
-
-    spec: OwnWorkload
-    resources: tuple[str, ...]
-
-    @property
-    def drawn(self) -> bool:
-        return user_workload.is_drawn(self.spec)
-
-    def draw(self, seed: int) -> Workload:
-        return _drawn_by_own(self.spec, self.resources, user_workload.identity_of(self.spec), seed)
-
-    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> None:
-        return None
+def _with_roles(weighted: tuple[tuple[Role, float], ...], base: Workload, seed: int) -> Workload:
+    """Give requests roles by weight."""
+    uniform = stream(seed, "workload", "roles").random(len(base))
+    of = pick(tuple(weight for _, weight in weighted), uniform)
+    return replace(base, roles=Roles(tuple(role for role, _ in weighted), of))
 
 
 @lru_cache(maxsize=1)
