@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
@@ -98,6 +98,8 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False, ser_json_inf_nan="constants")
     other_names: ClassVar[Mapping[str, str]] = {}
     """Keys that people know by other names, such as an option's of the command line: name -> key."""
+    forms: ClassVar[Sequence[Schema]] = ()
+    """Which keys go with which, for the JSON schema: a mapping has one of these forms."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -179,7 +181,11 @@ class Model(BaseModel):
     @classmethod
     def outline(cls, own: Schema) -> Schema:
         """Make the JSON schema of all that the model takes from that of its fields."""
-        return own
+        return {**own, "allOf": [{"anyOf": [*cls.forms]}]} if cls.forms else own
+
+    def __hash__(self) -> int:
+        """Hash less than is compared: mappings have no hash."""
+        return hash((type(self), *(value for _, value in self if not isinstance(value, dict))))
 
     def dump(self) -> dict[str, Any]:
         """Plain data with every default written out, which validates to an equal model."""

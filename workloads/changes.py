@@ -58,10 +58,6 @@ class DemandChange(Model):
         examples=["{tenant: [acme, beta]}"],
     )
 
-    def __hash__(self) -> int:
-        """Hash fewer keys than are compared: mappings have no hash."""
-        return hash(self.demand)
-
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
         by, of = float(self.demand.removesuffix("%")) / 100, dict(where_of(self.of))
         mine, every = np.flatnonzero(chosen(base, of)), np.arange(len(base))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Protocol, Self
@@ -87,10 +88,10 @@ class Empirical(Model):
     summary: ClassVar[str] = "measured: evenly spaced `quantiles`, or `values` with `weights`."
     reference: ClassVar[str] = "inverse transform sampling; Devroye, Non-Uniform Random Variate Generation, 1986"
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        forms = [given("quantiles", without=["values", "weights"]), given("values", without=["quantiles"])]
-        return {**own, "allOf": [{"anyOf": forms}]}
+    forms: ClassVar[Sequence[Schema]] = (
+        given("quantiles", without=["values", "weights"]),
+        given("values", without=["quantiles"]),
+    )
 
     @model_validator(mode="after")
     def _form(self) -> Self:

@@ -145,12 +145,7 @@ def _faults(scenario: Scenario, seed: int) -> list[Faults]:
         if failures is None:
             continue
         scheduled = tuple(
-            (
-                one.at,
-                one.server if isinstance(one, Failure) else one.part,
-                inf if one.repair_after is None else one.repair_after,
-            )
-            for one in failures.scheduled
+            (one.at, one.server if isinstance(one, Failure) else one.part, one.lasts) for one in failures.scheduled
         )
         if failures.mtbf is not None or scheduled:
             found.append(Faults(failures.mtbf or inf, failures.mttr or 0.0, scheduled, requeue, seed, kind))
@@ -171,7 +166,7 @@ def _together(scenario: Scenario, label: str, spec: DomainFailures, seed: int) -
             key = f"cluster.failures.domains.{label}.scheduled.{number}.domain"
             remedy = suggest(one.domain, names)
             raise ScenarioError("there is no such domain", file=scenario.file, key=key, value=one.domain, remedy=remedy)
-        scheduled.append((one.at, names.index(one.domain), inf if one.repair_after is None else one.repair_after))
+        scheduled.append((one.at, names.index(one.domain), one.lasts))
 
     def domains(servers: int) -> list[list[int]]:
         values = there.grown(servers - there.servers).labels[label] if servers > there.servers else there.labels[label]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from collections.abc import Sequence
+from math import inf
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,22 +12,43 @@ from simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
 from simcore.json_schema import Schema, given
 
 
-class Failure(Model):
-    """A planned failure of one server."""
+class _Planned(Model):
+    """What happens at a planned time."""
 
     at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
-    server: Index = Field(description="Which server; the first is 0.", examples=[3])
     repair_after: PositiveTime | None = Field(
-        default=None, description="Time until it is back; by default it never is."
+        default=None, description="Time until it is back; by default it never is.", examples=["4 h"]
     )
 
+    @property
+    def lasts(self) -> float:
+        """The seconds until it is back; infinite where it never is."""
+        return inf if self.repair_after is None else self.repair_after
 
-class PartFailure(Model):
+
+class Failure(_Planned):
+    """A planned failure of one server."""
+
+    server: Index = Field(description="Which server; the first is 0.", examples=[3])
+
+
+class PartFailure(_Planned):
     """A planned failure of a link or switch."""
 
-    at: Time = Field(description="When, counted from the first request.", examples=["1 h"])
     part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
-    repair_after: PositiveTime | None = Field(None, description="Time until it is back; by default it never is.")
+
+
+class DomainFailure(_Planned):
+    """A planned failure of all servers of a domain."""
+
+    domain: Text = Field(
+        description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
+    )
+
+    @field_validator("domain", mode="before")
+    @classmethod
+    def _numbered(cls, value: object) -> object:
+        return str(value) if type(value) is int else value
 
 
 class _Chance(Model):
@@ -34,9 +57,7 @@ class _Chance(Model):
     mtbf: PositiveTime | None = None
     mttr: PositiveTime | None = None
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return {**own, "allOf": [{"anyOf": [given("mtbf", "mttr"), given(without=["mtbf", "mttr"])]}]}
+    forms: ClassVar[Sequence[Schema]] = (given("mtbf", "mttr"), given(without=["mtbf", "mttr"]))
 
     @model_validator(mode="after")
     def _pair(self) -> Self:
@@ -44,23 +65,6 @@ class _Chance(Model):
             missing = "mttr" if self.mttr is None else "mtbf"
             raise wrong("is missing", "mtbf and mttr go together: give both or neither.", (missing,))
         return self
-
-
-class DomainFailure(Model):
-    """A planned failure of all servers of a domain."""
-
-    at: Time = Field(description="When, counted from the first request.", examples=["2 d"])
-    domain: Text = Field(
-        description="The value of the label: `3` of numbered racks, or `a` of `zone: a`.", examples=["3"]
-    )
-    repair_after: PositiveTime | None = Field(
-        None, description="Time until it is back; by default it never is.", examples=["4 h"]
-    )
-
-    @field_validator("domain", mode="before")
-    @classmethod
-    def _numbered(cls, value: object) -> object:
-        return str(value) if type(value) is int else value
 
 
 class DomainFailures(_Chance):

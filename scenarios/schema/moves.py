@@ -67,10 +67,10 @@ class Rescheduling(Model):
         None, description="Plans that take longer are counted (`plans_late`).", examples=["5 s"]
     )
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        drain: Schema = {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}}
-        return {**own, "allOf": [{"anyOf": [given("every"), drain]}]}
+    forms: ClassVar[Sequence[Schema]] = (
+        given("every"),
+        {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}},
+    )
 
     @model_validator(mode="after")
     def _sometime(self) -> Self:

@@ -59,9 +59,7 @@ class MultiServer(Roled):
     ] = Field((0.1, 1.0), description="What each needs between its servers, drawn uniformly.", examples=["[0.1, 1.0]"])
     step: PositiveTime = Field(1.0, description="One request arrives every step.", examples=["1 s"])
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return {**own, "allOf": [{"anyOf": [given("holding", without=["load"]), given("load", without=["holding"])]}]}
+    forms: ClassVar[Sequence[Schema]] = (given("holding", without=["load"]), given("load", without=["holding"]))
 
     @model_validator(mode="after")
     def _either(self) -> Self:

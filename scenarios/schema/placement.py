@@ -50,10 +50,6 @@ class WeightedRole(Placed):
 
     weight: Number = Field(default=1, description="How often, in relation to the others.", examples=[3])
 
-    def __hash__(self) -> int:
-        """Hash fewer keys than are compared: mappings among them have no hash."""
-        return hash((self.weight, self.role))
-
 
 def empties(specs: Sequence[Any]) -> bool:
     """Tell whether any of these rules empties servers while a run goes on."""

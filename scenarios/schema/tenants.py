@@ -55,10 +55,6 @@ class Tenants(Roled):
         examples=["{exponential: {mean: 1 h}}"],
     )
 
-    def __hash__(self) -> int:
-        """Hash fewer keys than are compared: mappings among them have no hash."""
-        return hash((self.requests, self.arrivals, self.lifetimes))
-
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         form, spec = self.networks.chosen
         if cluster.network is None:

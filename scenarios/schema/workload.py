@@ -63,10 +63,6 @@ class Flavour(Placed):
     weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
 
-    def __hash__(self) -> int:
-        """Hash fewer keys than are compared: mappings among them have no hash."""
-        return hash((self.weight, self.role))
-
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
         # A mapping is not an amount: a misspelt key of this model, then.
@@ -314,10 +310,6 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
                 remedy = f"Give {most} replication{'s' * (most > 1)} at most, fewer requests, or a wider range."
             problem = f"has {found} side by side, too few for {wanted}"
             raise wrong(problem, remedy, ("workload", "start", "apart"), [low, high])
-
-    def __hash__(self) -> int:
-        """Hash fewer keys than are compared: mappings among them have no hash."""
-        return hash((self.trace, self.path))
 
     def units_of(self, resources: tuple[str, ...]) -> dict[str, float]:
         """How many units of each of these resources a 1 in the trace is; refuses what nobody has said."""

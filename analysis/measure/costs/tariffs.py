@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Self, TypeAlias
+from typing import Annotated, ClassVar, Self, TypeAlias
 from unicodedata import category
 
 from pydantic import AfterValidator, Field, model_validator
@@ -56,10 +56,10 @@ class Power(Model):
         json_schema_extra={"minItems": 2},
     )
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        forms = [given("idle", "peak", without=["curve"]), given("curve", without=["idle", "peak"])]
-        return {**own, "allOf": [{"anyOf": forms}]}
+    forms: ClassVar[Sequence[Schema]] = (
+        given("idle", "peak", without=["curve"]),
+        given("curve", without=["idle", "peak"]),
+    )
 
     @model_validator(mode="after")
     def _either(self) -> Self:
@@ -103,9 +103,7 @@ class Tariff(Model):
         examples=["{count: 8, price: 0.3}"],
     )
 
-    @classmethod
-    def outline(cls, own: Schema) -> Schema:
-        return {**own, "allOf": [{"anyOf": [given("price"), given(without=["reserved"])]}]}
+    forms: ClassVar[Sequence[Schema]] = (given("price"), given(without=["reserved"]))
 
     @model_validator(mode="after")
     def _priced(self) -> Self:
