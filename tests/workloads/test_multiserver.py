@@ -285,7 +285,7 @@ def test_containers_without_a_size_are_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("c_1,m_1,0\n", r"c\.csv:1: .*rows of 3 cells are not a container table\n.*cluster-trace-v2018"),
+        ("c_1,m_1,0\n", r"c\.csv:1: .*rows of 3 cells instead of 8\n.*cluster-trace-v2018"),
         ("container_id,mem_size\nc_1,2\n", r"c\.csv:1: missing columns app_du, cpu_limit"),
         (CONTAINERS + "c_9,m,0,a,started,many,400,1\n", r"c\.csv:7: cpu_request: not a number \(got 'many'\)"),
         (CONTAINERS + "c_9,m,0,a,started,400,400,1,9\n", r"c\.csv: not a CSV file"),
@@ -399,7 +399,7 @@ def test_a_trace_of_another_kind(tmp_path: Path) -> None:
         with pytest.raises(WorkloadError, match="of the format huawei-east-1") as caught:
             kind(path).law()
         assert "reads" in caught.value.remedy
-    with pytest.raises(WorkloadError, match="rows of 5 cells are not a container table"):
+    with pytest.raises(WorkloadError, match="rows of 5 cells instead of 8"):
         Alibaba(path).law()
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from simcore.errors import WorkloadError
 from simcore.types import Floats
 from workloads.traces.base import Trace
-from workloads.traces.check import check, require
-from workloads.traces.text import contents, number
+from workloads.traces.check import check
+from workloads.traces.text import number, read_headless
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,6 +21,7 @@ SOURCE = (
     "github.com/alibaba/clusterdata, cluster-trace-v2018 (schema.md, trace_2018.md; container_meta.csv in "
     "container_meta.tar.gz, unpack it)"
 )
+GET = f"Get it from {SOURCE}."
 
 
 def read_containers(path: Path) -> Floats:
@@ -31,7 +30,7 @@ def read_containers(path: Path) -> Floats:
     In the order of the file, which has no header (one is understood, too); a container is read from its first row.
     Containers without one of the two, or with a negative one (the trace writes -1 for invalid), are left out.
     """
-    text = _table(path, "workload.demand.alibaba.path")
+    text = read_headless(path, COLUMNS, GET, "workload.demand.alibaba.path")
     first = text.unique("container_id", keep="first", maintain_order=True)
     sizes = np.column_stack([number(first, name, path).to_numpy() for name in ("cpu_request", "mem_size")])
     return sizes[(sizes >= 0).all(axis=1)]  # missing ones are nan by now, and not >= 0
@@ -61,7 +60,7 @@ class AlibabaContainers(Trace):
     def read(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
-        text = _table(path, None)
+        text = read_headless(path, COLUMNS, GET)
         rows = text.with_columns(number(text, name, path) for name in ("time_stamp", "cpu_request", "mem_size"))
         rows = rows.sort("time_stamp", maintain_order=True)
         stopped = rows.filter(pl.col("status") == "stopped").group_by("container_id")
@@ -82,35 +81,3 @@ class AlibabaContainers(Trace):
         )
         keys = {"id": "container_id", "arrival": "time_stamp", "lifetime": "time_stamp", "cpu": "cpu_request"}
         return check(frame, path, {**keys, "mem": "mem_size", "group": "app_du"})
-
-
-def _table(path: Path, key: str | None) -> pl.DataFrame:
-    """Read the rows as text, with or without a header; `key` is named where it is no container table."""
-    import polars as pl
-
-    data = contents(path)
-    cells = [cell.strip() for cell in data.partition(b"\n")[0].decode().split(",")]
-    header = "container_id" in cells or "cpu_request" in cells
-    if header:
-        require(cells, frozenset(COLUMNS), path, line=1)
-    elif len(cells) != len(COLUMNS):
-        raise WorkloadError(
-            f"rows of {len(cells)} cells are not a container table",
-            file=path,
-            line=1,
-            key=key,
-            remedy=f"It has the columns {', '.join(COLUMNS)} and no header. Get it from {SOURCE}.",
-        )
-    try:
-        text = pl.read_csv(
-            io.BytesIO(data),
-            has_header=False,
-            new_columns=cells if header else list(COLUMNS),
-            skip_rows=int(header),
-            infer_schema=False,
-        )
-    except pl.exceptions.PolarsError as error:
-        raise WorkloadError(
-            f"not a CSV file: {str(error).splitlines()[0]}", file=path, remedy=f"Get it again from {SOURCE}."
-        ) from error
-    return text.with_row_index("line", offset=1 + header)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from simcore.errors import WorkloadError
 from workloads.traces.base import Trace
 from workloads.traces.check import LABELS, check
-from workloads.traces.text import contents, number
+from workloads.traces.text import number, read_headless
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,19 +47,7 @@ class AzureTable(Trace):
     def read(self, path: Path) -> pl.DataFrame:
         import polars as pl
 
-        data = contents(path)
-        header = data.startswith(b"vmid,")
-        try:
-            text = pl.read_csv(io.BytesIO(data), has_header=False, skip_rows=int(header), infer_schema=False)
-        except pl.exceptions.NoDataError as error:
-            raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
-        except pl.exceptions.PolarsError as error:
-            problem = f"not a CSV file: {str(error).splitlines()[0]}"
-            raise WorkloadError(problem, file=path, remedy="Download it again.") from error
-        if text.width != len(COLUMNS):
-            remedy = f"Rows have {', '.join(COLUMNS)}, and there is no header."
-            raise WorkloadError(f"rows of {text.width} cells", file=path, line=1, remedy=remedy)
-        text = text.rename(dict(zip(text.columns, COLUMNS, strict=True))).with_row_index("line", offset=1 + header)
+        text = read_headless(path, COLUMNS, "Download it again.")
         created, deleted = number(text, "vmcreated", path), number(text, "vmdeleted", path)
         stays = pl.select(
             pl.when(deleted < (deleted.max() if deleted.count() else 0)).then(deleted - created).otherwise(float("inf"))

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 from workloads.traces.base import Trace
 from workloads.traces.check import check
-from workloads.traces.text import identity, number, read_text
+from workloads.traces.text import columns_of, number, read_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-HEADER = frozenset({"vmid", "cpu", "mem", "at", "lt", "censored"})
+NAMES = {"id": "vmid", "arrival": "at", "lifetime": "lt", "cpu": "cpu", "mem": "mem"}
+HEADER = frozenset({*NAMES.values(), "censored"})
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,6 @@ class AzureVM(Trace):
         import polars as pl
 
         text = read_text(path, HEADER)
-        running = number(text, "censored", path) != 0
-        lifetime = number(text, "lt", path)
-        frame = text.select(
-            "line",
-            identity(text["vmid"]).alias("id"),
-            number(text, "at", path).alias("arrival"),
-            # `lt` of a censored VM is only how long it was watched, so it keeps running here.
-            pl.select(pl.when(running).then(float("inf")).otherwise(lifetime)).to_series().alias("lifetime"),
-            number(text, "cpu", path),
-            number(text, "mem", path),
-        )
-        return check(frame, path, {"id": "vmid", "arrival": "at", "lifetime": "lt"})
+        # `lt` of a censored VM is only how long it was watched, so it keeps running here.
+        stays = pl.when(number(text, "censored", path) != 0).then(float("inf")).otherwise(pl.col("lifetime"))
+        return check(columns_of(text, NAMES, path).with_columns(lifetime=stays), path, NAMES)

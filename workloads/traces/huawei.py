@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, ClassVar
 from simcore.errors import WorkloadError
 from workloads.traces.base import Trace
 from workloads.traces.check import cell, check
-from workloads.traces.text import identity, number, read_text
+from workloads.traces.text import columns_of, read_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-INTERVALS = frozenset({"vmid", "cpu", "mem", "at", "lt"})
-EVENTS = frozenset({"vmid", "cpu", "memory", "time", "type"})
+OF_INTERVALS = {"id": "vmid", "arrival": "at", "lifetime": "lt", "cpu": "cpu", "mem": "mem"}
+OF_EVENTS = {"id": "vmid", "arrival": "time", "cpu": "cpu", "mem": "memory", "type": "type"}
+INTERVALS, EVENTS = frozenset(OF_INTERVALS.values()), frozenset(OF_EVENTS.values())
 
 
 @dataclass(frozen=True)
@@ -36,15 +37,7 @@ class Huawei(Trace):
         text = read_text(path, INTERVALS, EVENTS)
         if set(text.columns) >= EVENTS:
             return _events(text, path)
-        frame = text.select(
-            "line",
-            identity(text["vmid"]).alias("id"),
-            number(text, "at", path).alias("arrival"),
-            number(text, "lt", path).alias("lifetime"),
-            number(text, "cpu", path),
-            number(text, "mem", path),
-        )
-        return check(frame, path, {"id": "vmid", "arrival": "at", "lifetime": "lt"})
+        return check(columns_of(text, OF_INTERVALS, path), path, OF_INTERVALS)
 
 
 @dataclass(frozen=True)
@@ -66,15 +59,7 @@ def _events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Pair each creation (type 0) with its deletion (type 1); a VM never deleted keeps running."""
     import polars as pl
 
-    kind = number(text, "type", path)
-    events = text.select(
-        "line",
-        identity(text["vmid"]).alias("id"),
-        number(text, "time", path).alias("arrival"),
-        number(text, "cpu", path),
-        number(text, "memory", path).alias("mem"),
-        kind.alias("type"),
-    )
+    events = columns_of(text, OF_EVENTS, path)
     created = events.filter(pl.col("type") == 0).drop("type")
     deleted = events.filter(pl.col("type") == 1).select("line", "id", end="arrival")
     orphans = deleted.join(created, on="id", how="anti", maintain_order="left")

@@ -54,12 +54,12 @@ class OpenB(Trace):
         ends = number(text, "deletion_time", path) if "deletion_time" in text.columns else none + float("inf")
         frame = text.select(
             "line",
-            text["name"].alias("id"),
-            arrival.alias("arrival"),
-            (ends.fill_null(float("inf")) - arrival).alias("lifetime"),
-            (number(text, "cpu_milli", path) / 1000).alias("cpu"),
-            (number(text, "memory_mib", path) * GB_PER_MIB).alias("mem"),
-            (number(text, "num_gpu", path) * number(text, "gpu_milli", path) / 1000).alias("gpu"),
+            id=text["name"],
+            arrival=arrival,
+            lifetime=ends.fill_null(float("inf")) - arrival,
+            cpu=number(text, "cpu_milli", path) / 1000,
+            mem=number(text, "memory_mib", path) * GB_PER_MIB,
+            gpu=number(text, "num_gpu", path) * number(text, "gpu_milli", path) / 1000,
         )
         if "gpu_spec" in text.columns and (models := text["gpu_spec"].fill_null("")).ne("").any():
             frame = frame.with_columns(models.alias(MODELS))

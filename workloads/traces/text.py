@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,40 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
     frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
     return frame.with_row_index("line", offset=2)
+
+
+def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | None = None) -> pl.DataFrame:
+    """Read a table of these columns as `read_text` does, where the header may be missing.
+
+    `remedy` says where to get the file, and `key` who asked for it.
+    """
+    import polars as pl
+
+    data = contents(path)
+    names = [cell.strip() for cell in data.partition(b"\n")[0].decode().split(",")]
+    if has_header := not {*columns}.isdisjoint(names):
+        require(names, frozenset(columns), path, line=1)
+    try:
+        frame = pl.read_csv(data, has_header=False, skip_rows=int(has_header), infer_schema=False)
+    except pl.exceptions.NoDataError as error:
+        raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
+    except pl.exceptions.PolarsError as error:
+        problem = f"not a CSV file: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=path, remedy=remedy) from error
+    named = names if has_header else columns
+    if frame.width != len(named):
+        remedy = f"It has the columns {', '.join(columns)} and no header. {remedy}"
+        raise WorkloadError(
+            f"rows of {frame.width} cells instead of {len(named)}", file=path, line=1, key=key, remedy=remedy
+        )
+    frame = frame.rename(dict(zip(frame.columns, named, strict=True)))
+    return frame.with_row_index("line", offset=1 + has_header)
+
+
+def columns_of(text: pl.DataFrame, names: Mapping[str, str], path: Path) -> pl.DataFrame:
+    """Take columns of `read_text` under common names, `names` has theirs in the file: ids as they are, else numbers."""
+    found = {name: identity(text[own]) if name == "id" else number(text, own, path) for name, own in names.items()}
+    return text.select("line", *(column.alias(name) for name, column in found.items()))
 
 
 def header(data: bytes, path: Path) -> tuple[list[str], str]:
