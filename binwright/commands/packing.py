@@ -25,7 +25,7 @@ WITH_KINDS = "ffd-prod,bfd-sum,solver"
 
 def pack(asked: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from agents.solver.packing.compare import as_json, check_file, compare, fleet, prices, row, write
+    from agents.solver.packing.compare import as_json, check_file, compare, fleet, prices, rows_of, write
 
     given = _given(asked)
     limit = seconds("--time", asked.time)
@@ -39,7 +39,7 @@ def pack(asked: Namespace) -> int:
     figure = file_to_draw("--figure", asked.figure) if asked.figure else None
     methods = (asked.methods or (WITH if given.servers is None else WITH_KINDS)).split(",")
     answers = dict(compare(given.demand, fleet(given), methods, seconds=limit, seeds=asked.seeds))
-    rows = [row(method, found) for method, found in answers.items()]
+    rows = rows_of(answers)
     if asked.json:
         print(as_json(given, rows))
     else:
@@ -57,7 +57,7 @@ def pack(asked: Namespace) -> int:
             method: [[(at, cost / unit if unit > 1 else cost) for at, cost in one.course] for one in found]
             for method, found in answers.items()
         }
-        bound = max(one.bound for one in rows)
+        bound = rows[0].bound
         title = f"{given.name}: {what} over time"
         save(draw(courses, bound / unit if unit > 1 else bound, limit, title, what), figure)
         if not asked.json:
@@ -113,7 +113,7 @@ def _print(given: Machines, rows: list[Row]) -> None:
     from agents.solver.packing.compare import kinds, prices
 
     unit = prices(given)
-    bound = max(one.bound for one in rows)
+    bound = rows[0].bound
     many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
     least = many_of(bound, "server") if unit == 1 else f"a price of {_said(bound, unit)}"
     out.print(f"{given.name}: {', '.join(many)}, at least {least}", markup=False, highlight=False)

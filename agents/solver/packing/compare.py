@@ -87,11 +87,15 @@ def best(answers: list[Packed]) -> Packed | None:
     return min(found, key=lambda one: (one.cost, one.bins), default=None)
 
 
-def row(method: str, answers: list[Packed]) -> Row:
-    """Sum up a method's answers as one line of a table."""
+def rows_of(answers: dict[str, list[Packed]]) -> list[Row]:
+    """Sum up each method's answers as one line of a table, beside the highest bound that any of them proved."""
+    bound = max(one.bound for found in answers.values() for one in found)
+    return [_row(method, found, bound) for method, found in answers.items()]
+
+
+def _row(method: str, answers: list[Packed], bound: int) -> Row:
     costs = [one.cost for one in answers if one.cost is not None]
     chosen = best(answers)
-    bound = max(answer.bound for answer in answers)
     return Row(
         method=method,
         bound=bound,

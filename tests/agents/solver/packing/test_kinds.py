@@ -185,3 +185,15 @@ def test_rivals_take_kinds(folder: Path) -> None:
     fleet = Fleet(np.array([[8, 16], [16, 64]]), np.array([ENDLESS, 5]), np.array([2, 3]))
     assert pack(demand, fleet, "cp-sat", seconds=20).gap == 0
     assert set(OF_KINDS) > {"cp-sat", "highs"}
+
+
+def test_every_way_is_compared_with_the_best_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("machines.csv").write_text("cpu,mem\n4,8\n2,4\n4,1\n6,8\n")
+    kinds = "small,8,16,any,1.00\nlean,16,16,2,1.60\nlarge,18,64,any,2.50\n"
+    Path("servers.csv").write_text(f"name,cpu,mem,count,price\n{kinds}")
+    assert main(["pack", "machines.csv", "--servers", "servers.csv", "--with", "ffd-prod,solver", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(one["cost"], one["bound"], one["gap"], one["optimal"]) for one in rows] == [(2, 2, 0, 1)] * 2
