@@ -1,0 +1,203 @@
+"""Seeds small mistakes into the functions that matter, and tells which tests notice.
+
+    .venv/bin/python -m tests.mutations
+
+Each of the 60 mistakes goes into a copy of the tree, where the tests of its file run until one of them fails. Which
+mistakes are made depends on the seed and on the text of a function alone: two states of the tree that have the same
+function make the same mistakes in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 300  # seconds for the tests of one mistake
+
+SOLVER, HEURISTICS = "tests/agents/solver/", "tests/agents/heuristics/"
+SOURCES: tuple[tuple[str, int, str], ...] = (
+    # the file; how many mistakes are made in it; its tests, the fastest first
+    ("fabric/ledger.py", 4, "tests/fabric/test_ledger.py tests/fabric/test_moving.py tests/simcore/test_engine.py"),
+    ("fabric/network.py", 2, "tests/fabric/test_network.py"),
+    ("fabric/network_accounting.py", 3, "tests/fabric/test_network.py"),
+    ("fabric/device_ledger.py", 3, "tests/fabric/test_devices.py tests/fabric/test_moving.py"),
+    ("fabric/placement/ruled_ledger.py", 3, "tests/fabric/test_placement.py tests/fabric/test_ruled_network.py"),
+    ("simcore/engine.py", 3, "tests/simcore/test_engine.py tests/simcore/test_together.py"),
+    ("fabric/compiled/numa_loop.py", 2, "tests/fabric/compiled/test_numa_run.py tests/scenarios/test_engines.py"),
+    ("simcore/moving.py", 3, "tests/simcore/test_moving.py tests/scenarios/test_moves.py"),
+    ("agents/rules/moving.py", 2, f"{HEURISTICS}test_movers.py {HEURISTICS}test_defragment.py"),
+    ("agents/heuristics/movers/empty.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
+    ("agents/rules/candidates.py", 3, f"{HEURISTICS}test_candidates.py tests/agents/rules/test_following.py"),
+    ("agents/rules/cheapest_place.py", 2, f"tests/agents/rules/test_cheapest.py {HEURISTICS}test_servers.py"),
+    ("agents/heuristics/servers/best_fit.py", 1, f"{HEURISTICS}test_servers.py"),
+    ("agents/heuristics/servers/dot_product.py", 1, f"{HEURISTICS}test_servers.py"),
+    ("agents/heuristics/servers/balance_fit.py", 1, f"{HEURISTICS}test_servers.py"),
+    ("agents/heuristics/networks/homes.py", 2, f"{HEURISTICS}test_best_home.py {HEURISTICS}test_networks.py"),
+    ("agents/heuristics/networks/tetris.py", 1, f"{HEURISTICS}test_networks.py"),
+    ("agents/heuristics/devices/fgd.py", 1, f"{HEURISTICS}test_devices.py"),
+    ("agents/heuristics/lifetimes/lava.py", 1, f"{HEURISTICS}test_lifetimes.py"),
+    ("analysis/measure/finished_run.py", 2, "tests/analysis/measure"),
+    ("analysis/measure/metrics/requests.py", 1, "tests/analysis/measure"),
+    ("analysis/measure/metrics/allocation.py", 1, "tests/analysis/measure"),
+    ("analysis/measure/metrics/waits.py", 1, "tests/analysis/measure"),
+    ("analysis/measure/metrics/moves.py", 1, "tests/analysis/measure"),
+    ("analysis/measure/bill.py", 2, "tests/analysis/measure/test_bill.py tests/scenarios/test_bills.py"),
+    ("analysis/compare/statistics.py", 4, "tests/analysis/compare"),
+    ("analysis/compare/differences.py", 2, "tests/analysis/compare"),
+    ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
+    ("agents/solver/packing/lower_bound.py", 1, f"{SOLVER}packing/test_packing.py {SOLVER}model/test_bounds.py"),
+    ("agents/solver/model/floor.py", 1, f"{SOLVER}model/test_bounds.py {SOLVER}solving"),
+    ("agents/solver/exact/pricing.py", 1, f"{SOLVER}exact/test_exact.py"),
+    ("agents/solver/local/moves.py", 1, f"{SOLVER}local"),
+)
+
+TURNED = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+AT_THE_EDGE = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+SIGN = {ast.Add: ast.Sub, ast.Sub: ast.Add}
+OPPOSITE = {"min": "max", "max": "min", "argmin": "argmax", "argmax": "argmin", "minimum": "maximum"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One mistake: what stood where, and what stands there instead; `text` is the whole file, with the mistake."""
+
+    file: str
+    function: str
+    line: int
+    kind: str
+    before: str
+    after: str
+    text: str
+
+
+def mistakes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield what the node could be taken for, each with the kind of mistake."""
+    wrong = copy.deepcopy(node)
+    match wrong:
+        case ast.Compare():
+            for kind, table in (("turned", TURNED), ("edge", AT_THE_EDGE)):
+                for place, operator in enumerate(wrong.ops):
+                    if type(operator) in table:
+                        other = copy.deepcopy(wrong)
+                        other.ops[place] = table[type(operator)]()
+                        yield kind, other
+        case ast.BoolOp():
+            wrong.op = ast.Or() if isinstance(wrong.op, ast.And) else ast.And()
+            yield "and/or", wrong
+        case ast.BinOp() | ast.AugAssign() if type(wrong.op) in SIGN:
+            wrong.op = SIGN[type(wrong.op)]()
+            yield "sign", wrong
+        case ast.UnaryOp(op=ast.USub() | ast.Not()):
+            yield "sign" if isinstance(wrong.op, ast.USub) else "turned", wrong.operand
+        case ast.Constant(value=int(value)) if not isinstance(value, bool):
+            yield "off by one", ast.Constant(value + 1)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in OPPOSITE:
+            setattr(wrong.func, "id" if isinstance(wrong.func, ast.Name) else "attr", OPPOSITE[name])
+            yield "min/max", wrong
+    if isinstance(node, ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
+        yield "dropped", ast.Pass()
+
+
+def within(function: ast.AST) -> Iterator[ast.expr | ast.stmt]:
+    """Yield the nodes of a function's body, but for types and messages."""
+    for child in ast.iter_child_nodes(function):
+        if isinstance(child, ast.Raise | ast.arguments | ast.FunctionDef | ast.JoinedStr):
+            continue
+        if isinstance(child, ast.expr | ast.stmt):
+            yield child
+        yield from within((isinstance(child, ast.AnnAssign) and child.value) or child)
+
+
+def mutants(tree: Path, file: str) -> Iterator[Mutant]:
+    """Yield every mistake that this tool knows in the functions of a file."""
+    raw = (tree / file).read_bytes()
+    starts = [0]
+    for line in raw.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for function in (node for node in ast.walk(ast.parse(raw)) if isinstance(node, ast.FunctionDef)):
+        for node in within(function):
+            begin = starts[node.lineno - 1] + node.col_offset
+            end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+            for kind, wrong in mistakes(node):
+                after = ast.unparse(wrong)
+                written = after if isinstance(wrong, ast.stmt) else f"({after})"
+                text = (raw[:begin] + written.encode() + raw[end:]).decode()
+                yield Mutant(file, function.name, node.lineno, kind, ast.unparse(node), after, text)
+
+
+def drawn(tree: Path, file: str, count: int, seed: int) -> list[Mutant]:
+    """Return this many mistakes of a file, of different functions and kinds as far as there are any."""
+
+    def place(mutant: Mutant) -> bytes:
+        told = (str(seed), mutant.file, mutant.function, mutant.kind, mutant.before, mutant.after)
+        return hashlib.sha256("\0".join(told).encode()).digest()
+
+    chosen: list[Mutant] = []
+    rest = sorted(mutants(tree, file), key=place)
+    for alike in (lambda one, other: one.function == other.function or one.kind == other.kind, lambda *_: False):
+        for mutant in rest:
+            if len(chosen) < count and mutant not in chosen and not any(alike(mutant, one) for one in chosen):
+                chosen.append(mutant)
+    return chosen
+
+
+def noticed(mutant: Mutant, tests: str, tree: Path) -> str:
+    """Return which test fails in the tree with this mistake, or that none does; long tests come last."""
+    file = tree / mutant.file
+    right = file.read_text()
+    file.write_text(mutant.text)
+    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        for which in ("not long", "long"):
+            shutil.rmtree(tree / ".hypothesis", ignore_errors=True)
+            command = [sys.executable, "-m", "pytest", "-qxp", "no:cacheprovider", "-n0", "-m", which, *tests.split()]
+            done = subprocess.run(command, cwd=tree, env=environment, timeout=LIMIT, text=True, stdout=-1, check=False)
+            if done.returncode not in (0, 5):  # 5: none of them is that long
+                failed = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+                return failed[0] if failed else f"pytest, which ended with {done.returncode}"
+    except subprocess.TimeoutExpired:
+        return f"a test that ran for more than {LIMIT} s"
+    finally:
+        file.write_text(right)
+    return "SURVIVED"
+
+
+def main() -> None:
+    """Print a table: where each mistake is, what it is, which test noticed it, after how many seconds."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="only files whose path has this pattern in it")
+    parser.add_argument("--list", action="store_true", help="only say which mistakes there are")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")[:-1]:
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+        survived = total = 0
+        for file, count, tests in SOURCES:
+            for mutant in drawn(tree, file, count, given.seed) if re.search(given.only, file) else ():
+                began = time.monotonic()
+                told = "" if given.list else noticed(mutant, tests, tree)
+                survived, total = survived + (told == "SURVIVED"), total + 1
+                before, after = (text.splitlines()[0] for text in (mutant.before, mutant.after))
+                print(f"{file}:{mutant.line} {mutant.function} | {mutant.kind}: {before} -> {after}", end=" | ")
+                print(f"{told} | {time.monotonic() - began:.0f} s", flush=True)
+        print(f"{total} mistakes, {survived} of which no test noticed")
+
+
+if __name__ == "__main__":
+    main()
