@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from copy import copy
 from typing import Any, TypeVar, cast
 
 from numba import types
-from numba.core import sigutils
+from numba.core import errors, sigutils
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.errors import NumbaError
 from numba.core.registry import CPUDispatcher
 from numba.core.types.function_type import CompileResultWAP
 from numba.core.typing import signature
@@ -25,6 +24,9 @@ from simcore.jit.mistakes import explained, mistake_in, undefined
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")
+# Where colorama is installed, numba exchanges sys.stdout and sys.stderr for a moment at each error that it makes, which
+# are thousands while it compiles: a stream that another thread puts there meanwhile would be lost.
+errors.ColorShell = nullcontext  # type: ignore[attr-defined]
 linking.install()
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -117,7 +119,7 @@ class Kernel(CPUDispatcher):  # type: ignore[misc]  # numba's classes have no ty
                 self.py_func.__qualname__ += f"_{self.stamp[:16]}"
             try:
                 return super().compile(sig)
-            except NumbaError as error:
+            except errors.NumbaError as error:
                 if (failed := _failed.get()) is not None:
                     failed.append((self.py_func, str(error)))  # of those that call one another the inner ones first
                 raise
@@ -227,7 +229,7 @@ def prepared(compiled: F, *arguments: object) -> F:
     token = _failed.set(failed)
     try:
         return cast(F, dispatcher.compile(tuple(map(dispatcher.typeof_pyval, arguments))))
-    except NumbaError as error:
+    except errors.NumbaError as error:
         if mistake := explained(failed):
             raise mistake from error
         raise

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numba import njit
 from numba.core.compiler import Flags
+from numba.core.errors import TypingError
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
@@ -341,3 +342,21 @@ def test_what_no_stamp_describes_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match=r"a kernel uses \[1, 2\]"):
             first(0)
+
+
+def test_compiling_leaves_the_streams_of_the_process_to_others() -> None:
+    """Of the errors that numba makes while it looks for types, each exchanged them for a moment, in any thread."""
+    pytest.importorskip("colorama")
+    exchanged: list[str] = []
+
+    class Watched(ModuleType):
+        def __setattr__(self, name: str, value: object) -> None:
+            exchanged.extend({name} & {"stdout", "stderr"})
+            super().__setattr__(name, value)
+
+    sys.__class__ = Watched
+    try:
+        TypingError("no such type")
+    finally:
+        sys.__class__ = ModuleType
+    assert not exchanged
