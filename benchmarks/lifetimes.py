@@ -43,13 +43,14 @@ class Case:
     says: str = ""
 
 
-NETWORK = """`nara`, `cheapest-candidate` and `best-home` with `reject` are told how long requests stay that want
-servers and bandwidth in the network alpha, of which 128 arrive. They learned, or were tuned, where the truth was
-known. "Declining" may refuse what fits. Demands hardly ever repeat, so there is no survival table. Who may decline
-gains from knowing how long a request will stay: most of it up to a noise of sigma 0.5, nothing that can be told at
-sigma 1, and at sigma 2 declining is worse than to take whatever fits. `nara` sees the holding time, and decides the
-same whatever it is told. `hindsight` and `value-es` [do not ask](../guides/lifetimes.md#which-agents-ask): they
-play the same run, too.
+NETWORK = """`nara`, `cheapest-candidate` and `best-home` with `reject` ask how long requests stay; 128 requests want
+servers and bandwidth in the network alpha. nara learned, and best-home was tuned, where the truth was known. With
+"declining" it may refuse what fits. Demands hardly ever repeat, so there is no survival table.
+
+Declining gains where the noise is at most sigma 0.5; at sigma 1 no gain can be told, and at sigma 2 it is worse than to
+take whatever fits. `nara` decides the same whatever it knows. These seeds cannot tell what `cheapest-candidate` gains
+from nothing.
+
 """
 FRAGMENTING = """Requests for whole nodes and servers arrive among small ones, some of which stay for hours and lie in
 the way. This load was made to show what lifetimes can be worth; the two after it show where they are worth little.
@@ -79,24 +80,22 @@ ON_SERVERS = ("huawei", "fragmenting", "small", "memoryless")
 KEY = "knowledge.lifetimes"
 TEXT = """# What are lifetimes worth?
 
-`python -m benchmarks.lifetimes --page` measured this and wrote the page. `nilas` and `lava` are told how long requests
-stay, in six ways, and choose by best-fit where that decides nothing: [what they do](../guides/lifetimes.md). Best-fit
-alone, which knows nothing, is what is left where lifetimes are hidden. Every entry is the mean difference from best-fit
-(from `best-home` [in a network](#agents-that-learned-in-a-network)) on the same requests, with half of its 95 % t
-interval over the seeds, and behind the stroke the median difference; bold where the interval does not hold 0. Nothing
-is corrected for the number of entries.
+`python -m benchmarks.lifetimes --page` measured this and wrote the page. `nilas` and `lava` know in six ways how long
+requests stay, and choose by best-fit where that decides nothing ([rules](../guides/lifetimes.md)). Every entry is the
+mean difference from best-fit (from `best-home` [in a network](#agents-that-learned-in-a-network)) on the same requests,
+with half of its 95 % t interval over the seeds; bold where the interval does not hold 0. Nothing is corrected for the
+number of entries.
 
-What they are worth depends on the load. They pay where long-lived small requests would lie in the way of large ones.
-Where all requests are small, or none stays much longer than the others, they add nothing to what is allocated, and
-`lava` loses some; where lifetimes are memoryless `nilas` still needs fewer servers.
+What lifetimes are worth depends on the load. They gain where long-lived small requests would lie in the way of large
+ones. Where all requests are small, or none stays much longer than the others, they add nothing to what is allocated,
+and `lava` loses some; where lifetimes are memoryless `nilas` still needs fewer servers.
 
 - **known**: how long each request will stay. **sigma**: that times a factor whose logarithm is normal.
 - **survival**: the median of requests of the same demand that stayed as long, from other rows or another seed.
-- **shuffled**: the control. Each request is told how long another one stays, so that only the mix is right.
+- **shuffled**: the control, the lifetime of another request, so that only the mix is right.
 
-All but `known` are asked again about requests that have outlived their prediction. So the control knows, like all of
-them, what stays for long: by having seen it stay. Windows of the trace are drawn at random, and those of different
-seeds overlap: these intervals are [somewhat too narrow](coverage.md) there.
+All but `known` are asked again about requests that have outlived their prediction, so the control, too, learns what
+stays for long. Windows of the trace overlap: their intervals are [somewhat too narrow](coverage.md).
 
 ![Gain over best-fit by what agents know](figures/lifetimes.svg)
 """
@@ -110,14 +109,14 @@ def known(value: str) -> str:
     return f"sigma {options['sigma']:g}" if name == "noise" else str(name)
 
 
-def gains(runs: pl.DataFrame, agent: str, base: str, metric: str) -> dict[str, tuple[float, float, float]]:
-    """Compute an agent's mean difference from the base, half of its interval, and the median, for all that is known."""
+def gains(runs: pl.DataFrame, agent: str, base: str, metric: str) -> dict[str, tuple[float, float]]:
+    """Compute an agent's mean difference from the base and half of its interval, for all that is known."""
     found = {}
     for (value,), at_point in runs.group_by(KEY, maintain_order=True):
         of = [at_point.filter(pl.col("agent") == name).sort("seed")[metric].to_numpy() for name in (agent, base)]
         gained = METRICS[metric][1] * differences(*of)
         mean, half = mean_interval(gained)
-        found[known(str(value))] = float(mean), float(half), float(np.median(gained))
+        found[known(str(value))] = float(mean), float(half)
     return found
 
 
@@ -131,13 +130,12 @@ def table(case: Case, runs: pl.DataFrame) -> str:
     rows: dict[str, list[str]] = {}
     for metric in metrics:
         for agent in case.agents:
-            for name, (mean, half, middle) in gains(runs, agent, case.base, metric).items():
+            for name, (mean, half) in gains(runs, agent, case.base, metric).items():
                 text = f"{mean:+.2f} ± {half:.2f}"
-                text = f"**{text}**" if abs(mean) > half else text
-                rows.setdefault(name, []).append(f"{text} / {middle:+.2f}")
+                rows.setdefault(name, []).append(f"**{text}**" if abs(mean) > half else text)
     lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     said = f"{seeds} seeds of {requests:,.0f} requests. {case.base.capitalize()}: {means}.\n"
-    return "\n".join([said, f"| told | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *lines])
+    return "\n".join([said, f"| knows | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *lines])
 
 
 def draw(results: dict[str, pl.DataFrame]) -> Any:
@@ -150,7 +148,7 @@ def draw(results: dict[str, pl.DataFrame]) -> Any:
             for shift, agent in enumerate(first.agents):
                 found = gains(results[name], agent, first.base, "allocation_cpu")
                 at = np.arange(len(found)) + 0.16 * shift - 0.08
-                mean, half, _ = np.array(list(found.values())).T
+                mean, half = np.array(list(found.values())).T
                 colour, marker = look[agent]
                 ax.errorbar(at, mean, half, color=colour, marker=marker, markersize=4, linewidth=0, elinewidth=1.0)
                 ax.set_xticks(range(len(found)), [*found], rotation=25)

@@ -1,9 +1,8 @@
-"""Where which rule wins: python -m benchmarks.regimes [REGIME...] [--seeds N] [--page docs/experiments/regimes.md] ...
+"""Where which rule wins: python -m benchmarks.regimes [REGIME...] [--seeds N] [--page docs/experiments/regimes.md].
 
 How many requests every agent of scenarios/regimes/*.yaml places before the first that fits nowhere, on the same seeds:
 ratios of means with 95 % intervals, and p-values as `binwright compare` has them, corrected for all comparisons of two
-agents in a regime. All agents of a seed are replayed on
-the same requests, as `binwright run` would have them do.
+agents in a regime. All agents of a seed are replayed on the same requests, as `binwright run` would have them do.
 """
 
 from __future__ import annotations
@@ -175,10 +174,11 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
     return rows
 
 
-def all_agents(found: dict[str, Found]) -> list[list[str]]:
+def all_agents(found: dict[str, Found], *, learned: bool) -> list[list[str]]:
     """Make the rows of a table of agents: over the best heuristic of each regime, with = where none can tell.
 
-    Agents that learned in other regimes are left out unless they are above that heuristic somewhere.
+    Agents that learned in a regime are left out unless `learned`, and always in another one unless they are above that
+    heuristic somewhere.
     """
     standings = {name: Standing(one.runs) for name, one in found.items()}
     labels = next(iter(standings.values())).labels
@@ -192,7 +192,7 @@ def all_agents(found: dict[str, Found]) -> list[list[str]]:
             text, p = one.over(label, one.best)
             row.append(f"**{text}**" if p <= ALPHA and text.startswith("+") else text if p <= ALPHA else f"{text} =")
         here = [own(name, labels, agent) for name in found for agent in TRAINED]
-        if " of " not in label or label in here or any("**" in cell for cell in row):
+        if " of " not in label or (learned and (label in here or any("**" in cell for cell in row))):
             rows.append(row)
     return rows
 
@@ -233,11 +233,12 @@ def trainings() -> list[list[str]]:
     return rows
 
 
-def page(found: dict[str, Found], seeds: int) -> str:
-    """Write the page: what was measured, and all tables."""
+def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
+    """Write the page: what was measured, and all tables, if `whole` with every agent and training."""
     first = next(iter(found.values()))
     size = Standing(first.runs).size
     names = list(found)
+    fours = [names[at : at + 4] for at in range(0, len(names), 4)]
     regimes = [["regime", "what"], *([f"`{name}`", one.scenario.description] for name, one in found.items())]
     parts = [
         HEAD.format(agents=len(first.scenario.agents), seeds=f"{seeds:,}", family=f"{size:,}"),
@@ -245,12 +246,10 @@ def page(found: dict[str, Found], seeds: int) -> str:
         "## Where which rule wins",
         OVERVIEW,
         markdown(overview(found)),
-        "## All agents",
+        "## Heuristics and controls",
         ALL,
-        *(markdown(all_agents({name: found[name] for name in names[at : at + 4]})) for at in range(0, len(names), 4)),
-        "## What was learned",
-        LEARNED,
-        markdown(trainings()),
+        *(markdown(all_agents({name: found[name] for name in four}, learned=whole)) for four in fours),
+        *(["## What was learned", LEARNED, markdown(trainings())] if whole else []),
         "## Which metric tells agents apart",
         METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}"),
         markdown(metrics(found)),
@@ -277,7 +276,8 @@ OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the reque
 weights `huawei-10`. Behind the semicolon stands the largest p-value beside any heuristic."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
 above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
-and *-10* a candidate of `cvd-rl`. An agent that learned in another regime is listed only if it is above somewhere."""
+and *-10* a candidate of `cvd-rl`; learned agents have their shipped weights. Without `--page` the command also prints
+agents that learned in a regime, in all regimes, and their trainings."""
 LEARNED = """The best validation was kept, so its gains are slightly too good
 ([trainings](numa-learning.md#regimes))."""
 METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,
@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="REGIME", help="all if none is named")
     parser.add_argument("--seeds", type=int, help="the scenario's replications if not given")
     parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
-    parser.add_argument("--page", type=Path, help="a file for the page, which is printed without it")
+    parser.add_argument("--page", type=Path, help="a file for the page; without it, all agents are printed")
     options = parser.parse_args(arguments)
     try:
         for name in options.names:
@@ -307,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except UserError as error:
         print(f"binwright: {error}", file=sys.stderr)
         return 2
-    text = page(found, options.seeds or next(iter(found.values())).scenario.replications)
+    text = page(found, options.seeds or next(iter(found.values())).scenario.replications, whole=not options.page)
     if options.page:
         options.page.write_text(text)
     else:

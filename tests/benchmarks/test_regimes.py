@@ -61,15 +61,16 @@ def test_tables_and_page() -> None:
     assert row[4].startswith("+")
     assert row[4].endswith("; < .001")
     assert row[5:8] == ["", "", ""]
-    cells = dict(all_agents(found)[1:])
+    assert "value-es of large" not in dict(all_agents(found, learned=False)[1:])
+    cells = dict(all_agents(found, learned=True)[1:])
     assert cells["value-es of large"].startswith("**+")
     assert cells["first-fit"].startswith("-")
     assert cells["value-es"].endswith("=") == (Standing(few).over("value-es", Standing(few).best)[1] > ALPHA)
-    text = page(found, 40)
+    text = page(found, 40, whole=False)
     assert "| `large` | Regular large requests" in text
     assert "met no refusal" not in text
     cut = found["large"]._replace(runs=few.with_columns(pl.lit(value=False).alias("ended")))
-    assert "count as they are: 240 in `large`" in page({"large": cut}, 40)
+    assert "count as they are: 240 in `large`" in page({"large": cut}, 40, whole=True)
 
 
 def test_the_seeds_that_tell_two_agents_apart() -> None:
