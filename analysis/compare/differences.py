@@ -26,7 +26,7 @@ from analysis.results.concatenated import NOW, pooled, set_beside
 from analysis.results.escaping import plain
 from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Groups
-from analysis.results.metric_choice import metric_named, worth_showing
+from analysis.results.metric_choice import choose_metrics, metric_named
 from simcore.errors import ResultsError, UnknownName, suggest
 from simcore.types import Floats, Ints
 
@@ -45,11 +45,11 @@ class Differences:
     """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
     `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared; `is_since` whether each agent is beside itself in earlier results: the key `of` is then
-    the agent, and `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as
-    `family` says in words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which
-    weights are used on something else than they were learned on; `versions` those of Binwright that wrote the runs.
-    docs/guides/results.md says what each column is, and how it is computed.
+    `metrics` what is compared, of which the `same` need no table; `is_since` whether each agent is beside itself in
+    earlier results: the key `of` is then the agent, and `agent` is `before` or `now`; `families` how many comparisons
+    by each are corrected for at most, as `family` says in words; `overlap` that of the seeds' windows of a trace, if it
+    is worth saying; `outside` which weights are used on something else than they were learned on; `versions` those of
+    Binwright that wrote the runs. docs/guides/results.md says what each column is, and how it is computed.
     """
 
     def __init__(
@@ -80,12 +80,16 @@ class Differences:
             raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
         runs, self.keys, columns = pooled(several) if since is None else set_beside(several, since)
         self.headings = columns.headings
-        done = runs.filter(pl.col("status") == "done")
+        self.done = done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
         self.baseline = _known_baseline(baseline, runs)
+        self.same: list[Metric] = []
         if metrics is None:
-            self.metrics = worth_showing(done, columns.metrics, columns.swept)
+            headlines = [name for one in several for name in one.headlines]
+            choice = choose_metrics(done, columns.metrics, self.keys, headlines, columns.added)
+            self.same = choice.same
+            self.metrics = [*choice.first, *choice.others, *choice.same]
         else:
             self.metrics = [
                 metric_named(name, done, columns.metrics)

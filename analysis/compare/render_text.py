@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from analysis.compare.statistics import FEWEST
-from analysis.compare.table import CUT, EXACT, is_cut
+from analysis.compare.table import CUT, EXACT, in_one_note, is_cut
 from analysis.compare.terminal import enough, fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
@@ -132,7 +132,9 @@ def legend(comparison: Differences, escape: Escape = str) -> str:
         notes.append(f"{_count(alone, 'row')} without a seed in common with the baseline.")
     if len(comparison.versions) > 1:
         notes.append(f"Different versions of Binwright wrote these runs: {escape(', '.join(comparison.versions))}.")
-    return "\n".join([*warnings, " ".join(notes)])
+    same = [metric.escaped(escape) for metric in comparison.same]
+    notes.append(in_one_note(comparison.done, same, points=bool(comparison.keys)))
+    return "\n".join([*warnings, " ".join(filter(None, notes))])
 
 
 def _wherefore(comparison: Differences) -> str:
@@ -147,7 +149,7 @@ def _wherefore(comparison: Differences) -> str:
 def blocks(comparison: Differences, escape: Escape = str) -> Iterator[tuple[Metric, list[tuple[dict[str, Any], Line]]]]:
     """Yield every metric with its rows, and the cells of each as text."""
     by_metric = comparison.frame.partition_by("metric", as_dict=True)
-    for metric in comparison.metrics:
+    for metric in [metric for metric in comparison.metrics if metric not in comparison.same]:
         known = metric.escaped(escape)
         rows = by_metric[metric.name,].iter_rows(named=True)
         yield metric, [(row, _line(comparison, known, row, escape)) for row in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
 from analysis.results import escaping
 from analysis.results.groups import Groups
-from analysis.results.metric_choice import worth_showing
+from analysis.results.metric_choice import TOLERANCE
 from analysis.results.swept_values import as_written
 from simcore.types import Floats
 
@@ -70,15 +70,17 @@ class TableRow:
 class Table:
     """Shows agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
-    The metrics are by default those that say something about these runs. `heading` gives what people read in place of
-    the name of an agent or a key.
+    The metrics are by default those that vary, the headline metrics first; `same` says what does not. `heading` gives
+    what people read in place of the name of an agent or a key.
     """
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
         self.swept, self.heading, self._added = results.swept, results.heading, results.columns.added
         self._short = results.short
         done, groups = results.done, Groups(results.runs, self.swept)
-        self.metrics = list(metrics) or worth_showing(done, results.metrics, self.swept)
+        choice = results.choose()
+        self.metrics = list(metrics) or [*choice.first, *choice.others]
+        self.same = "" if metrics else in_one_note(done, choice.same, points=bool(self.swept))
         families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]
@@ -205,16 +207,30 @@ class Table:
             groups=[row.point for row in self.rows],
             styles=[["bold green" if text.endswith(BEST) else "" for text in line] for line in texts],
             foremost=foremost,
-            caption=" ".join([*untold, self._legend(shown)]),
+            caption=" ".join(filter(None, [self.same, *untold, self._legend(shown)])),
         )
 
     def __str__(self) -> str:
         heads = [escaping.markdown(heading) for heading in self.headings]
         lines = [heads, ["---"] * len(heads), *self.texts(escaping.markdown)]
-        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{self.legend}\n"
+        notes = " ".join(filter(None, [escaping.markdown(self.same), self.legend]))
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n\n{notes}\n"
 
     def _repr_markdown_(self) -> str:
         return str(self)
+
+
+def in_one_note(done: pl.DataFrame, same: Sequence[Metric], *, points: bool) -> str:
+    """Say the values of metrics that are the same for all agents, and at all `points` of a sweep; "" for none."""
+    said = []
+    for metric in same:
+        values = done.drop_nulls(metric.name).unique("seed")[metric.name].cast(float).to_numpy()
+        mean, half = mean_interval(values)
+        half = inf if half <= TOLERANCE * abs(mean) else half  # the same in all seeds: ±0 would be of no interest
+        heading = metric.heading.removesuffix(" %")
+        percent = " %" if heading != metric.heading else ""
+        said.append(f"{heading} {metric.write(mean, half)}{percent}")
+    return f"The same for all agents{' at all points' if points else ''}: {', '.join(said)}." if said else ""
 
 
 def is_cut(metric: Metric, mean: float, half: float) -> bool:

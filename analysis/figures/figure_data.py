@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from analysis.measure.metric import Metric
 from analysis.results.combined import Together
 from analysis.results.escaping import cut
 from analysis.results.folder import ResultsFolder
-from analysis.results.metric_choice import apart_in, metric_named, worth_showing
+from analysis.results.metric_choice import Choice, metric_named
 from analysis.results.swept_values import as_written
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
@@ -139,24 +140,20 @@ class FigureData:
         """The metric of what got a place: scheduled requests where runs stop, the share of the offered elsewhere."""
         return "scheduled" if "stopped" in self.runs.columns and self.runs["stopped"].sum() else "acceptance"
 
+    @cached_property
+    def choice(self) -> Choice:
+        """The metrics that tables show of these runs."""
+        return self.results.choose()
+
     @property
     def headlines(self) -> list[str]:
-        """The metrics that figures draw first: what got a place, and others in which agents differ on what they met.
-
-        If they differ in none, that of what got a place is there alone.
-        """
-        shown = worth_showing(self.runs, self.results.metrics, self.results.swept)
-        names = [self.success, *(metric.name for metric in shown if not metric.timed and metric.table != "harm")]
-        there = [name for name in dict.fromkeys(names) if name in self.runs.columns]
-        names = [name for name in there if self.runs[name].is_not_null().any()]
-        apart = apart_in(self.runs, names, [*self.swept, "seed"])
-        return [name for name in names if name in apart] or names[:1] or [self.success]
+        """The metrics that figures draw first: that of what got a place alone, where nothing varies."""
+        return [metric.name for metric in self.choice.first if metric.table != "harm"] or [self.success]
 
     @property
     def harm(self) -> list[str]:
         """The metrics of what was done to requests that ran, of which there is some: no default leaves them out."""
-        shown = worth_showing(self.runs, self.results.metrics, self.results.swept)
-        return [metric.name for metric in shown if metric.table == "harm"]
+        return [metric.name for metric in self.choice.first if metric.table == "harm"]
 
     @property
     def caption(self) -> str:

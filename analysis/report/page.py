@@ -62,7 +62,7 @@ def compose(
     sections = {
         "answer": (
             "The answer",
-            f"{answers}\n{_family(table)}{_warnings(results)}{_counts(results)}\n"
+            f"{answers}\n{_same(table)}{_family(table)}{_warnings(results)}{_counts(results)}\n"
             f"{summary.replace('<figure', '<figure class=wide', 1)}",
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
@@ -125,6 +125,11 @@ def _family(table: Table) -> str:
     if not table.family:
         return ""
     return f'<p class="soft">Told apart: p &lt;= .05, {escape(table.family)}; here, in tables and in figures.</p>\n'
+
+
+def _same(table: Table) -> str:
+    """Say in which metrics no agents differ."""
+    return f'<p class="soft">{escape(table.same)}</p>\n' if table.same else ""
 
 
 def _warnings(results: ResultsFolder) -> str:

@@ -28,10 +28,11 @@ def answer(results: ResultsFolder, table: Table) -> list[str]:
     """Write a paragraph of HTML for every main metric."""
     if not len(results.done):
         return ["No run finished: there is nothing to compare."]
+    first = results.choose().first
     main = [
         (number, metric)
         for number, metric in enumerate(table.metrics)
-        if metric.better != "neither" and not metric.timed
+        if metric in first and metric.better != "neither" and not metric.timed
     ]
     main = [*main[:MAIN], *(one for one in main[MAIN:] if one[1].table == "harm")]
     if len({row.agent for row in table.rows}) == 1:

@@ -14,6 +14,7 @@ from analysis.measure.metric import Metric
 from analysis.results.columns import FILE, Columns, digest_of, read_columns
 from analysis.results.escaping import plain
 from analysis.results.groups import LARGEST
+from analysis.results.metric_choice import Choice, choose_metrics
 from simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ class ResultsFolder:
         """What the scenario says of figures."""
         found = self.said("figures")
         return found if isinstance(found, dict) else {}
+
+    @property
+    def headlines(self) -> list[str]:
+        """The metrics that the scenario names as its headline metrics."""
+        found = self.said("headline_metrics")
+        return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+    def choose(self) -> Choice:
+        """Choose the metrics to show of the runs that finished."""
+        return choose_metrics(self.done, self.metrics, self.swept, self.headlines, self.columns.added)
 
     @property
     def done(self) -> pl.DataFrame:

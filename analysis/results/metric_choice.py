@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from analysis.measure.metric import Metric
 from simcore.errors import UnknownName, suggest
@@ -14,39 +16,99 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""
+CLEAR = 0.05
+"""Agents differ clearly in a metric where the F-test's p, of all of them having one mean, is below that."""
+TWIN = 0.9999
+"""Metrics with such a correlation say the same, as energy and its carbon do."""
 
 
-def worth_showing(done: pl.DataFrame, metrics: Sequence[Metric], swept: Sequence[str] = ()) -> list[Metric]:
-    """Return the metrics that say something about these finished runs, those first in which agents differ.
+class Choice(NamedTuple):
+    """Divides the metrics that say something: which come `first`, which `others` vary, which are the `same` everywhere.
 
-    Others are the same for every run, or say again what one of these says.
+    First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
+    same requests: clearly, in the tables' order, then less clearly, then those that repeat another one. Harm is always
+    among them. Tables, figures, the report and its answer use one choice.
     """
-    if not len(done):
-        return []
-    numbers = [name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()]
-    there = [metric for metric in metrics if metric.table != "never" and metric.name in numbers]
+
+    first: list[Metric]
+    others: list[Metric]
+    same: list[Metric]
+
+
+def choose_metrics(
+    done: pl.DataFrame,
+    metrics: Sequence[Metric],
+    swept: Sequence[str] = (),
+    headlines: Sequence[str] = (),
+    added: Sequence[str] = (),
+) -> Choice:
+    """Choose among the metrics of finished runs; those that a scenario `added` are shown whether they vary or not."""
+    there = _informative(done, metrics, headlines) if len(done) else []
+    names = [metric.name for metric in there]
+    met = [key for key in (*swept, "seed") if key in done.columns]
+    apart = _apart(done, names, met)
+    alone = len(done) and done["agent"].n_unique() == 1
+    vary = apart | _apart(done, names, ["seed"]) or (set(names) if alone else set())
+    named = [metric for name in headlines for metric in there if metric.name == name]
+    harm = [metric for metric in there if metric.table == "harm" and metric not in named]
+    differ = [metric for metric in there if metric.name in apart and not metric.timed and metric not in harm]
+    main = named or _clearest(done, differ, met) or ([] if harm else there[:1])
+    first = [*main[:1], *harm, *main[1:]]
+    left = [metric for metric in there if metric not in first]
+    others = [metric for metric in left if metric.name in {*vary, *added} or metric.timed]
+    others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
+    return Choice(first, others, [metric for metric in left if metric not in others])
+
+
+def _informative(done: pl.DataFrame, metrics: Sequence[Metric], headlines: Sequence[str]) -> list[Metric]:
+    """Leave out metrics that no run has, that no table shows unasked, and those that say nothing about these runs."""
+    numbers = {name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()}
     hidden = {"acceptance"} if _any(done, "stopped") else {"scheduled"}
     if not _any(done, "wait_max"):
         hidden.add("makespan")
-    elif "acceptance" in done.columns and done["acceptance"].min() == 1:
-        hidden.add("acceptance")  # all get a place in the end: waiting is what differs
-    for metric in there:
-        same = metric.table == "differs" and done[metric.name].n_unique() == 1
-        if same or (metric.table in ("harm", "first") and not _any(done, metric.name)):
+    for metric in metrics:
+        same = metric.table == "differs" and metric.name in numbers and done[metric.name].n_unique() == 1
+        if same or metric.table == "never" or (metric.table in ("harm", "first") and not _any(done, metric.name)):
             hidden.add(metric.name)
-    shown = [metric for metric in there if metric.name not in hidden]
-    apart = apart_in(done, [metric.name for metric in shown], [*swept, "seed"])
-    first = {metric.name for metric in shown if metric.name in apart or metric.table == "harm"}
-    return sorted(shown, key=lambda metric: 2 if metric.timed else metric.name not in first)
+    hidden -= set(headlines)
+    return [metric for metric in metrics if metric.name in numbers and metric.name not in hidden]
 
 
-def apart_in(done: pl.DataFrame, names: Sequence[str], pairs: Sequence[str]) -> set[str]:
-    """Find the metrics in which agents differ on the same requests, at a point that several of them met."""
+def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
+    """Find the metrics that differ between runs which agree in the columns `met`."""
     import polars as pl
 
     spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
-    found = done.group_by([name for name in pairs if name in done.columns]).agg(spread)
+    found = done.group_by(met).agg(spread) if names else done
     return {name for name in names if found[name].any()}
+
+
+def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) -> list[Metric]:
+    """Sort metrics: first those in which agents differ clearly, last those that repeat another one.
+
+    By a two-way analysis of variance, of agents and of the requests that they met, over all points together. It says
+    what comes first and nothing more: what is told apart, paired tests say.
+    """
+    import polars as pl
+    from scipy.special import fdtrc
+
+    if not differ:
+        return []
+    names = [metric.name for metric in differ]
+    points = [key for key in met if key != "seed"]
+    beside = done.select(*met, "agent", (pl.col(names).cast(pl.Float64) - pl.col(names).mean().over(met)))
+    means = beside.select(pl.col(names).mean().over([*points, "agent"]))
+    deviations, effects = (frame.select(names).fill_null(0).to_numpy() for frame in (beside, means))
+    agents = beside.select([*points, "agent"]).n_unique() - (beside.select(points).n_unique() if points else 1)
+    left = len(beside) - beside.select(met).n_unique() - agents
+    between, within = (effects**2).sum(axis=0), ((deviations - effects) ** 2).sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        clear = (left <= 0) | (fdtrc(agents, left, between / agents / (within / left)) <= CLEAR)
+        size = np.sqrt((deviations**2).sum(axis=0))
+        alike = abs(deviations.T @ deviations) >= TWIN * np.outer(size, size)
+    order = np.argsort(~clear, kind="stable")
+    repeats = [bool(alike[place, order[:number]].any()) for number, place in enumerate(order)]
+    return [differ[place] for place in order[np.argsort(repeats, kind="stable")]]
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:

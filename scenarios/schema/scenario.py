@@ -35,7 +35,7 @@ from simcore.units import DATA, measure_of
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
-    *("decision_limit", "sweep", "train", "size", "headings", "figures"),
+    *("decision_limit", "sweep", "train", "size", "headline_metrics", "headings", "figures"),
 )
 """Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
 
@@ -178,6 +178,12 @@ class Scenario(Model):
         description="What `binwright size` looks for; `binwright run` ignores it.",
         examples=["{until: acceptance >= 99 %, most: 500}"],
     )
+    headline_metrics: tuple[Text, ...] = Field(
+        default=(),
+        description="The metrics that answer the scenario's question, which tables, figures and the report show first; "
+        "by default those in which agents differ clearly.",
+        examples=["[energy, cost]"],
+    )
     headings: dict[str, Text] = Field(
         default_factory=dict,
         description="What tables, figures and reports call agents, swept keys and metrics.",
@@ -206,6 +212,7 @@ class Scenario(Model):
             self._check_labels,
             self._check_metrics,
             self._check_size,
+            self._check_headline_metrics,
             self._check_headings,
         )
         return self
@@ -366,6 +373,13 @@ class Scenario(Model):
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)
                 raise wrong(error.problem, error.remedy, at, error.value) from None
+
+    def _check_headline_metrics(self) -> None:
+        if self.headline_metrics:
+            known = [metric.name for metric in metrics_of(self.cluster, self.metrics, self.currency)]
+            for number, name in enumerate(self.headline_metrics):
+                if name not in known:
+                    raise wrong("there is no such metric", suggest(name, known), ("headline_metrics", number), name)
 
     def _check_headings(self) -> None:
         if self.headings:

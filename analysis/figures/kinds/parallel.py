@@ -13,7 +13,6 @@ from analysis.figures.figure_data import Average, FigureData, Options, Point
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, heading, legend, new
 from analysis.measure.metric import Metric
-from analysis.results.metric_choice import worth_showing
 from simcore.errors import ResultsError
 
 FEWEST, MOST, PANELS = 3, 8, 4
@@ -51,10 +50,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def _several(chosen: FigureData) -> list[Metric]:
     """Return the metrics that were asked for, or those of the table that are better one way and differ."""
-    shown = worth_showing(chosen.runs, chosen.results.metrics, chosen.results.swept)
     names = [
         metric.name
-        for metric in shown
+        for metric in chosen.choice.first
         if metric.better != "neither" and not metric.timed and _differ(chosen.averages(metric.name))
     ]
     metrics = chosen.metrics(names[:MOST])

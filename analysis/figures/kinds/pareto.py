@@ -12,7 +12,6 @@ from analysis.figures.figure_data import Average, FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
-from analysis.results.metric_choice import worth_showing
 from simcore.errors import ResultsError
 
 WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
@@ -57,11 +56,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 def _two(chosen: FigureData) -> tuple[Metric, Metric]:
     """Return the two metrics that were asked for, or the first two of the table that are better one way."""
-    shown = [
-        metric
-        for metric in worth_showing(chosen.runs, chosen.results.metrics, chosen.results.swept)
-        if not metric.timed
-    ]
+    shown = [metric for metric in [*chosen.choice.first, *chosen.choice.others] if not metric.timed]
     metrics = chosen.metrics([metric.name for metric in shown if metric.better in WAYS][:2])
     if len(metrics) != 2:
         problem = f"it needs two metrics, and these are {len(metrics)}"

@@ -21,7 +21,7 @@ from analysis.measure.measuring import describe
 from analysis.measure.metric import Metric
 from analysis.results_api import Results
 from scenarios.schema.load import scenario_from
-from simcore.errors import ResultsError
+from simcore.errors import ResultsError, ScenarioError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.results import failed, row, write_results
 
@@ -303,11 +303,12 @@ def test_markdown(tmp_path: Path) -> None:
     rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)]
     text = str(table(tmp_path, rows))
     lines = text.splitlines()
-    assert lines[0] == "| agent | runs | accepted % | cpu % | cpu fragmentation % | servers used | µs/decision |"
-    assert lines[1] == "| --- | --- | --- | --- | --- | --- | --- |"
-    assert lines[2] == "| a | 6 | 50.0 ±0.0 * | 50.0 ±0.0 | 10.0 ±0.0 | 2.00 ±0.00 | 3.00 ±0.00 |"
+    assert lines[0] == "| agent | runs | accepted % | µs/decision |"
+    assert lines[1] == "| --- | --- | --- | --- |"
+    assert lines[2] == "| a | 6 | 50.0 ±0.0 * | 3.00 ±0.00 |"
     assert lines[3].startswith("| b | 6 | 25.0 ±0.0 | ")
     assert lines[4] == ""
+    assert "cpu 50.0 %, cpu fragmentation 10.0 %, servers used 2.00." in lines[5]
     assert "95 %" in lines[5]
     assert len(lines) == 6
 
@@ -322,7 +323,12 @@ def rendered(found: Table, width: int) -> str:
 @pytest.mark.parametrize("width", [30, 50, 70, 80, 100, 140, 300])
 def test_what_the_width_hides_is_named(tmp_path: Path, width: int) -> None:
     rows = [row(agent, seed, acceptance=x) for agent, x in (("first-fit", 0.5), ("b", 0.25)) for seed in range(2)]
-    rows = [one | {"wait_mean": 60.0 * one["seed"], "income": 1000.0, "interrupted": one["seed"]} for one in rows]
+    vary = ("allocation_cpu", "fragmentation_cpu", "servers_used")
+    more = [dict.fromkeys(vary, one["acceptance"]) for one in rows]
+    rows = [
+        one | add | {"wait_mean": 60.0 * one["seed"] * one["acceptance"]} for one, add in zip(rows, more, strict=True)
+    ]
+    rows = [one | {"income": 1000.0 * one["acceptance"], "interrupted": one["seed"]} for one in rows]
     found = table(tmp_path, rows)
     headings = found.headings[2:]
     assert len(headings) == 8
@@ -350,10 +356,56 @@ def test_what_agents_differ_in_comes_first(tmp_path: Path) -> None:
         for more, agent in enumerate("ab")
         for seed in range(3)
     ]
+    found = table(tmp_path, rows)
+    assert [metric.name for metric in found.metrics] == ["income", "decision_us"]
+    for text in (" ".join(rendered(found, 80).split()), str(found), Results(tmp_path).compare().markdown()):
+        assert "The same for all agents: accepted 51.0 ±2.5 %, cpu " in text
+        assert "fragmentation 10.0 %" in text.replace("cpu ", "")  # every seed gave the same: without an interval
+    assert "| a | 3 | 0.0 ±0.0 |" in str(found)
+
+
+def test_clear_differences_come_before_unclear_ones_and_those_before_repetitions(tmp_path: Path) -> None:
+    noise = [0.3, -0.4, 0.1, 0.35, -0.35, 0.0]
+    rows = [
+        row(
+            agent,
+            seed,
+            acceptance=0.5 + (0.1 * noise[seed] if agent == "a" else 0),
+            allocation_cpu=0.5 + 0.1 * more + 0.01 * noise[seed] * more,
+            income=50.0 + 10.0 * more + noise[seed] * more,
+            servers_used=3.0 + more + 0.1 * noise[seed - 1] * more,
+        )
+        for more, agent in enumerate("ab")
+        for seed in range(6)
+    ]
     names = [metric.name for metric in table(tmp_path, rows).metrics]
-    assert names.index("income") == 0
-    assert {"acceptance", "allocation_cpu"} <= set(names[1:])
-    assert names[-1] == "decision_us"
+    assert names == ["allocation_cpu", "servers_used", "acceptance", "income", "decision_us"]
+
+
+def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
+    """They come first in the order named, whether they differ or not, and harm with them."""
+    rows = [
+        row(agent, seed, acceptance=x, interrupted=1) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)
+    ]
+    write_results(tmp_path, rows)
+    (tmp_path / "scenario.yaml").write_text("name: x\nheadline_metrics: [servers_used, acceptance]\n")
+    results = Results(tmp_path)
+    assert [metric.name for metric in results.table().metrics] == [
+        *("servers_used", "interrupted", "acceptance", "decision_us")
+    ]
+    assert [panel.get_xlabel() for panel in draw(results, "bars").axes[:2]] == ["servers used", "interrupted"]
+    assert results.compare().metrics[0].name == "servers_used"
+    small = {
+        "cluster": {"servers": 2, "node": {"cpu": 8, "mem": "16 GB"}},
+        "workload": {"requests": 9, "arrivals": {"poisson": {"every": "1 s"}}, "flavours": [{"cpu": 1, "mem": "1 GB"}]},
+        "agents": ["first-fit"],
+    }
+    small["workload"]["lifetimes"] = {"exponential": {"mean": "1 h"}}  # type: ignore[index]
+    scenario_from(small | {"headline_metrics": ["acceptance", "allocation_mem"]})
+    with pytest.raises(ScenarioError, match="no such metric") as error:
+        scenario_from(small | {"headline_metrics": ["acceptance", "energie"]})
+    assert "headline_metrics.1" in str(error.value)
+    assert "energy" in str(error.value)
 
 
 @pytest.mark.parametrize("width", [30, 45, 60, 80, 120, 200])
@@ -365,7 +417,8 @@ def test_harm_is_shown_at_every_width(tmp_path: Path, width: int) -> None:
         for seed in range(6)
     ]
     found = table(tmp_path, rows)
-    assert [metric.name for metric in found.metrics][:2] == ["interrupted", "lost"]  # they accept the same
+    assert [metric.name for metric in found.metrics][:2] == ["interrupted", "lost"]
+    assert "The same for all agents: accepted 92.5 ±2.0 %" in found.same
     lines = rendered(found, width).splitlines()
     text = " ".join(" ".join(lines).split())
     assert all(len(line) <= width for line in lines)
@@ -392,7 +445,8 @@ def test_hidden_marks_need_no_legend_and_shown_ones_do(tmp_path: Path) -> None:
 
 def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
     def names(rows: list[dict[str, Any]]) -> set[str]:
-        return {one.name for one in table(tmp_path, rows).metrics}
+        write_results(tmp_path, rows)
+        return {one.name for some in Results(tmp_path).choose() for one in some}
 
     plain = names([row("a", 0), row("b", 0)])
     assert not plain & {"scheduled", "wait_mean", "wait_p95", "interrupted", "lost", "servers", "income"}

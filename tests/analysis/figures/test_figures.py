@@ -197,8 +197,8 @@ def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> Non
 def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> None:
     results = found["servers"]
     agents = results.runs["agent"].unique(maintain_order=True).to_list()
-    panels = [panel for panel in bars(draw(results, "bars")) if panel]
     metrics = {"scheduled": 1, "interrupted": 1, "lost": 1, "allocation_cpu": 100, "allocation_mem": 100}
+    panels = [panel for panel in bars(draw(results, "bars", metrics=[*metrics])) if panel]
     assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
     for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
         means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]

@@ -195,14 +195,14 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
     batch = Batch(scenario(sweep=sweep, headings=HEADINGS | {"of another day": "kept"}), tmp_path)
     results = batch.run()
     first, *rest = results.table().texts()
-    assert results.table().headings[:4] == ["Servers", "agent", "runs", "Accepted (%)"]
+    assert {*results.table().headings} >= {"Servers", "agent", "runs", "Accepted (%)"}
     assert first[1] == "First Fit"
     assert rest[0][1] == "worst-fit"
     for text in (results.compare().markdown(), results.compare().latex()):
         assert all(part in text for part in ("First Fit", "Servers", "Accepted"))
         assert "first-fit" not in text
-    assert results.compare().csv().splitlines()[1].startswith("2,first-fit,acceptance")
-    figure = draw(results, "sweep")
+    assert "\n2,first-fit,acceptance," in results.compare().csv()
+    figure = draw(results, "sweep", metrics=["acceptance"])
     assert figure.axes[0].get_xlabel() == "Servers"
     assert figure.axes[0].get_ylabel() == "Accepted (%)"
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["First Fit", "worst-fit"]

@@ -361,7 +361,10 @@ def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
 
 
 def test_metrics_that_would_make_it_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.4]})
+    made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.4]})
+    shares = [pl.col("acceptance").alias(name) ** 2 for name in ("allocation_cpu", "fragmentation_cpu")]
+    write_results(tmp_path, pl.read_parquet(tmp_path / "runs.parquet").with_columns(shares))
+    results = Results(tmp_path)
     monkeypatch.setattr("analysis.report.tables.MOST_ROWS", 2)
     text = comparison_tables(results)
     assert len(Page(text).named("table")) == 1

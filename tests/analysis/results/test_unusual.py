@@ -64,7 +64,7 @@ def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float,
 def test_names_of_any_length_are_told_apart(tmp_path: Path) -> None:
     """They begin alike and end in their options: what is left out is in their middle."""
     agents = ["an-agent(" + "x" * 300 + end for end in ("=1)", "=2)", "=3)")]
-    results = made(tmp_path, drawn(agents))
+    results = made(tmp_path, [one | {"allocation_cpu": one["acceptance"] ** 2} for one in drawn(agents)])
     for kind in ("bars", "summary", "differences", "critical-difference", "pareto"):
         draw(results, kind, **({"metrics": ["acceptance"]} if kind == "bars" else {}))
     names = [tick.get_text() for tick in draw(results, "bars", metrics=["acceptance"]).axes[0].get_yticklabels()]
@@ -90,7 +90,8 @@ def test_a_figure_without_room_leaves_the_others(
 ) -> None:
     """And is named: pareto has no room for the legend of so many agents."""
     monkeypatch.setattr(FIGURES, "_all", {kind: FIGURES._targets()[kind] for kind in ("pareto", "bars")})
-    made(tmp_path / "r", drawn([f"agent-with-a-long-name-{n}" for n in range(48)], allocation_cpu=0.1))
+    rows = drawn([f"agent-with-a-long-name-{n}" for n in range(48)])
+    made(tmp_path / "r", [one | {"allocation_cpu": one["acceptance"] ** 2} for one in rows])
     assert main(["figures", str(tmp_path / "r"), "--out", str(tmp_path / "f")]) == 0
     said = capsys.readouterr().out
     assert "pareto left out: 3.5 x 2.9 inches have no room for this figure" in said
