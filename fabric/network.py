@@ -140,7 +140,7 @@ class NetworkLedger(Ledger):
         for r, amount in enumerate(request.demand):
             room[r] -= amount
         self._held[request.index] = numbers, request.bandwidth, request.demand
-        self.notes.append((request.index, *self._books.told[:-1].tolist()))
+        self.notes.append((request.index, *self._books.report[:-1].tolist()))
         if self._remembered is not None:
             self._remembered.append(numbers)
         if self.given is not None:
@@ -169,7 +169,7 @@ class NetworkLedger(Ledger):
 
     def _mistake(self, said: int, numbers: Ints, request: Request) -> str:
         """Put what `take` has found in words."""
-        place = int(self._books.told[0])
+        place = int(self._books.report[0])
         number = int(numbers[place])
         if said in (NO_PLACE, NEGATIVE, TOO_MUCH, TWICE):
             node = int(numbers[place + 1])

@@ -30,7 +30,7 @@ class Books(NamedTuple):
     `log` int64 [any] notes the servers that change (`fabric.changed_servers`), or is empty. `owners` int64 [links, 2]
     are the servers at either end of a link, -1 for switches.
 
-    `told` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the
+    `report` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the
     links, and the quanta reserved on each tier; its last is the stamp of the placement.
     Equal to the stamp are the `places` int64 [servers * nodes] and `wires` int64 [links] that it has. `chosen` int64
     [servers, 2] are its servers, and stamps.
@@ -49,7 +49,7 @@ class Books(NamedTuple):
     alone: int
     log: Ints
     owners: Ints
-    told: Ints
+    report: Ints
     places: Ints
     wires: Ints
     chosen: Ints
@@ -77,7 +77,7 @@ def books(
         owners=np.where(
             ends < topology.switches, alone[np.minimum(ends, topology.switches - 1)], ends - topology.switches
         ),
-        told=np.zeros(4 + len(topology.tiers), np.int64),
+        report=np.zeros(4 + len(topology.tiers), np.int64),
         places=np.zeros(free.shape[0] * free.shape[1], np.int64),
         wires=np.zeros(topology.links, np.int64),
         chosen=np.zeros((topology.servers, 2), np.int64),
@@ -94,16 +94,16 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
     """
     servers, nodes, resources = books.free.shape
     shares, links, amounts, more = numbers[0], numbers[1], numbers[2], numbers[3]
-    told, tiers = books.told, len(books.told) - 4
-    told[-1] += 1
-    stamp, count = told[-1], 0
-    told[0] = 0
+    report, tiers = books.report, len(books.report) - 4
+    report[-1] += 1
+    stamp, count = report[-1], 0
+    report[0] = 0
     if shares == 0:
         return NOTHING
     first = HEAD + shares * (2 + resources)
     for j in range(links):
         link, wanted = numbers[first + j], bandwidth
-        told[0] = first + j
+        report[0] = first + j
         if not 0 <= link < len(books.wires):
             return NO_LINK
         if books.wires[link] == stamp:
@@ -117,7 +117,7 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
         missing, place = demand[r], HEAD
         for _ in range(shares):
             server, node, amount = numbers[place], numbers[place + 1], numbers[place + 2 + r]
-            told[0] = place
+            report[0] = place
             if not (0 <= server < servers and 0 <= node < nodes):
                 return NO_PLACE
             if amount < 0:
@@ -136,18 +136,18 @@ def take(books: Books, numbers: Ints, demand: Amounts, bandwidth: int, connected
     for j in range(more):
         server = numbers[first + links + amounts + j]
         if not 0 <= server < servers:
-            told[0] = first + links + amounts + j
+            report[0] = first + links + amounts + j
             return NO_SERVER
         count = _add(books, server, count)
     if connected and count > 1 and not _joined(books, numbers[first : first + links], count):
         return APART
     _move(books, numbers, bandwidth, -1)
-    told[0] = count
-    told[1], told[2] = _span(books, count), links
+    report[0] = count
+    report[1], report[2] = _span(books, count), links
     for tier in range(tiers):
-        told[3 + tier] = 0
+        report[3 + tier] = 0
     for j in range(links):
-        told[3 + books.link_tier[numbers[first + j]]] += numbers[first + links + j] if amounts > 0 else bandwidth
+        report[3 + books.link_tier[numbers[first + j]]] += numbers[first + links + j] if amounts > 0 else bandwidth
     return TAKEN
 
 
@@ -182,9 +182,9 @@ def _move(books: Books, numbers: Ints, bandwidth: int, sign: int) -> None:
 @kernel
 def _add(books: Books, server: int, count: int) -> int:
     """Note a server that has something to do with the placement; returns how many there are then."""
-    if books.chosen[server, 1] == books.told[-1]:
+    if books.chosen[server, 1] == books.report[-1]:
         return count
-    books.chosen[server, 1] = books.told[-1]
+    books.chosen[server, 1] = books.report[-1]
     books.chosen[count, 0] = server
     return count + 1
 
@@ -196,7 +196,7 @@ def _joined(books: Books, links: Ints, count: int) -> bool:
     Where no server is a rack of its own, it is enough that the first reaches all others. Else not: two servers may both
     be reached from a third one, on different links, and nothing passes through that.
     """
-    alone, stamp, switch = books.alone, books.told[-1], books.switch
+    alone, stamp, switch = books.alone, books.report[-1], books.switch
     for link in links:
         for end in range(2):
             vertex = books.link_ends[link, end]

@@ -323,11 +323,11 @@ class Simulation:
 
     def _requests(self, rows: Ints) -> Iterator[Request]:
         """Return the requests of these rows of the workload, int64 [n], one after another."""
-        workload, networks, told = self.workload, self.workload.networks, self.workload.told
+        workload, networks, expected = self.workload, self.workload.networks, self.workload.expected
         columns = zip(
             rows.tolist(),
             workload.arrival[rows].tolist(),
-            told[rows].tolist(),
+            expected[rows].tolist(),
             map(tuple, workload.demand[rows].tolist()),
             self._spreads[rows].tolist(),
             self._bandwidth[rows].tolist(),
@@ -434,14 +434,14 @@ class Simulation:
     def _back(self, row: int, now: float) -> Request:
         """Make a new request for the rest of an interrupted one."""
         ran = now - float(self.record.decided[row])
-        rest = told = self._stays(row) - ran
+        rest = expected = self._stays(row) - ran
         self._rests.append(rest)
         again = self.record.add(row)
         if self._asking:
             source, parts = self._asking.back.get(row, (row, ()))
             self._asking.back[again] = source, (*parts, ran)
-            told = nan if self._kind is HiddenLifetimeRequest else self._asking(again, 0.0)
-        return self._kind(again, now, told, *self.request(row)[3:])
+            expected = nan if self._kind is HiddenLifetimeRequest else self._asking(again, 0.0)
+        return self._kind(again, now, expected, *self.request(row)[3:])
 
     def block(self) -> None:
         """Let the head of the line wait until something changes."""

@@ -13,13 +13,13 @@ from simcore.errors import AgentError
 
 @dataclass(frozen=True, eq=False)
 class LifetimeInfo:
-    """What agents are told about a workload: `told` float64 [n] seconds, NaN where it is hidden.
+    """What agents are told about a workload: `expected` float64 [n] seconds, NaN where it is hidden.
 
-    `ask(row, first, elapsed)` predicts again: `first` is what was told, and the request still runs after `elapsed`.
+    `ask(row, first, elapsed)` predicts again: `first` is what was expected, and the request still runs after `elapsed`.
     Without it everything is hidden.
     """
 
-    told: npt.NDArray[np.float64]
+    expected: npt.NDArray[np.float64]
     ask: Callable[[int, float, float], float] | None = None
 
     @property
@@ -31,7 +31,7 @@ class LifetimeInfo:
         """Ask again about one that still runs after `elapsed` seconds; returns how long it stays in all."""
         if self.ask is None:
             raise unknown()
-        first = float(self.told[row])
+        first = float(self.expected[row])
         return first if elapsed <= 0 else max(elapsed, self.ask(row, first, elapsed))
 
 

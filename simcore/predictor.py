@@ -38,6 +38,6 @@ class Predictor:
         """
         return first if first > elapsed else 2 * elapsed
 
-    def foresight(self, requests: Workload, told: Floats) -> LifetimeInfo:
-        """Make what agents know who were told this of these requests."""
-        return LifetimeInfo(told, partial(self.again, requests))
+    def foresight(self, requests: Workload, expected: Floats) -> LifetimeInfo:
+        """Make what agents know who expect this of these requests."""
+        return LifetimeInfo(expected, partial(self.again, requests))

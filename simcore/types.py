@@ -210,9 +210,9 @@ class Workload:
         return 0 if self.age is None else len(self.age)
 
     @property
-    def told(self) -> Floats:
+    def expected(self) -> Floats:
         """What agents are told of how long requests stay, seconds float64 [n]; NaN where it is hidden."""
-        return self.duration if self.foresight is None else self.foresight.told
+        return self.duration if self.foresight is None else self.foresight.expected
 
     @classmethod
     def of_units(

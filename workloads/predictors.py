@@ -29,8 +29,8 @@ class Noise(Model, Predictor):
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
         import scipy.special  # noqa: F401 # now, and not while an agent decides
 
-        told: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
-        return told
+        found: Floats = requests.duration * np.exp(self.sigma * rng.standard_normal(len(requests)))
+        return found
 
     def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
         """Return the median of what the truth may be, given the prediction and that it is more than `elapsed`."""

@@ -97,7 +97,7 @@ class Watched(NamedTuple):
     free: Ints
     link_free: Ints
     at: Ints
-    told: Floats
+    expected: Floats
     bandwidth: Ints
     result: Ints
     need: Ints
@@ -132,7 +132,7 @@ def watched(episodes: NetworkEpisodes) -> Watched:
     state, room = episodes.state, episodes.filling
     return Watched(
         episodes.rules.total,
-        *(state.free, state.link_free, state.at, state.told, state.bandwidth, state.result),
+        *(state.free, state.link_free, state.at, state.expected, state.bandwidth, state.result),
         *(room.need, room.counts, room.servers, room.chosen),
     )
 
@@ -173,7 +173,7 @@ def _show(watched: Watched, switches: int, shown: Shown, i: int) -> None:
             shown.chosen[i, server] = is_chosen
             nodes[switches + server, resources] = 1.0 if is_chosen else 0.0
         _show_links(watched.link_free[i], watched.bandwidth[i, row], shown.edges[i])
-        duration = watched.told[i, row]
+        duration = watched.expected[i, row]
         shown.cluster[i, resources] = duration / (duration + USUAL) if duration < np.inf else 1.0
     elif watched.counts[i, 0] > 0:
         server = watched.servers[i, watched.counts[i, 0] - 1]
@@ -232,7 +232,7 @@ def observe_all(
                 state.link_free[i],
                 filling_of(fillings, i),
                 state.bandwidth[i, row],
-                state.told[i, row],
+                state.expected[i, row],
                 nodes[i, switches:],
                 edges[i],
                 cluster[i],

@@ -137,15 +137,15 @@ class Live(Line):
         self._rows = self._before = self._failed = 0
         self._going = {}
 
-    def on_progress(self, told: RunProgress) -> None:
+    def on_progress(self, progress: RunProgress) -> None:
         """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
         self.heard()
-        if told.again and told.run not in self._going:
-            say(f"a run of {told.agent} goes on from {told.begun / max(1, told.of):.1%}")
-        self._going[told.run] = told
-        if told.lost and told.seconds > LONG and told.agent not in self._lost:
-            self._lost.add(told.agent)
-            say(f"a run of {told.agent} begins anew when it is interrupted: {told.lost}")
+        if progress.again and progress.run not in self._going:
+            say(f"a run of {progress.agent} goes on from {progress.begun / max(1, progress.of):.1%}")
+        self._going[progress.run] = progress
+        if progress.lost and progress.seconds > LONG and progress.agent not in self._lost:
+            self._lost.add(progress.agent)
+            say(f"a run of {progress.agent} begins anew when it is interrupted: {progress.lost}")
         self._now_and_then()
 
     def _now_and_then(self) -> None:
@@ -172,8 +172,8 @@ class Live(Line):
         return ", ".join(parts)
 
 
-def _share(told: RunProgress) -> float:
-    return told.requests / max(1, told.of)
+def _share(progress: RunProgress) -> float:
+    return progress.requests / max(1, progress.of)
 
 
 class Counted(Line):

@@ -55,7 +55,7 @@ class NetworkState(NamedTuple):
     | now | float64 [s] | the clock |
     | at | int64 [s, 3] | row of the request on offer, how many rows there are, decisions so far |
     | arrival, duration | float64 [s, rows] | of the requests; `arrival` becomes the time of the offer |
-    | told | float64 [s, rows] | what agents may know of `duration` |
+    | expected | float64 [s, rows] | what agents may know of `duration` |
     | demand, bandwidth | int64 [s, rows, resources], [s, rows] | of the requests |
     | outcome | int8 [s, rows] | as in `simcore.record` |
     | due, holder | float64, int32 [s, rows] | a heap of ends, and whose |
@@ -76,7 +76,7 @@ class NetworkState(NamedTuple):
     at: Ints
     arrival: Floats
     duration: Floats
-    told: Floats
+    expected: Floats
     demand: Ints
     bandwidth: Ints
     outcome: npt.NDArray[np.int8]
@@ -144,7 +144,7 @@ class NetworkEpisodes:
         impossible = (workload.demand > self.rules.total).any(axis=1)
         state.arrival[i, :rows] = workload.arrival
         state.duration[i, :rows] = workload.duration
-        state.told[i, :rows] = workload.told
+        state.expected[i, :rows] = workload.expected
         state.demand[i, :rows] = workload.demand
         state.bandwidth[i, :rows] = 0 if workload.bandwidth is None else workload.bandwidth
         state.outcome[i, :rows] = np.where(impossible, IMPOSSIBLE, PENDING)
@@ -172,7 +172,7 @@ class NetworkEpisodes:
         """Make room for `rows` requests in every simulation."""
         old = self.state
         new = {}
-        for name in ("arrival", "duration", "told", "demand", "bandwidth", "outcome", "due", "holder", "held"):
+        for name in ("arrival", "duration", "expected", "demand", "bandwidth", "outcome", "due", "holder", "held"):
             before = getattr(old, name)
             new[name] = np.zeros((self.count, rows, *before.shape[2:]), before.dtype)
             new[name][:, : before.shape[1]] = before
@@ -198,7 +198,7 @@ def _state(count: int, rows: int, places: int, wires: int, racks: int, shape: tu
         at=np.zeros((count, 3), np.int64),
         arrival=np.zeros((count, rows)),
         duration=np.zeros((count, rows)),
-        told=np.zeros((count, rows)),
+        expected=np.zeros((count, rows)),
         demand=np.zeros((count, rows, resources), np.int64),
         bandwidth=np.zeros((count, rows), np.int64),
         outcome=np.zeros((count, rows), np.int8),

@@ -173,8 +173,8 @@ class CompiledSimulation(Simulation):
         elif at[TAIL]:
             self.offered = int(self.requests.rows[at[TAIL] - 1]) + 1
         self.stopped = bool(at[STOPPED])
-        told = self.record.sequence
-        told.frombytes(self.state.sequence[len(told) : at[ANSWERED]].tobytes())
+        sequence = self.record.sequence
+        sequence.frombytes(self.state.sequence[len(sequence) : at[ANSWERED]].tobytes())
 
     def let_go(self) -> None:
         """Give back the memory that only a run which goes on needs."""

@@ -54,7 +54,7 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
         row, role = request.index, request.role
         slot = -1 if self._open[role] else self._slot(role)  # as it was shown, before anything is taken
         place = NetworkLedger.apply(self, request, placement)
-        servers = self._books.chosen[: self._books.told[0], 0].copy()
+        servers = self._books.chosen[: self._books.report[0], 0].copy()
         if slot >= 0 and (refused := servers[self._slots.failing[slot][servers] > 0]).size:
             server = int(refused[0])
             said: int = refusing(self._mask, self._slots, role, slot, server)

@@ -46,9 +46,9 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
     """
     began = perf_counter()
 
-    def said(told: RunProgress) -> None:
+    def said(progress: RunProgress) -> None:
         with aloud():
-            on_progress(told._replace(batch=task.batch))
+            on_progress(progress._replace(batch=task.batch))
 
     try:
         printed = printing(task.folder / "details" / f"{task.run.name}.printed.txt")

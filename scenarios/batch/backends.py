@@ -130,8 +130,8 @@ class _Here:
             self._pool = Pool(self._jobs, self._told).__enter__()
         return self._pool
 
-    def _told(self, told: RunProgress) -> None:
-        self.on_progress(told)  # of the batch of now
+    def _told(self, progress: RunProgress) -> None:
+        self.on_progress(progress)  # of the batch of now
 
     def rows(self, tasks: Sequence[Task]) -> Rows:
         """Do the tasks."""
@@ -155,9 +155,9 @@ class _Here:
     def _rows(self, tasks: Sequence[Task]) -> Rows:
         began = perf_counter()
 
-        def impatient(told: RunProgress) -> None:
-            self.on_progress(told)
-            if told.seconds >= PATIENCE:
+        def impatient(progress: RunProgress) -> None:
+            self.on_progress(progress)
+            if progress.seconds >= PATIENCE:
                 raise _Longer
 
         for number, task in enumerate(tasks):

@@ -80,15 +80,15 @@ def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> di
     took: dict[str, float] = {}
     going: dict[str, RunProgress] = {}
 
-    def on_progress(told: RunProgress) -> None:
-        going[told.run] = told
+    def on_progress(progress: RunProgress) -> None:
+        going[progress.run] = progress
 
     with TemporaryDirectory() as scratch, Pool(min(jobs, len(probes)), on_progress) as pool:
         # A process is slow the first time: the second one counts, if there is time for it.
         tasks = [Task(0, run, Path(scratch) / "results", version, ours(), engine) for run in (*probes, *probes)]
         for task, row in pool.rows(tasks, PATIENCE):
             took[task.run.name] = min(row["seconds"], took.get(task.run.name, PATIENCE))
-    for name, told in going.items():
-        if name not in took and told.requests > told.begun:
-            took[name] = told.seconds * (told.of - told.begun) / (told.requests - told.begun)
+    for name, progress in going.items():
+        if name not in took and progress.requests > progress.begun:
+            took[name] = progress.seconds * (progress.of - progress.begun) / (progress.requests - progress.begun)
     return took

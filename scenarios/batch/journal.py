@@ -22,10 +22,10 @@ UNDER_WAY = "under way"
 """The status of a run that goes on, beside `done` and `failed`."""
 
 
-def under_way(told: RunProgress) -> Row:
+def under_way(progress: RunProgress) -> Row:
     """Make the row of a run that is under way, and was kept just now."""
-    who: Row = {"run": told.run, "agent": told.agent, "seed": told.seed, "status": UNDER_WAY}
-    return who | {"requests": told.requests, "of": told.of, "seconds": told.seconds}
+    who: Row = {"run": progress.run, "agent": progress.agent, "seed": progress.seed, "status": UNDER_WAY}
+    return who | {"requests": progress.requests, "of": progress.of, "seconds": progress.seconds}
 
 
 def line_of(row: Row) -> str:

@@ -48,17 +48,17 @@ def foreseen(scenario: Scenario, requests: Requests, cache: Path | None) -> Requ
     there = scenario.resources if isinstance(asked, Trace) else scenario.cluster.model_dump_json()
     name = f"{asked.model_dump_json()} {there} {rows} {user_workload.identity_of(predicted)}"
 
-    def told(workload: Workload, seed: int) -> LifetimeInfo:
+    def inform(workload: Workload, seed: int) -> LifetimeInfo:
         learned_from = content_of(asked) if isinstance(asked, Trace | MultiServer) else None
         return _predicted(_fit(predicted, f"{name} {learned_from}", training), predicted.chosen[0], workload, seed)
 
     drawn = requests.drawn or predicted.registry.load(predicted.chosen[0]).drawn
-    return Altered(requests, KEY, name, partial(_with, told), drawn)
+    return Altered(requests, KEY, name, partial(_with, inform), drawn)
 
 
-def _with(told: Callable[[Workload, int], LifetimeInfo], drawn: Workload, seed: int) -> Workload:
+def _with(inform: Callable[[Workload, int], LifetimeInfo], drawn: Workload, seed: int) -> Workload:
     """Have requests come with what agents may know of them."""
-    return replace(drawn, foresight=told(drawn, seed))
+    return replace(drawn, foresight=inform(drawn, seed))
 
 
 def forget_predictors() -> None:
@@ -90,10 +90,10 @@ def _predicted(predictor: Predictor, name: str, workload: Workload, seed: int) -
         whole[: workload.running] += workload.age
     shown = replace(workload, duration=whole if predictor.sees_truth else np.full(n, np.nan))
     with user_workload.guarded(name, KEY, PREDICTING):
-        told = predictor.predict(shown, stream(seed, "lifetimes"))
-    if not isinstance(told, np.ndarray) or told.shape != (n,) or told.dtype != np.float64 or not (told >= 0).all():
+        times = predictor.predict(shown, stream(seed, "lifetimes"))
+    if not isinstance(times, np.ndarray) or times.shape != (n,) or times.dtype != np.float64 or not (times >= 0).all():
         raise WorkloadError(f"predict of {name} returned no times of the {n} requests", key=KEY, remedy=PREDICTING)
-    found: Floats = told
+    found: Floats = times
     foresight = predictor.foresight(shown, found)
     if foresight.ask is not None:
         foresight = replace(foresight, ask=partial(_again, foresight.ask, name))
@@ -115,9 +115,9 @@ def _of_rests(foresight: LifetimeInfo, age: Floats, whole: Floats, rests: Floats
         assert foresight.ask
         return rest(row, elapsed) if row < len(age) else foresight.ask(row, first, elapsed)
 
-    told = foresight.told.copy()
-    told[: len(age)] = [rest(row, 0.0) for row in range(len(age))]
-    return LifetimeInfo(told, ask)
+    expected = foresight.expected.copy()
+    expected[: len(age)] = [rest(row, 0.0) for row in range(len(age))]
+    return LifetimeInfo(expected, ask)
 
 
 def _again(ask: Callable[[int, float, float], float], name: str, row: int, first: float, elapsed: float) -> float:

@@ -71,24 +71,27 @@ def test_nobody_is_refused_who_does_not_ask() -> None:
 def test_what_agents_are_told() -> None:
     drawn = {str(how): build_world(scenario(how)).draw(3) for how in (None, "known", "hidden")}
     truth = drawn["known"].duration
-    assert drawn["known"].told is truth
-    assert np.isnan(drawn["None"].told).all()
-    assert np.isnan(drawn["hidden"].told).all()
+    assert drawn["known"].expected is truth
+    assert np.isnan(drawn["None"].expected).all()
+    assert np.isnan(drawn["hidden"].expected).all()
     world = build_world(scenario({"predicted": {"noise": {"sigma": 1}}}))
     noisy = world.draw(3)
     assert (noisy.duration == truth).all()
-    assert 0.5 < np.log(noisy.told / truth).std() < 1.5
+    assert 0.5 < np.log(noisy.expected / truth).std() < 1.5
     assert world.draw(3) is noisy  # for all agents of a seed
-    assert build_world(scenario({"predicted": {"noise": {"sigma": 1}}})).draw(3).told.tolist() == noisy.told.tolist()
-    assert (build_world(scenario({"predicted": {"noise": {"sigma": 0}}})).draw(3).told == truth).all()
-    assert world.draw(4).told.tolist() != noisy.told.tolist()
+    assert (
+        build_world(scenario({"predicted": {"noise": {"sigma": 1}}})).draw(3).expected.tolist()
+        == noisy.expected.tolist()
+    )
+    assert (build_world(scenario({"predicted": {"noise": {"sigma": 0}}})).draw(3).expected == truth).all()
+    assert world.draw(4).expected.tolist() != noisy.expected.tolist()
 
 
 def test_generated_requests_are_predicted_by_those_of_another_seed() -> None:
     found = build_world(scenario({"predicted": {"survival": {"least": 5}}})).draw(0)
     small = found.demand[:, 0] == 10**6
-    assert (found.told[small] == 90).all()
-    others = set(found.told[~small].tolist())
+    assert (found.expected[small] == 90).all()
+    others = set(found.expected[~small].tolist())
     assert len(others) == 1
     assert 20 < others.pop() < 200
 
@@ -106,12 +109,12 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
     starts: list[Any] = [40, {"random": [40, 60]}, {"apart": [40, 80]}]
     for start in starts:
         found = build_world(trace(tmp_path, start=start, running="drop")).draw(0)
-        assert (found.told == 5).all()
+        assert (found.expected == 5).all()
         assert (found.duration == 70).all()
     mixed = trace(tmp_path, start=40, running="drop").dump()
     mixed["knowledge"]["training"] = [50, 90]
-    assert (build_world(Scenario.model_validate(mixed)).draw(0).told == 70).all()
-    assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).told == 5).all()
+    assert (build_world(Scenario.model_validate(mixed)).draw(0).expected == 70).all()
+    assert (build_world(trace(tmp_path, start="20 s", running="drop")).draw(0).expected == 5).all()
     with pytest.raises(UserError, match="learns from the rows before those that runs meet, and there are none"):
         build_world(trace(tmp_path, start=0)).draw(0)
     with pytest.raises(UserError, match="predicted: no request ends, so that there is nothing to learn"):
@@ -133,7 +136,7 @@ def test_what_never_ends_was_seen_until_the_last_moment_of_the_trace(tmp_path: P
         given["cluster"] = {"servers": 9, "node": {"cpu": 9}}
         given["knowledge"]["training"] = [0, 30]
         found = build_world(Scenario.model_validate(given)).draw(0)
-        assert (found.told[found.running :] == told).all()
+        assert (found.expected[found.running :] == told).all()
 
 
 MINE = """
@@ -177,7 +180,7 @@ def test_a_predictor_of_ones_own(tmp_path: Path) -> None:
         (tmp_path / "s.yaml").write_text(yaml.safe_dump(text))
         return load_scenario(tmp_path / "s.yaml")
 
-    once, twice = (build_world(loaded("Mean", {"times": times})).draw(0).told for times in (1.0, 2.0))
+    once, twice = (build_world(loaded("Mean", {"times": times})).draw(0).expected for times in (1.0, 2.0))
     assert (twice == 2 * once).all()
     assert 40 < once[0] < 150
     with pytest.raises(UserError, match="Few returned no times of the 60 requests"):
@@ -198,10 +201,10 @@ def test_observations_of_networks_show_what_agents_are_told() -> None:
         episodes = world.episodes(1)
         workload = world.draw(0)
         episodes.reset(0, workload)
-        seen.append((Observer(episodes, Features())().cluster[0, -1], workload.told[0]))
+        seen.append((Observer(episodes, Features())().cluster[0, -1], workload.expected[0]))
         env = fabric(scenario(how, **NETWORK, overflow="drop"))
         shown, _ = env.reset(seed=0)
-        seen.append((shown["cluster"][-1], workload.told[0]))
+        seen.append((shown["cluster"][-1], workload.expected[0]))
         assert (episodes.state.duration[0] == workload.duration).all()
     assert len({float(shown) for shown, _ in seen}) == 2
     for shown, stays in seen:
@@ -298,7 +301,7 @@ def test_what_was_learned_is_used_where_it_belongs_only(tmp_path: Path) -> None:
         given = {"trace": "table", "path": str(file), "requests": 4, "start": 30, "running": "drop"}
         lifetimes = {"predicted": {"survival": {"least": 5}}}
         world = build_world(scenario(lifetimes, workload=given, cluster={"servers": 2, "node": node}))
-        found: list[float] = world.draw(0).told.tolist()
+        found: list[float] = world.draw(0).expected.tolist()
         return found
 
     for node in ({"cpu": 8, "gpu": 8}, {"gpu": 8, "cpu": 8}, {"cpu": 8}):

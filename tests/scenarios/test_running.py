@@ -233,14 +233,14 @@ def foreseen(trace: dict[str, Any], how: object) -> Workload:
 
 def test_agents_are_told_what_is_left(trace: dict[str, Any]) -> None:
     known = foreseen(trace, "known")
-    assert known.told.tolist() == [INF, 401, 20, 5, 50]
+    assert known.expected.tolist() == [INF, 401, 20, 5, 50]
     sure = foreseen(trace, {"predicted": {"noise": {"sigma": 0}}})
-    assert sure.told.tolist() == known.told.tolist()
+    assert sure.expected.tolist() == known.expected.tolist()
     assert sure.foresight
     assert sure.foresight.again(1, 7.5) == 401
     noisy = foreseen(trace, {"predicted": {"noise": {"sigma": 2}}})
     assert noisy.foresight
-    assert noisy.told[1] not in (401, 500)
+    assert noisy.expected[1] not in (401, 500)
     assert noisy.foresight.again(1, 300) >= 300
 
 
@@ -254,7 +254,7 @@ def test_tables_tell_what_is_left_of_those_that_ran_as_long(tmp_path: Path) -> N
     made = scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {"least": 1}}}, "training": [0, 10]})
     found = build_world(made).draw(0)
     assert found.running == 1
-    assert found.told.tolist() == [35, 50]
+    assert found.expected.tolist() == [35, 50]
     assert found.foresight
     assert found.foresight.again(0, 40.0) == 55.0  # 90 of those that stay for more than 75
 
@@ -270,7 +270,7 @@ def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:
         forget()
         found = build_world(scenario(given, knowledge={"lifetimes": {"predicted": {"survival": {}}}})).draw(0)
         assert found.running == 60
-        told.add(tuple(found.told.tolist()))
+        told.add(tuple(found.expected.tolist()))
     assert len(told) == 1
 
 

@@ -35,13 +35,13 @@ def running_in(simulation: Simulation) -> Running:
     """List what runs in a simulation now."""
     rows = np.array(sorted(simulation.ledger.running), np.int64)
     record, workload = simulation.record, simulation.workload
-    told = record.decided[rows] + workload.told[rows] - simulation.now
+    ends = record.decided[rows] + workload.expected[rows] - simulation.now
     return Running(
         rows,
         record.server[rows].astype(np.int64),
         record.node[rows].astype(np.int64),
         workload.demand[rows],
-        np.maximum(told, 0.0),
+        np.maximum(ends, 0.0),
         simulation.request,
     )
 
