@@ -11,8 +11,8 @@ from rich.table import Table
 
 from binwright.commands.console import many_of
 from binwright.commands.size_costs import bills_of
+from scenarios.size.evaluate import FAILED, NOT_TOLD
 from scenarios.size.mixing import Mixed
-from scenarios.size.sizing import FAILED, NOT_TOLD
 
 
 def table(found: Mixed) -> rich.table.Table:

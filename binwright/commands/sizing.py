@@ -113,7 +113,7 @@ def _table(found: Sized) -> rich.table.Table:
 
     from analysis.compare.terminal import enough, fitting
     from binwright.commands.size_costs import bills_of
-    from scenarios.size.sizing import NOT_TOLD
+    from scenarios.size.evaluate import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
     bills = bills_of(found.frame, question.scenario)
@@ -170,7 +170,7 @@ def _interval(row: dict[str, Any], most: int) -> str:
 
 def _legend(found: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
-    from scenarios.size.sizing import NOT_TOLD
+    from scenarios.size.evaluate import NOT_TOLD
 
     question, verdicts = found.question, set(found.frame["verdict"])
     seeds = many_of(question.scenario.replications, "seed")

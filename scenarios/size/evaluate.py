@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
@@ -10,7 +11,9 @@ from statistics import fmean
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+import polars as pl
 
+from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
 from analysis.compare.statistics import mean_interval
 from analysis.measure.condition import Target
 from analysis.measure.metric import Metric
@@ -18,6 +21,7 @@ from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
 from scenarios.schema.scenario import Scenario
+from scenarios.size.search import Found
 from simcore.errors import UserError
 from simcore.types import Floats
 
@@ -26,6 +30,7 @@ Pairs: TypeAlias = dict[Any, set[str]]
 """Sizes, and the agents that are looked at there."""
 ENDS = {"size": 0, "low": 1, "high": -1}
 """Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
+BEST, TOLD, NOT_TOLD, FAILED = "best", "told apart", "not told apart", "failed"
 
 
 class Asked(Protocol):
@@ -143,6 +148,59 @@ class Runs:
             "lost": looked.lost,
             "enough": is_enough,
         }
+
+
+def searched(
+    runs: Runs,
+    step: Callable[[Mapping[Any, Looked]], dict[str, Any]],
+    best: Callable[[Mapping[str, Mapping[str, Any]]], Any],
+    left: Callable[[Mapping[Any, Looked], Mapping[str, Any]], int],
+    on_progress: Callable[[Row], None],
+) -> dict[str, dict[str, Any]]:
+    """Look at sizes until all searches have ended; returns how each of every agent ended.
+
+    `step` says for each search of an agent which size to look at next, or what it found, and `left` about how many
+    looks are left. Where the `best` agent has enough, all of them are looked at, and compared.
+    """
+    while True:
+        steps = {agent: step(looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
+        wanted: Pairs = {}
+        for agent, each in steps.items():
+            for size in each.values():
+                if not isinstance(size, Found):
+                    wanted.setdefault(size, set()).add(agent)
+        if not wanted and (size := best(steps)) is not None:
+            missing = {agent for agent in steps if size not in runs.looked[agent]}
+            wanted = {size: missing} if missing else {}
+        if not wanted:
+            return steps
+        to_come = sum(left(runs.looked[agent], each) for agent, each in steps.items())
+        for number, row in enumerate(runs.look(wanted), 1):
+            on_progress({**row, "left": max(0, to_come - number)})
+
+
+def answers_in(steps: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+    """List the sizes that agents need, as far as they are found."""
+    found = [step.size for each in steps.values() if isinstance(step := each["size"], Found)]
+    return [size for size in found if size is not None]
+
+
+def measured(metric: Metric, at: Looked | None) -> Row:
+    """Write what an agent came to as columns of a table; None where it was not looked at."""
+    low, high = at.ends(metric) if at else (None, None)
+    means = {"mean": at and at.mean, "mean_low": low, "mean_high": high}
+    return {**means, "spent": at and at.spent, "energy": at and at.energy}
+
+
+def told_apart(
+    question: Asked, results: Results, here: pl.Expr, agents: Sequence[str], best: str
+) -> dict[str, str | None]:
+    """Tell which of these agents the seeds tell from the best one, all of them with what it needs: the rows `here`."""
+    there = copy(results)
+    there.runs = results.runs.filter(here & pl.col("agent").is_in(agents))
+    frame = Differences(there, best, [question.target.metric.name], all_pairs=True).frame
+    words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
+    return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
 
 
 def _average(rows: Sequence[Row], name: str) -> float | None:

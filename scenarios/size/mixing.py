@@ -8,10 +8,9 @@ otherwise count as served.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from math import isfinite
 from operator import and_
 from pathlib import Path
@@ -19,7 +18,6 @@ from typing import Any, Self
 
 import polars as pl
 
-from analysis.compare.differences import Differences
 from analysis.measure.condition import Target, target_of
 from analysis.results_api import Results
 from scenarios.batch.backends import held
@@ -27,11 +25,23 @@ from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for
 from scenarios.schema.scenario import Scenario, Sweep
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
-from scenarios.size.evaluate import ENDS, Looked, Pairs, Row, Runs, enough
-from scenarios.size.mixes import FoundMix, Market, Mix, next_mix, to_come
+from scenarios.size.evaluate import (
+    BEST,
+    ENDS,
+    FAILED,
+    Looked,
+    Row,
+    Runs,
+    answers_in,
+    enough,
+    measured,
+    searched,
+    told_apart,
+)
+from scenarios.size.mixes import Market, Mix, next_mix, to_come
 from scenarios.size.question import LARGEST, TIMES, refuse
 from scenarios.size.search import Found, next_size
-from scenarios.size.sizing import BEST, FAILED, in_words, never
+from scenarios.size.sizing import never
 from simcore.errors import UserError
 from simcore.files import write_text
 
@@ -146,8 +156,10 @@ def size_mix(
     check_scenario(question.at((question.begin,)), folder)
     runs = Runs(question, folder, jobs, finished)
     with held("local", jobs):
-        steps = _searched(question, runs, on_progress)
-        best = _best(question, steps)
+        say = partial(_in_words, question, on_progress)
+        find = partial(_best, question)
+        steps = searched(runs, partial(_steps, question), find, partial(_left, question), say)
+        best = find(steps)
         if best is None:
             runs.look({question.most: set(steps)})
             raise never(question, runs)
@@ -157,62 +169,45 @@ def size_mix(
     return Mixed(question, frame, results)
 
 
-def _searched(
-    question: MixQuestion, runs: Runs, on_progress: Callable[[Row], None]
-) -> dict[str, dict[str, Mix | FoundMix]]:
-    """Look at mixes until all searches have ended; returns how each ended."""
-    while True:
-        steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
-        wanted: Pairs = {}
-        for agent, each in steps.items():
-            for step in each.values():
-                if not isinstance(step, FoundMix):
-                    wanted.setdefault(step, set()).add(agent)
-        if not wanted and (best := _best(question, steps)) is not None:
-            missing = {agent for agent in steps if best not in runs.looked[agent]}
-            wanted = {best: missing} if missing else {}
-        if not wanted:
-            return steps
-        left = sum(_to_come(question, runs.looked[agent], each) for agent, each in steps.items())
-        for number, row in enumerate(runs.look(wanted), 1):
-            on_progress({**row, "size": question.said(row["size"]), "left": max(0, left - number)})
+def _in_words(question: MixQuestion, on_progress: Callable[[Row], None], row: Row) -> None:
+    on_progress({**row, "size": question.said(row["size"])})
 
 
-def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | FoundMix]:
+def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | Found[Mix]]:
     """Say for each end of an agent's answer, and for each kind alone, which mix to look at next, or what it is."""
     market = question.market
     known = _enough(question, looked, 0)
-    steps: dict[str, Mix | FoundMix] = {"size": next_mix(known, market)}
+    steps: dict[str, Mix | Found[Mix]] = {"size": next_mix(known, market)}
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
-        steps |= {"low": FoundMix(None), "high": FoundMix(None)}
-    elif isinstance(found := steps["size"], FoundMix):  # what is known from that search spares the others most looks
+        steps |= {"low": Found(None), "high": Found(None)}
+    elif isinstance(found := steps["size"], Found):  # what is known from that search spares the others most looks
         steps |= {end: next_mix(_enough(question, looked, ENDS[end]), market, found.size) for end in ("low", "high")}
     for number, kind in enumerate(question.kinds):
         steps[f"only {kind}"] = _alone(question, looked, known, number)
     return steps
 
 
-def _to_come(question: MixQuestion, looked: Mapping[Mix, Looked], steps: Mapping[str, Mix | FoundMix]) -> int:
+def _left(question: MixQuestion, looked: Mapping[Mix, Looked], steps: Mapping[str, Mix | Found[Mix]]) -> int:
     """Guess at how many mixes an agent is looked at yet; an interval is searched when the answer is known."""
-    ends = ["size"] if not isinstance(steps["size"], FoundMix) else ["low", "high"]
-    open_ends = [ENDS[end] for end in ends if not isinstance(steps.get(end), FoundMix)]
+    ends = ["size"] if not isinstance(steps["size"], Found) else ["low", "high"]
+    open_ends = [ENDS[end] for end in ends if not isinstance(steps.get(end), Found)]
     found = [to_come(_enough(question, looked, halves), question.market) for halves in open_ends]
-    return max(sum(found), sum(not isinstance(step, FoundMix) for step in steps.values()))
+    return max(sum(found), sum(not isinstance(step, Found) for step in steps.values()))
 
 
 def _alone(
     question: MixQuestion, looked: Mapping[Mix, Looked], known: Mapping[Mix, bool], number: int
-) -> Mix | FoundMix:
+) -> Mix | Found[Mix]:
     """Say the same for a cluster of one kind, which may have no room for some requests however large it is."""
     if question.begin not in looked:  # what is impossible anyway is not known yet
         return question.begin
     found = {mix[number]: enough for mix, enough in known.items() if not any(mix[:number] + mix[number + 1 :])}
     lost = looked[question.begin].impossible
     if any(looked[question.mix(number, count)].impossible > lost for count in found):
-        return FoundMix(None)
+        return Found(None)
     step = next_size(found, 1, question.most[number], question.begin[number])
     if isinstance(step, Found):
-        return FoundMix(None if step.size is None else question.mix(number, step.size))
+        return Found(None if step.size is None else question.mix(number, step.size))
     return question.mix(number, step)
 
 
@@ -223,24 +218,24 @@ def _enough(question: MixQuestion, looked: Mapping[Mix, Looked], halves: int) ->
     return {mix: met and looked[mix].impossible <= least for mix, met in found.items()}
 
 
-def _best(question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | FoundMix]]) -> Mix | None:
+def _best(question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | Found[Mix]]]) -> Mix | None:
     """Find the cheapest answer of all agents."""
-    found = [step.size for each in steps.values() if isinstance(step := each["size"], FoundMix) and step.size]
-    return min(found, key=question.market.rank, default=None)
+    return min(answers_in(steps), key=question.market.rank, default=None)
 
 
 def _frame(
-    question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | FoundMix]], runs: Runs, results: Results, best: Mix
+    question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | Found[Mix]]], runs: Runs, results: Results, best: Mix
 ) -> pl.DataFrame:
     """Lay the answers out, a row per agent."""
     cost = question.market.cost
-    told = _told(question, steps, results, best)
+    here = reduce(and_, (pl.col(key) == count for key, count in zip(question.keys, best, strict=True)))
+    first = next(agent for agent, each in steps.items() if each["size"] == Found(best))
+    told = told_apart(question, results, here, list(steps), first)
     rows = []
     for agent, looked in runs.looked.items():
-        found = {end: step.size for end, step in steps.get(agent, {}).items() if isinstance(step, FoundMix)}
+        found = {end: step.size for end, step in steps.get(agent, {}).items() if isinstance(step, Found)}
         mix = found.get("size")
         at = looked[mix] if mix else None
-        low, high = at.ends(question.target.metric) if at else (None, None)
         rows.append(
             {
                 "agent": agent,
@@ -252,11 +247,7 @@ def _frame(
                     f"cost_only_{kind}": float(cost(one)) if (one := found.get(f"only {kind}")) else None
                     for kind in question.kinds
                 },
-                "mean": at and at.mean,
-                "mean_low": low,
-                "mean_high": high,
-                "spent": at and at.spent,
-                "energy": at and at.energy,
+                **measured(question.target.metric, at),
                 "verdict": FAILED if agent in runs.failed else BEST if mix == best else told.get(agent),
                 "until": question.until,
                 "metric": question.target.metric.name,
@@ -272,15 +263,3 @@ def _frame(
     counts = dict.fromkeys(question.kinds, pl.Int64)
     floats = [name for name in rows[0] if name.startswith(("cost", "mean"))] + ["more", "spent", "energy", "target"]
     return pl.DataFrame(rows, schema_overrides={**counts, **dict.fromkeys(floats, pl.Float64), "verdict": pl.String})
-
-
-def _told(
-    question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | FoundMix]], results: Results, best: Mix
-) -> dict[str, str | None]:
-    """Tell which agents the seeds tell from the best one, all of them with the mix that it needs."""
-    there = copy(results)
-    here = reduce(and_, (pl.col(key) == count for key, count in zip(question.keys, best, strict=True)))
-    there.runs = results.runs.filter(here & pl.col("agent").is_in(list(steps)))
-    first = next(agent for agent, each in steps.items() if each["size"] == FoundMix(best))
-    frame = Differences(there, first, [question.target.metric.name], all_pairs=True).frame
-    return {agent: in_words(verdict) for agent, verdict in frame.select("agent", "verdict").rows()}

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 AHEAD, SHARE = 3, 20
 """So many sizes above an answer are looked at, too; a twentieth of it where that is more."""
 
 
+Size = TypeVar("Size")
+
+
 @dataclass(frozen=True, slots=True)
-class Found:
+class Found(Generic[Size]):
     """The answer of a search: the smallest size from which on all are enough, or None where not even the most is."""
 
-    size: int | None
+    size: Size | None
 
 
-def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True) -> int | Found:
+def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True) -> int | Found[int]:
     """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
 
     The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
@@ -52,11 +56,3 @@ def to_come(known: Mapping[int, bool], least: int, most: int, begin: int) -> set
 def ahead(size: int) -> int:
     """How many sizes above this one are looked at before it is the answer."""
     return max(AHEAD, size // SHARE)
-
-
-def exhaustive(enough: Iterable[bool], least: int) -> int | None:
-    """Return the smallest size from which on all are enough, of all sizes from `least` on; None if the last is not."""
-    answer: int | None = None
-    for size, one in enumerate(enough, least):
-        answer = None if not one else size if answer is None else answer
-    return answer

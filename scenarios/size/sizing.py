@@ -7,8 +7,7 @@ end of its own 95 % interval: three searches that share their runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from copy import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
@@ -17,7 +16,6 @@ from typing import Any
 
 import polars as pl
 
-from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
 from analysis.measure.condition import Target
 from analysis.results_api import Results
 from scenarios.batch.backends import held
@@ -26,14 +24,26 @@ from scenarios.build.plan import points
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for
 from scenarios.schema.scenario import Scenario
-from scenarios.size.evaluate import ENDS, Asked, Looked, Pairs, Row, Runs, enough
+from scenarios.size.evaluate import (
+    BEST,
+    ENDS,
+    FAILED,
+    Asked,
+    Looked,
+    Row,
+    Runs,
+    answers_in,
+    enough,
+    measured,
+    searched,
+    told_apart,
+)
 from scenarios.size.question import Question
 from scenarios.size.search import Found, next_size, to_come
 from simcore.errors import UserError
 from simcore.files import write_text
 
 TABLE = "sizes.csv"
-BEST, TOLD, NOT_TOLD, FAILED = "best", "told apart", "not told apart", "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +143,9 @@ def _searched(
     """Look at sizes until all searches have ended."""
     check_scenario(question.at(question.several), folder)
     runs = Runs(question, folder, jobs, finished)
-    while True:
-        steps = {agent: _steps(question, looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
-        wanted = _wanted(steps) or _beside(question, steps, runs.looked)
-        if not wanted:
-            return runs
-        left = sum(len(_to_come(question, looked)) for agent, looked in runs.looked.items() if agent in steps)
-        for number, row in enumerate(runs.look(wanted), 1):
-            on_progress({**row, "left": max(0, left - number)})
+    step, left = partial(_steps, question), partial(_left, question)
+    searched(runs, step, lambda steps: min(answers_in(steps), default=None), left, on_progress)
+    return runs
 
 
 def _answers(question: Question, runs: Runs) -> dict[str, Row]:
@@ -159,7 +164,7 @@ def _written(question: Question, runs: Runs) -> Sized:
     return Sized(question, frame, results)
 
 
-def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | Found]:
+def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | Found[int]]:
     """Say for each end of an agent's answer which size to look at next, or what it is."""
     bounds = question.least, question.most, question.begin
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
@@ -167,35 +172,12 @@ def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | 
     return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
 
 
-def _to_come(question: Question, looked: Mapping[int, Looked]) -> set[int]:
-    """Guess which sizes an agent is still looked at."""
+def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, int | Found[int]]) -> int:
+    """Guess at how many sizes an agent is still looked at."""
     bounds = question.least, question.most, question.begin
     several = all(isfinite(one.half) for one in looked.values())
     ends = [halves for end, halves in ENDS.items() if several or end == "size"]
-    return set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends))
-
-
-def _wanted(steps: Mapping[str, Mapping[str, int | Found]]) -> Pairs:
-    """Collect the sizes that the searches ask for."""
-    wanted: Pairs = {}
-    for agent, each in steps.items():
-        for step in each.values():
-            if isinstance(step, int):
-                wanted.setdefault(step, set()).add(agent)
-    return wanted
-
-
-def _beside(
-    question: Question, steps: Mapping[str, Mapping[str, int | Found]], looked: Mapping[str, Mapping[int, Looked]]
-) -> Pairs:
-    """Choose who is still to be looked at where the best agent has enough: there all of them are compared."""
-    best = _best(step.size for each in steps.values() if isinstance(step := each["size"], Found))
-    missing = {agent for agent in steps if best is not None and best not in looked[agent]}
-    return {best: missing} if best is not None and missing else {}
-
-
-def _best(sizes: Iterable[int | None]) -> int | None:
-    return min((size for size in sizes if size is not None), default=None)
+    return len(set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends)))
 
 
 def never(question: Asked, runs: Runs) -> UserError:
@@ -222,23 +204,21 @@ def _value(target: Target, mean: float) -> str:
 
 def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: Results) -> pl.DataFrame:
     """Lay the answers out, a row per agent."""
-    best = _best(answer["size"] for answer in answers.values())
-    told = {} if best is None else _told(question, answers, best, results)
+    sizes = [answer["size"] for answer in answers.values() if answer["size"] is not None]
+    told: dict[str, str | None] = {}
+    if (best := min(sizes, default=None)) is not None:
+        first = next(agent for agent, answer in answers.items() if answer["size"] == best)
+        told = told_apart(question, results, pl.col(question.key) == best, list(answers), first)
     rows = []
     for agent, looked in runs.looked.items():
         answer = answers.get(agent, dict.fromkeys(ENDS))
         found = answer["size"]
         at = looked.get(question.most if found is None else found)
-        low, high = at.ends(question.target.metric) if at else (None, None)
         rows.append(
             {
                 "agent": agent,
                 **answer,
-                "mean": at and at.mean,
-                "mean_low": low,
-                "mean_high": high,
-                "spent": at and at.spent,
-                "energy": at and at.energy,
+                **measured(question.target.metric, at),
                 "more": None if found is None or best is None else found - best,
                 "verdict": FAILED
                 if agent in runs.failed
@@ -260,18 +240,3 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
     schema = {"size": pl.Int64, "low": pl.Int64, "high": pl.Int64, "more": pl.Int64}
     floats = dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "target"), pl.Float64)
     return pl.DataFrame(rows, schema_overrides={**schema, **floats, "verdict": pl.String})
-
-
-def _told(question: Question, answers: Mapping[str, Row], best: int, results: Results) -> dict[str, str | None]:
-    """Tell which agents the seeds tell from the best one, all of them with as many servers as it needs."""
-    there = copy(results)
-    there.runs = results.runs.filter((pl.col(question.key) == best) & pl.col("agent").is_in(list(answers)))
-    first = next(agent for agent, answer in answers.items() if answer["size"] == best)
-    frame = Differences(there, first, [question.target.metric.name], all_pairs=True).frame
-    return {agent: in_words(verdict) for agent, verdict in frame.select("agent", "verdict").rows()}
-
-
-def in_words(verdict: str | None) -> str | None:
-    """Say whether a comparison tells an agent from the best one; None where there is nothing to test."""
-    words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
-    return words.get(verdict, TOLD)

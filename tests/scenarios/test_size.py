@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from analysis.measure.metric import Metric
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
 from scenarios.size.evaluate import ENDS, Looked, Runs
-from scenarios.size.search import AHEAD, Found, ahead, exhaustive, next_size
+from scenarios.size.search import AHEAD, Found, ahead, next_size
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -56,6 +56,14 @@ def sized(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("sized")
     (folder / "tiny.yaml").write_text(yaml.safe_dump(TINY))
     return quick(folder / "tiny.yaml")
+
+
+def exhaustive(enough: Iterable[bool], least: int) -> int | None:
+    """Return the smallest size from which on all are enough, of all sizes from `least` on; None if the last is not."""
+    answer: int | None = None
+    for size, one in enumerate(enough, least):
+        answer = None if not one else size if answer is None else answer
+    return answer
 
 
 def quick(file: Path, *overrides: str, **more: Any) -> Any:
