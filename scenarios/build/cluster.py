@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
-from fabric.placement.rules import Drain, ServerLabels
-from scenarios.build.labels import check_labels, labels_of
+from fabric.placement.rules import Drain, ServerLabels, numbered
 from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
+from scenarios.schema.explain import explain
 from scenarios.schema.network import routing
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
+from scenarios.schema.yaml_source import Source
 from simcore.errors import ScenarioError, unread
 from simcore.rng import stream
+from simcore.roles import read_names
 from simcore.types import QUANTUM, Ints, part
 from simcore.units import LARGEST, measure_of, quanta
 from workloads.inflation import fgd_order
@@ -53,7 +56,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
 
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
-            check_labels(scenario, labels)
+            _check_labels(scenario, labels)
             return kind(cluster, labels, scenario.placement)
         if cluster.devices is None:
             return Ledger(cluster)
@@ -105,7 +108,7 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
         places = [known.get(model, -1) for model in servers.model]
         added = int(servers.devices[last]), places[last]
         devices = DevicesOf(len(resources) - 1, servers.devices, np.array(places, np.int64), models, added)
-    labels = labels_of(spec, servers.cells, order, last)
+    labels = _labels_of(spec, servers.cells, order, last)
     return Cluster(resources, servers.capacity, above, growth, devices), labels
 
 
@@ -260,3 +263,42 @@ def _devices(spec: Csv, columns: DeviceColumns, row: dict[str, str], line: int) 
         )
     count = int(text)
     return count, ((row[columns.model] or "").strip() or UNNAMED) if columns.model and count else UNNAMED * (count > 0)
+
+
+def _labels_of(spec: ClusterSpec, cells: Mapping[str, Sequence[str]], order: Ints, last: int) -> ServerLabels:
+    """Make the labels of servers numbered by `order` int64 [servers], places among the servers as they are written.
+
+    `cells` are what a CSV file says of each server, by column. Added servers are like number `last`.
+    """
+    servers = len(order)
+    labels = {label: list(cells[column]) for label, column in (spec.csv.labels if spec.csv else {}).items()}
+    tainted = [read_names(text) for text in cells[spec.csv.taints]] if spec.csv and spec.csv.taints else []
+    if spec.groups:
+        for label in dict.fromkeys(label for group in spec.groups for label in group.labels):
+            labels[label] = [group.labels.get(label, "") for group in spec.groups for _ in range(group.count)]
+        tainted = [group.taints for group in spec.groups for _ in range(group.count)]
+    written = {label: np.array(values, np.str_) for label, values in labels.items()}
+    written |= {label: numbered(servers, size) for label, size in spec.domains.items()}
+    taints = {
+        taint: np.array([taint in own for own in tainted]) for taint in sorted({t for own in tainted for t in own})
+    }
+    return ServerLabels(
+        servers,
+        {label: values[order] for label, values in written.items()},
+        {taint: there[order] for taint, there in taints.items()},
+        dict(spec.domains),
+        last,
+    )
+
+
+def _check_labels(scenario: Scenario, labels: ServerLabels) -> None:
+    """Refuse what rules and requests say of labels, taints and servers that there are not, where a file says which."""
+    csv = scenario.cluster.csv
+    if csv is None:
+        return
+    values = scenario.cluster.values | {label: {*labels.labels[label].tolist()} - {""} for label in csv.labels}
+    everywhere = {label for label, each in labels.labels.items() if (each != "").all()}
+    try:
+        scenario.check_placed(values, everywhere, set(labels.taints), None if scenario.grows else labels.servers)
+    except ValidationError as error:
+        raise explain(error, Source(None, scenario.dump())) from None

@@ -13,7 +13,6 @@ import numpy as np
 from agents.world import Requests
 from scenarios.build import user_workload
 from scenarios.build.altered import Altered
-from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, content_of
 from scenarios.schema.knowledge import OtherLifetimes, Predicted
 from scenarios.schema.multiserver import MultiServer
@@ -74,7 +73,7 @@ def _fit(spec: Predicted, name: str, training: Callable[[], Workload]) -> Predic
     """Make a predictor and have it learn; the last one is kept, as all seeds have the same."""
     if name not in _fitted:
         with user_workload.guarded(spec.chosen[0], KEY, PREDICTING):
-            made: Predictor = built(spec)
+            made: Predictor = spec.build()
         if type(made).fit is not Predictor.fit:
             others = training()
             with user_workload.guarded(spec.chosen[0], KEY, PREDICTING):

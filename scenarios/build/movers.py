@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.world import World
-from scenarios.build.named_objects import built
 from scenarios.schema.moves import Rescheduling
 from scenarios.schema.overflow import MakeRoom, room_of
 from scenarios.schema.scenario import Scenario
@@ -64,7 +63,7 @@ def rules_of(scenario: Scenario) -> MoveRules:
 
 
 def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> Asked:
-    mover = _fitted(built(spec.mover), world, keeps_off(scenario), isinstance(spec, MakeRoom), key)
+    mover = _fitted(spec.mover.build(), world, keeps_off(scenario), isinstance(spec, MakeRoom), key)
     within = inf if spec.within is None else spec.within
     if isinstance(spec, MakeRoom):
         return Asked(mover, spec.moves, within=within)

@@ -12,7 +12,6 @@ from agents.world import Requests
 from scenarios.build import user_workload
 from scenarios.build.altered import Altered, forget_altered
 from scenarios.build.lifetime_info import forget_predictors
-from scenarios.build.named_objects import built
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.build.user_workload import identity_of, is_drawn
 from scenarios.schema.changes import Changing
@@ -108,15 +107,15 @@ def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, 
 
 def _generated(spec: Generated, total: Total) -> Synthetic:
     flavours = tuple(
-        Flavour(kind.demand, kind.weight, built(kind.lifetimes) if kind.lifetimes else None, kind.role)
+        Flavour(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role)
         for kind in spec.flavours
     )
-    lifetimes = built(spec.lifetimes) if spec.lifetimes else None
-    return Synthetic(spec.requests, built(spec.arrivals), flavours, lifetimes)
+    lifetimes = spec.lifetimes.build() if spec.lifetimes else None
+    return Synthetic(spec.requests, spec.arrivals.build(), flavours, lifetimes)
 
 
 def _multi_server(spec: MultiServer, total: Total) -> MultiServerRequests:
-    demand, holding = built(spec.demand), spec.holding
+    demand, holding = spec.demand.build(), spec.holding
     if holding is None:
         assert spec.load is not None
         holding = find_holding(demand, total, spec.load)
@@ -124,7 +123,7 @@ def _multi_server(spec: MultiServer, total: Total) -> MultiServerRequests:
 
 
 def _tenants(spec: Tenants, total: Total) -> TenantRequests:
-    return TenantRequests(spec.requests, built(spec.arrivals), built(spec.lifetimes), built(spec.networks))
+    return TenantRequests(spec.requests, spec.arrivals.build(), spec.lifetimes.build(), spec.networks.build())
 
 
 KINDS: dict[type[Model], Callable[[Any, Total], Any]] = {

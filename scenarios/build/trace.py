@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios.build.named_objects import built
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.starts import ApartStart, ListedStart, RandomStart
@@ -134,7 +133,7 @@ def content_of(spec: Trace | MultiServer) -> str | None:
     """Hash what is in a trace's file; runs are named by it. None for a demand that is read from no file."""
     if isinstance(spec, Trace):
         return digest_of(find(spec.trace, spec.path))
-    file = getattr(built(spec.demand), "file", None)
+    file = getattr(spec.demand.build(), "file", None)
     return None if file is None else digest_of(file())
 
 

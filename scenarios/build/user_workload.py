@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from scenarios.build.code import of
-from scenarios.build.named_objects import built
 from scenarios.schema.registered import Registered
 from scenarios.schema.workload import OwnWorkload
 from simcore.errors import UserError, WorkloadError
@@ -36,7 +35,7 @@ def draw(spec: OwnWorkload, resources: tuple[str, ...], seed: int) -> Workload:
     """Draw the requests of a seed, and refuse what no run can meet."""
     name = spec.chosen[0]
     with guarded(name, "workload", DRAWING):
-        found = built(spec).draw(resources, seed)
+        found = spec.build().draw(resources, seed)
         problem = _problem(found, resources)
     if problem:
         raise WorkloadError(f"draw of {name} returned requests that cannot be run: {problem}", remedy=DRAWING)

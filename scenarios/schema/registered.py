@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict
 
 from scenarios.schema.options import by_name, check_options, needs_none
-from simcore.fields import OneOf, checked, whole, wrong
+from simcore.fields import Model, OneOf, checked, whole, wrong
 from simcore.json_schema import PLUGIN, Schema, one_key
 from simcore.registry import Registry
 
@@ -66,3 +66,11 @@ class Registered(OneOf):
         if cls.base is not object and not (isinstance(found, type) and issubclass(found, cls.base)):
             raise wrong(f"is not a {cls.what}", f"Name a subclass of binwright.{cls.base.__name__}.", (name,))
         check_options(found, options, (name,))
+
+    def build(self) -> Any:
+        """Make the object behind the name, with its options."""
+        name, options = self.chosen
+        if isinstance(options, Model):  # the object itself, of which a scenario keeps its own: some learn
+            return options.model_copy()
+        kind = self.registry.load(name)
+        return kind(**check_options(kind, options)) if isinstance(options, dict) else kind(options)
