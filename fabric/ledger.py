@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from fabric.cluster import Cluster
+from fabric.unruled import Unruled
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
 from simcore.types import Ints, Placement, Request, Share, View, Workload
@@ -20,21 +21,15 @@ from simcore.units import say
 if TYPE_CHECKING:
     from fabric.survey import Survey
 
-NO_MOVES: Mapping[int, int] = {}
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
 
-class Ledger:
+class Ledger(Unruled):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
     The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and
     `confirm` tells.
     """
-
-    offer: Callable[[Request], None] | None = None
-    """Has the view show what a request may take, where rules of placement make that differ."""
-    planned: Sequence[tuple[float, Callable[[int], None], int]] = ()
-    """What changes at a time: the time, what is to be called then, and with which number."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -229,13 +224,6 @@ class Ledger:
             at[row] = new
         return free
 
-    def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_] | None:
-        """Tell on which servers rules let a request lie, bool [servers]; None without rules.
-
-        Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
-        """
-        return None
-
     def parts(self, kind: Kind) -> int:
         """Count the parts of a kind that can fail."""
         return self._servers if kind == "server" else 0
@@ -326,29 +314,6 @@ class Ledger:
             remedy = "Give the servers `devices`."
             raise WorkloadError("requests name models of devices, and the servers have none", remedy=remedy)
         return None
-
-    def roles_of(self, workload: Workload) -> Ints | None:
-        """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
-        if workload.roles is not None and any(role.where for role in workload.roles.all):
-            remedy = "Give the servers `labels`, or those of a network `marked`."
-            raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
-        return None
-
-    def ruling(self, roles: Ints | None) -> Any:
-        """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
-        return None
-
-    @property
-    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
-        """When servers are to be emptied, and which, bool [servers]."""
-        return []
-
-    def stages(self) -> list[Any]:
-        """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
-        return []
-
-    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
-        """Take over what rules of placement count from a compiled run; there are none here."""
 
     def possible(self, demand: Ints, models: Ints | None = None, roles: Ints | None = None) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources], of `models` and `roles` [n], an empty server could hold, bool [n]."""

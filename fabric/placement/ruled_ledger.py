@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
-from fabric.ledger import NO_MOVES, WRITTEN, Ledger, read_only
+from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
 from fabric.placement.role_views import (
     Ruling,
@@ -26,6 +26,7 @@ from fabric.placement.role_views import (
 )
 from fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
 from fabric.servers import with_room
+from fabric.unruled import NO_MOVES
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
 from simcore.jit import prepared

@@ -13,10 +13,11 @@ from pydantic import ValidationError
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
 from fabric.placement.rules import Drain, ServerLabels, numbered
-from scenarios.schema.cluster import DEVICE, ClusterSpec, Csv, DeviceColumns, TracedServers
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.network import routing
 from scenarios.schema.scenario import Scenario
+from scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Source
 from simcore.errors import ScenarioError, unread

@@ -22,7 +22,8 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.registered import Registered
-from scenarios.schema.scenario import FIXED, Scenario
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.sweep import FIXED
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Keys, Place, Source, undotted
 from simcore.errors import UserError

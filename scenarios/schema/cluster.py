@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -12,7 +11,8 @@ from fabric.placement.rules import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
 from scenarios.schema.placement import Labels
-from simcore.errors import UserError, suggest
+from scenarios.schema.server_files import DEVICE, Csv, TracedServers, servers_of
+from simcore.errors import suggest
 from simcore.fields import (
     Amounts,
     Count,
@@ -21,23 +21,11 @@ from simcore.fields import (
     Names,
     Text,
     Time,
-    Units,
-    checked,
     together,
     wrong,
 )
 from simcore.json_schema import Schema, given
 from simcore.run_options import Cells
-from simcore.units import DATA, measure_of
-from workloads import TRACES, WITH_SERVERS
-from workloads.traces.base import ServerFile
-
-if TYPE_CHECKING:
-    pass
-
-
-DEVICE = "gpu"
-"""The resource that servers have as devices."""
 
 
 class DevicesSpec(Model):
@@ -45,37 +33,6 @@ class DevicesSpec(Model):
 
     count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.", examples=[8])
     model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
-
-
-class DeviceColumns(Model):
-    """The columns of devices in a file of servers."""
-
-    count: Text = Field(description="The column with the number of a server's devices.", examples=["gpu"])
-    model: Text | None = Field(default=None, description="The column with their model.", examples=["model"])
-
-
-class TracedServers(Model):
-    """The servers that a trace was taken on."""
-
-    name: Text = Field(
-        description="The trace.", examples=["alibaba-openb"], json_schema_extra={"enum": list(WITH_SERVERS)}
-    )
-    path: Text | None = Field(
-        default=None, description="The file of its servers; by default it is looked up like a trace."
-    )
-    only: Literal["all", "devices"] = Field(
-        default="all", description="Take all servers, or only those that have devices.", examples=["devices"]
-    )
-    units: Units = Field(
-        default_factory=dict,
-        description="How much a unit of a resource in the file counts here, as in the workload's `units`.",
-        examples=["{mem: 1 GB}"],
-    )
-
-    @model_validator(mode="after")
-    def _known(self) -> Self:
-        checked(servers_of, ("name",))(self.name)
-        return self
 
 
 class Group(Model):
@@ -98,44 +55,6 @@ class Group(Model):
     taints: Names = Field(
         default=(), description="Only requests that tolerate all of these may lie here.", examples=["spot"]
     )
-
-
-class Csv(Model):
-    """Servers from a CSV file with a header: a server per row, its capacity split evenly over its nodes."""
-
-    path: Text = Field(description="The file, relative to this one.", examples=["nodes.csv"])
-    columns: dict[str, Text] = Field(
-        description="The column of each resource, in the order of the cluster's resources.",
-        examples=["{cpu: cpu_milli, mem: memory_mib, gpu: gpu}"],
-        min_length=1,
-    )
-    units: Units = Field(
-        default_factory=dict,
-        description="The unit of the column, or how much a 1 there means. Data needs it; the default is cores, cards,"
-        " or 1.",
-        examples=["{cpu: millicores, mem: MiB}"],
-    )
-    devices: DeviceColumns | None = Field(
-        default=None, description="The columns of devices.", examples=["{count: gpu, model: model}"]
-    )
-    labels: dict[str, Text] = Field(
-        default_factory=dict, description="The column of each label of the servers.", examples=["{zone: az}"]
-    )
-    kind: Text | None = Field(
-        default=None, description="The column of each server's kind, for `costs`.", examples=["sku"]
-    )
-    taints: Text | None = Field(
-        default=None, description="The column of taints, as in `spot|old`.", examples=["taints"]
-    )
-
-    @model_validator(mode="after")
-    def _units(self) -> Self:
-        known_resources(self.units, tuple(self.columns), ("units",))
-        for name, column in self.columns.items():
-            if name not in self.units and measure_of(name) is DATA:
-                remedy = f"Say so: `units: {{{name}: GB}}`, or GiB, MiB, ..."
-                raise wrong(f"does not say in what unit the column {column} is", remedy, ("units",))
-        return self
 
 
 class Added(Model):
@@ -388,23 +307,3 @@ def _is_resource(name: str, amount: float, at: tuple[str | int, ...]) -> None:
     if name.replace("_", "").startswith(("overcommit", "oversubscri")):
         remedy = f"Write as much as may be placed: a node of 40 cores that is overcommitted {amount:g} times has "
         raise wrong("is no resource", f"{remedy}{{cpu: {40 * amount:g}}}.", (*at, name))
-
-
-def servers_of(name: str) -> ServerFile:
-    """Return what is known of the servers that a trace comes with."""
-    known: ServerFile | None = TRACES.load(name).servers if name in WITH_SERVERS else None
-    if known is None:
-        raise UserError("comes without servers", value=name, remedy=f"Traces with servers: {', '.join(WITH_SERVERS)}.")
-    return known
-
-
-def known_resources(
-    names: Iterable[str], resources: tuple[str, ...], at: tuple[str | int, ...], others: tuple[str, ...] = ()
-) -> None:
-    """Refuse the key of a resource that the cluster does not have; `others` may have been meant too."""
-
-    def known(name: str) -> None:
-        if name not in resources:
-            raise wrong("the cluster has no such resource", suggest(name, [*resources, *others]), (*at, name))
-
-    together(*(partial(known, name) for name in names))

@@ -15,7 +15,7 @@ from analysis.measure.costs.tariffs import CostsSpec
 from analysis.measure.measuring import check_added
 from fabric.placement.rules import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
-from scenarios.schema.cluster import ClusterSpec, known_resources
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.display import Figures, check_headings, headings_of
 from scenarios.schema.failures import Failures
 from scenarios.schema.knowledge import Knowledge
@@ -23,7 +23,10 @@ from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
+from scenarios.schema.prices import check_prices, hourly
+from scenarios.schema.server_files import known_resources
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
+from scenarios.schema.sweep import Sweep
 from scenarios.schema.train import Train
 from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
@@ -31,50 +34,6 @@ from scenarios.schema.yaml_source import Keys, Source
 from simcore.errors import UserError, suggest
 from simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from simcore.run_options import Pacing
-from simcore.units import DATA, measure_of
-
-FIXED = (
-    *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),
-    *("decision_limit", "sweep", "train", "size", "headline_metrics", "headings", "figures"),
-)
-"""Top-level keys that are the same for all points of a sweep, and do not change what a run gives."""
-
-
-_SWEPT: dict[str, Any] = {"propertyNames": {"not": {"pattern": rf"^({'|'.join(FIXED)})(\.|$)"}}}
-
-
-class Sweep(Model):
-    """Points: the scenario again for every combination of values, by dotted keys."""
-
-    product: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
-        default_factory=dict,
-        description="Every combination of these values.",
-        examples=["{cluster.servers: [10, 50], overflow: [drop, wait]}"],
-        json_schema_extra=_SWEPT,
-    )
-    zip: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
-        default_factory=dict,
-        description="Points from the first values of all lists, the second ones, and so on; combined with `product`.",
-        examples=["{cluster.servers: [10, 50], workload.requests: [1000, 5000]}"],
-        json_schema_extra=_SWEPT,
-    )
-
-    @model_validator(mode="after")
-    def _points(self) -> Self:
-        for kind in ("product", "zip"):
-            for key in getattr(self, kind):
-                if key.split(".")[0] in FIXED:
-                    remedy = "All points meet the same agents and seeds; list agents with their options in `agents:`."
-                    raise wrong("cannot be swept", remedy, (kind, key))
-        for key in self.product.keys() & self.zip.keys():
-            raise wrong("is swept twice", "Keep it in product or in zip.", ("zip", key))
-        lengths = {key: len(values) for key, values in self.zip.items()}
-        first = next(iter(lengths), "")
-        for key, length in lengths.items():
-            if length != lengths[first]:
-                problem = f"has {length} values, but {first} has {lengths[first]}"
-                raise wrong(problem, "Lists in zip go together: make them equally long.", ("zip", key))
-        return self
 
 
 class Scenario(Model):
@@ -232,10 +191,7 @@ class Scenario(Model):
             raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
 
     def _check_prices(self) -> None:
-        for key in self.prices:
-            if key not in (known := _price_keys(self.cluster.resources)):
-                usual = [name for name in known if measure_of(known[name][0]) is not DATA or "_gb_" in name]
-                raise wrong("is not a price of the cluster's resources", suggest(key, usual), ("prices", key))
+        check_prices(self.prices, self.cluster.resources)
 
     def _check_costs(self) -> None:
         if self.costs:
@@ -457,21 +413,4 @@ class Scenario(Model):
     @property
     def hourly(self) -> dict[str, float]:
         """What an hour of one unit of each priced resource earns."""
-        known = _price_keys(self.resources)
-        earned: dict[str, float] = {}
-        for key, price in self.prices.items():
-            resource, units = known[key]
-            earned[resource] = earned.get(resource, 0.0) + price / units
-        return earned
-
-
-def _price_keys(resources: tuple[str, ...]) -> dict[str, tuple[str, float]]:
-    """Every way to name a price: the resource, and the units that it is for."""
-    known: dict[str, tuple[str, float]] = {}
-    for resource in resources:
-        if measure_of(resource) is DATA:
-            # Data names its unit, so that nobody has to guess it.
-            known |= {f"{resource}_{unit.lower()}_hour": (resource, float(f)) for unit, f in DATA.factors.items()}
-        else:
-            known[f"{resource}_hour"] = (resource, 1.0)
-    return known
+        return hourly(self.prices, self.resources)

@@ -10,10 +10,11 @@ from pydantic import Field
 from agents import AGENTS
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.cluster import ClusterSpec, known_resources
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.kind import Roled
 from scenarios.schema.network import Network
 from scenarios.schema.registered import Registered
+from scenarios.schema.server_files import known_resources
 from scenarios.schema.yaml_source import Keys
 from simcore.fields import (
     Count,

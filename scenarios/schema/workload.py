@@ -20,7 +20,7 @@ from pydantic import (
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.changes import Changing
-from scenarios.schema.cluster import DEVICE, ClusterSpec, known_resources
+from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.column_mapping import Mapped
 from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.multiserver import MultiServer
@@ -28,6 +28,7 @@ from scenarios.schema.offline import Offline
 from scenarios.schema.options import by_name, check_options
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
+from scenarios.schema.server_files import DEVICE, known_resources
 from scenarios.schema.starts import ApartStart, RandomStart, Start
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.yaml_source import Keys

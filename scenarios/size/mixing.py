@@ -23,8 +23,9 @@ from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import folder_for
-from scenarios.schema.scenario import Scenario, Sweep
+from scenarios.schema.scenario import Scenario
 from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
+from scenarios.schema.sweep import Sweep
 from scenarios.size.evaluate import (
     BEST,
     ENDS,

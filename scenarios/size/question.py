@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from analysis.measure.condition import Target, target_of
 from scenarios.schema.overflow import expand_of
-from scenarios.schema.scenario import Scenario, Sweep
+from scenarios.schema.scenario import Scenario
 from scenarios.schema.size import Size, metrics_of, place_of
+from scenarios.schema.sweep import Sweep
 from simcore.errors import UserError
 
 LARGEST = 100_000_000

@@ -1,0 +1,53 @@
+"""What rules of placement change of a ledger, and what it is where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.errors import WorkloadError
+from simcore.types import Ints, Request, Workload
+
+NO_MOVES: Mapping[int, int] = {}
+
+
+class Unruled:
+    """Has no rules of placement: a request may lie wherever there is room."""
+
+    offer: Callable[[Request], None] | None = None
+    """Has the view show what a request may take, where rules of placement make that differ."""
+    planned: Sequence[tuple[float, Callable[[int], None], int]] = ()
+    """What changes at a time: the time, what is to be called then, and with which number."""
+
+    def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_] | None:
+        """Tell on which servers rules let a request lie, bool [servers]; None without rules.
+
+        Where it lies, it does not count itself. `after` says to which servers rows are moved before that.
+        """
+        return None
+
+    def roles_of(self, workload: Workload) -> Ints | None:
+        """Get ready for the roles of a workload's requests; returns them, int64 [n], where there are rules for them."""
+        if workload.roles is not None and any(role.where for role in workload.roles.all):
+            remedy = "Give the servers `labels`, or those of a network `marked`."
+            raise WorkloadError("requests say on which servers they may lie, and these have no labels", remedy=remedy)
+        return None
+
+    def ruling(self, roles: Ints | None) -> Any:
+        """Return the rules of placement for a compiled run, whose requests have these roles; `None` without rules."""
+        return None
+
+    @property
+    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
+        """When servers are to be emptied, and which, bool [servers]."""
+        return []
+
+    def stages(self) -> list[Any]:
+        """Return the rules of placement for a compiled run, now and after each planned drain; there are none here."""
+        return []
+
+    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
+        """Take over what rules of placement count from a compiled run; there are none here."""
