@@ -16,6 +16,7 @@ from simcore.roles import Roles
 from simcore.types import QUANTUM, Floats, Ints, Workload
 from simcore.units import LARGEST, measure_of
 from workloads.resampling import Resample, resampled
+from workloads.starts import ApartStart, RandomStart
 from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
@@ -25,41 +26,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RandomRow:
-    """A row number uniform in low..high, both included, drawn by the run's seed.
-
-    Of `events` each arrival and each end is a row, in order of time, ends first.
-    """
-
-    low: int
-    high: int
-    events: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ApartRows:
-    """Row numbers low, low + n, low + 2n, ... up to high, for windows of n requests, a different one for every seed.
-
-    They are dealt in a shuffled order: seeds that follow one another have windows that do not overlap, as long as there
-    are enough of them.
-    """
-
-    low: int
-    high: int
-
-    def count(self, length: int) -> int:
-        """How many windows of this length there are."""
-        return (self.high - self.low) // length + 1
-
-
-@dataclass(frozen=True, slots=True)
 class TimeStart:
     """The first request that arrives at this second of the trace's own clock, or later."""
 
     seconds: float
 
 
-Start: TypeAlias = int | RandomRow | ApartRows | TimeStart
+Start: TypeAlias = int | RandomStart | ApartStart | TimeStart
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,10 +200,10 @@ def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None
     arrival: Floats = table["arrival"]
     rows = len(arrival)
     length = window.requests
-    if isinstance(window.start, RandomRow | ApartRows):
+    if isinstance(window.start, RandomStart | ApartStart):
         # The highest start is checked, not the one drawn, so that no seed alone finds out.
-        drawn = [window.start.high, *firsts(window, seed)]
-        if isinstance(window.start, RandomRow) and window.start.events:
+        drawn = [_rows(window.start)[1], *firsts(window, seed)]
+        if isinstance(window.start, RandomStart) and window.start.of == "events":
             drawn = requests_from(table, drawn)
         _fits(drawn[0], length, rows, window, file)
         return [(first, rows if length is None else first + length) for first in drawn[1:]]
@@ -285,21 +258,27 @@ def firsts(window: Window, seed: int) -> list[int]:
     start, numbers = window.start, range(window.superpose)
     if isinstance(start, int):
         return [start + number * (window.requests or 0) for number in numbers]
-    if isinstance(start, ApartRows):
+    if isinstance(start, ApartStart):
         assert window.requests is not None
         count = start.count(window.requests)
         order = stream(0, "workload", "apart").permutation(count)
         places = [int(order[(seed * window.superpose + number) % count]) for number in numbers]
-        return [start.low + place * window.requests for place in places]
-    assert isinstance(start, RandomRow)
-    return [int(stream(seed, "workload", "start", number).integers(start.low, start.high + 1)) for number in numbers]
+        return [start.apart[0] + place * window.requests for place in places]
+    assert isinstance(start, RandomStart)
+    low, high = start.random
+    return [int(stream(seed, "workload", "start", number).integers(low, high + 1)) for number in numbers]
+
+
+def _rows(start: RandomStart | ApartStart) -> tuple[int, ...]:
+    """Return the first and the last row that a window may start at."""
+    return start.apart if isinstance(start, ApartStart) else start.random
 
 
 def _key(start: Start) -> str:
     """Name the key by which a scenario says it."""
-    if isinstance(start, ApartRows):
+    if isinstance(start, ApartStart):
         return "workload.start.apart"
-    drawn = isinstance(start, RandomRow) and start.low < start.high  # a listed event is drawn from itself alone
+    drawn = isinstance(start, RandomStart) and start.drawn  # a listed event is drawn from itself alone
     return f"workload.start{'.random' * drawn}"
 
 
@@ -307,8 +286,8 @@ def _fits(first: int, length: int | None, rows: int, window: Window, file: Path 
     if first < 0 or first >= rows or first + (length or 0) > rows:
         wanted = f"{length} requests from row {first}" if length else f"row {first}"
         start: object = window.start
-        if isinstance(window.start, RandomRow | ApartRows):
-            start = [window.start.low, window.start.high]
+        if isinstance(window.start, RandomStart | ApartStart):
+            start = [*_rows(window.start)]
         raise WorkloadError(
             f"the window leaves the trace: it wants {wanted}",
             file=file,

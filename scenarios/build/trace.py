@@ -13,18 +13,17 @@ import numpy as np
 
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.starts import ApartStart, ListedStart, RandomStart
 from scenarios.schema.workload import Trace
 from simcore.file_tracking import digest_of
 from simcore.roles import NO_ROLE, Roles
 from simcore.types import QUANTUM, Workload
 from simcore.units import TIME
 from workloads.inflation import Inflated
-from workloads.trace_starts import first_listed, listed_start
+from workloads.starts import ApartStart, ListedStart, RandomStart
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
 from workloads.traces.mapped import Columns, is_mapped
-from workloads.windows import ApartRows, RandomRow, Start, TimeStart, Window, firsts, requests_from, select, spans_of
+from workloads.windows import Start, TimeStart, Window, firsts, requests_from, select, spans_of
 
 
 class TraceRequests:
@@ -47,7 +46,7 @@ class TraceRequests:
         start = self.spec.start
         if self.spec.inflate or self.spec.resample or isinstance(start, ApartStart | ListedStart):
             return True
-        return isinstance(start, RandomStart) and start.random[0] < start.random[1]
+        return isinstance(start, RandomStart) and start.drawn
 
     def draw(self, seed: int) -> Workload:
         """Read the requests of a seed."""
@@ -85,14 +84,11 @@ class TraceRequests:
         start = self.spec.start
         if self.spec.resample:
             return 0
-        if isinstance(start, RandomStart):
-            first = start.random[0]
+        if isinstance(start, RandomStart | ListedStart):
+            first = start.random[0] if isinstance(start, RandomStart) else start.first
             return first if start.of == "requests" else requests_from(self.table, [first])[0]
         if isinstance(start, ApartStart):
             return start.apart[0]
-        if isinstance(start, ListedStart):
-            first = first_listed(Path(start.path))
-            return first if start.of == "requests" else requests_from(self.table, [first])[0]
         return start if isinstance(start, int) else int(np.searchsorted(self.table["arrival"], _seconds(start)))
 
     def running_at_start(self, seed: int) -> tuple[int, dict[str, float]]:
@@ -117,7 +113,7 @@ class TraceRequests:
         if window.requests is None and requests is None:
             return None
         starts = firsts(window, seed)
-        if isinstance(window.start, RandomRow) and window.start.events:
+        if isinstance(window.start, RandomStart) and window.start.of == "events":
             starts = [first for first, _ in spans_of(self.table, window, seed)]
         rows = ((requests or 0) + sum(starts)) // len(starts)
         return [(first, first + ceil((window.requests or rows - first) * met)) for first in starts]
@@ -199,15 +195,11 @@ def _seconds(text: str) -> float:
 def _window(spec: Trace, seed: int) -> Window:
     start: Start
     requests = spec.requests
-    if isinstance(spec.start, RandomStart):
-        start = RandomRow(spec.start.random[0], spec.start.random[1], spec.start.of == "events")
-    elif isinstance(spec.start, ApartStart):
-        start = ApartRows(*spec.start.apart)
-    elif isinstance(spec.start, ListedStart):
-        start, listed = listed_start(Path(spec.start.path), seed)
+    if isinstance(spec.start, ListedStart):
+        start, listed = spec.start.at(seed)
         requests = requests or listed
         if spec.start.of == "events":
-            start = RandomRow(start, start, events=True)
+            start = RandomStart(random=(start, start), of="events")
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
     running = spec.running == "keep" and not spec.inflate

@@ -27,11 +27,11 @@ from scenarios.learn.ranges import Between, Range, candidate, ranges_of, start_o
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import Override, folder_for, loaded, scenario_from
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.starts import ListedStart
 from simcore.errors import UserError
 from simcore.files import write_table, write_text
 from simcore.rng import stream
 from simcore.types import Floats
+from workloads.starts import ListedStart
 
 Row: TypeAlias = dict[str, Any]
 FIRST = 2**29

@@ -20,7 +20,6 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
 from scenarios.schema.moves import MovesSpec
 from scenarios.schema.scenario import Scenario
-from scenarios.schema.starts import ListedStart
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Keys, dotted, undotted
 from simcore.compiling import awaited_by
@@ -30,7 +29,7 @@ from simcore.jit import postponed
 from simcore.record import IMPOSSIBLE
 from simcore.rng import stream
 from simcore.types import QUANTUM, View, Workload
-from workloads.trace_starts import listed_start
+from workloads.starts import ListedStart
 from workloads.traces.library import find, find_servers
 
 SEEDS = 20
@@ -56,7 +55,7 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
         spec = first.scenario.workload
         try:
             if isinstance(spec, Trace) and isinstance(spec.start, ListedStart):
-                listed_start(Path(spec.start.path), scenario.seed + scenario.replications - 1)
+                spec.start.at(scenario.seed + scenario.replications - 1)
             build_costs(first.scenario, first.seed)
             world = build_world(first.scenario, _cache(first.scenario, folder))
             workload = _workload(scenario, first, world)

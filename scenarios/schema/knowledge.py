@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from scenarios.schema.registered import Registered
-from scenarios.schema.starts import Rows
 from simcore.fields import Model, OneOf, Shown, wrong
 from simcore.predictor import Predictor
 from simcore.registry import Registry
 from simcore.unions import PlainOrMapping
 from workloads import PREDICTORS
 from workloads.predictors import Noise, Survival
+from workloads.starts import Rows
 
 
 class Predicted(Registered):

@@ -4,65 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Tag, WithJsonSchema
 
-from simcore.fields import Index, Model, Shown, Text, checked, wrong
+from simcore.fields import Index, Shown, checked
 from simcore.json_schema import quantity
 from simcore.units import TIME
+from workloads.starts import ApartStart, ListedStart, RandomStart
 from workloads.traces.cells import is_date
-
-
-def _ordered(rows: tuple[int, ...]) -> tuple[int, ...]:
-    if rows[0] > rows[1]:
-        raise wrong("is an empty range", "Give the lower row first.", value=list(rows))
-    return rows
-
-
-Rows: TypeAlias = Annotated[tuple[Index, ...], Field(min_length=2, max_length=2), AfterValidator(_ordered)]
-
-
-_Of: TypeAlias = Literal["requests", "events"]
-
-
-def _of() -> Any:
-    """Make the field that says what the rows of a start are."""
-    return Field(
-        default="requests",
-        description="What the rows are: requests, or `events` (arrivals and ends in order of time); a window then "
-        "begins with the first request from that event on.",
-    )
-
-
-class RandomStart(Model):
-    """A start drawn for every seed."""
-
-    random: Rows = Field(
-        description="First and last row that may be drawn, counted from 0.", examples=["[50000, 100000]"]
-    )
-    of: _Of = _of()
-
-
-class ApartStart(Model):
-    """Starts whose windows do not overlap, so that seeds are nearly independent."""
-
-    apart: Rows = Field(
-        description="First and last row at which a window may start, counted from 0. Windows lie side by side, and "
-        "each seed gets another one, which limits the number of seeds.",
-        examples=["[0, 100000]"],
-    )
-
-
-class ListedStart(Model):
-    """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
-
-    path: Text = Field(
-        description="A CSV with a column `start`, rows counted from 0, and if the workload does not give the number "
-        "of requests, a column `requests`.",
-        examples=["starts.csv"],
-    )
-    of: _Of = _of()
 
 
 def _form_of_start(value: Any) -> str:

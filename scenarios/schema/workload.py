@@ -29,7 +29,7 @@ from scenarios.schema.options import by_name, check_options
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import DEVICE, known_resources
-from scenarios.schema.starts import ApartStart, RandomStart, Start
+from scenarios.schema.starts import Start
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.yaml_source import Keys
 from simcore.errors import UserError, suggest
@@ -53,7 +53,7 @@ from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta
 from workloads import TRACES, WORKLOADS
 from workloads.resampling import Resample
-from workloads.windows import ApartRows
+from workloads.starts import ApartStart, RandomStart
 
 
 class Flavour(Placed):
@@ -300,7 +300,7 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         if not (isinstance(self.start, ApartStart) and self.requests):
             return
         low, high = self.start.apart
-        there = ApartRows(low, high).count(self.requests)
+        there = self.start.count(self.requests)
         if there < seeds * self.superpose:
             most = there // self.superpose
             of_each = f" with {self.superpose} windows each" if self.superpose > 1 else ""

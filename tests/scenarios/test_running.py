@@ -26,8 +26,9 @@ from simcore.types import Workload
 from tests.support.batches import data
 from workloads.changes import Change, DemandChange, HolidayChange, WaveChange, changed
 from workloads.predictors import Survival
+from workloads.starts import RandomStart
 from workloads.survival import kaplan_meier
-from workloads.windows import RandomRow, Window, select
+from workloads.windows import Window, select
 
 INF = float("inf")
 LONG = [(0, INF, 4), (1, 500, 2), (2, 3, 1), (3, 97, 1), (50, 10, 3), (100, 20, 1), (130, 5, 2), (140, 50, 2)]
@@ -102,8 +103,8 @@ def test_superposed_windows_take_over_each_its_own() -> None:
     assert found.id.tolist() == ["w1:0", "w1:1", "w1:3", "w2:0", "w2:1", "w1:4", "w2:6", "w2:7", "w1:5"]
     assert found.arrival.tolist() == [0, 0, 0, 0, 0, 0, 0, 10, 50]
     assert found.duration[:5].tolist() == [INF, 451, 50, INF, 371]
-    plain = select(frame(LONG), Window(RandomRow(3, 6), 2, 3), ("cpu",), 7)
-    more = select(frame(LONG), Window(RandomRow(3, 6), 2, 3, running=True), ("cpu",), 7)
+    plain = select(frame(LONG), Window(RandomStart(random=(3, 6)), 2, 3), ("cpu",), 7)
+    more = select(frame(LONG), Window(RandomStart(random=(3, 6)), 2, 3, running=True), ("cpu",), 7)
     assert more.id[more.running :].tolist() == plain.id.tolist()
     assert more.duration[more.running :].tolist() == plain.duration.tolist()
 

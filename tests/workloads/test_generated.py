@@ -23,7 +23,8 @@ from workloads.arrivals import Fixed as FixedGaps
 from workloads.fit import fit
 from workloads.generators import Flavour, Synthetic
 from workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
-from workloads.windows import ApartRows, RandomRow, TimeStart, Window, select
+from workloads.starts import ApartStart, RandomStart
+from workloads.windows import TimeStart, Window, select
 
 INF = float("inf")
 SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)
@@ -90,15 +91,15 @@ def test_time_scale_moves_arrivals_only() -> None:
 
 def test_random_starts_cover_both_ends_and_differ_between_windows() -> None:
     frame = trace(8)
-    seen = {int(select(frame, Window(RandomRow(2, 4), 1), ("cpu",), seed).id[0]) for seed in range(60)}
+    seen = {int(select(frame, Window(RandomStart(random=(2, 4)), 1), ("cpu",), seed).id[0]) for seed in range(60)}
     assert seen == {1002, 1003, 1004}
-    pairs = {tuple(select(frame, Window(RandomRow(2, 4), 1, 2), ("cpu",), seed).id) for seed in range(60)}
+    pairs = {tuple(select(frame, Window(RandomStart(random=(2, 4)), 1, 2), ("cpu",), seed).id) for seed in range(60)}
     assert any(first.split(":")[1] != second.split(":")[1] for first, second in pairs)
 
 
 @given(st.integers(0, 5), st.integers(0, 20), st.integers(1, 6), st.integers(1, 3), st.integers(0, 2**40))
 def test_seeds_in_a_row_have_windows_apart(low: int, more: int, length: int, superpose: int, seed: int) -> None:
-    start = ApartRows(low, low + more)
+    start = ApartStart(apart=(low, low + more))
     frame, window = trace(low + more + length), Window(start, length, superpose)
     seeds = start.count(length) // superpose
     met = [row for number in range(seeds) for row in select(frame, window, ("cpu",), seed + number).id.tolist()]
@@ -130,7 +131,7 @@ def test_superposed_windows(
     frame = trace(len(gaps)).with_columns(arrival=pl.Series(np.cumsum(gaps), dtype=pl.Float64))
     length = None if length is None else min(length, len(gaps))
     high = data.draw(st.integers(0, len(gaps) - (length or 1)))
-    window = Window(RandomRow(data.draw(st.integers(0, high)), high), length, superpose)
+    window = Window(RandomStart(random=(data.draw(st.integers(0, high)), high)), length, superpose)
     workload = select(frame, window, ("cpu", "mem"), seed)
     assert workload.arrival[0] == 0.0
     assert (np.diff(workload.arrival) >= 0).all()
@@ -152,8 +153,16 @@ def test_superposed_windows(
         (Window(-1), ("cpu",), "workload.start: the window leaves the trace: it wants row -1 (got -1)"),
         (Window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
         (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
-        (Window(RandomRow(0, 9), 2), ("cpu",), "workload.start.random: the window leaves the trace: it wants 2 r"),
-        (Window(ApartRows(0, 9), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it wants 2 r"),
+        (
+            Window(RandomStart(random=(0, 9)), 2),
+            ("cpu",),
+            "workload.start.random: the window leaves the trace: it",
+        ),
+        (
+            Window(ApartStart(apart=(0, 9)), 2),
+            ("cpu",),
+            "workload.start.apart: the window leaves the trace: it",
+        ),
         (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
         (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
         (Window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),

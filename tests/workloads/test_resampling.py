@@ -15,7 +15,8 @@ from scenarios.schema.load import scenario_from
 from simcore.errors import UserError, WorkloadError
 from tests.support.properties import scaled
 from workloads.resampling import Resample, resampled
-from workloads.windows import RandomRow, Window, firsts, select
+from workloads.starts import RandomStart
+from workloads.windows import Window, firsts, select
 
 INF = float("inf")
 HOUR, DAY = 3600.0, 86_400.0
@@ -95,7 +96,7 @@ def test_a_window_of_events_begins_with_the_first_request_from_the_event_on(
     table = table_of(rows)
     ends = [(row["arrival"] + row["lifetime"], 0, -1) for row in table if row["lifetime"] < INF]
     events = sorted([*ends, *((row["arrival"], 1, number) for number, row in enumerate(table))])
-    window = Window(RandomRow(0, high, events=True))
+    window = Window(RandomStart(random=(0, high), of="events"))
     if not any(kind for _, kind, _ in events[high:]):
         with pytest.raises(WorkloadError, match="the window leaves the trace"):
             select(table, window, ("cpu",), seed)
@@ -119,7 +120,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     # Its events: 0 arrives and ends, 2 arrives, 4 arrives and ends, 6 arrives, ...
     world = build_world(scenario(path, keep={"cpu": "< 4"}, start={"random": [3, 4], "of": "events"}))
     for seed in range(4):
-        first = 4 if firsts(Window(RandomRow(3, 4)), seed) == [3] else 6
+        first = 4 if firsts(Window(RandomStart(random=(3, 4))), seed) == [3] else 6
         assert world.draw(seed).id.tolist() == list(range(first, 15, 2))
         assert world.draw(seed).duration.tolist() == [INF if n % 4 else 7200 for n in range(first, 15, 2)]
         assert world.requests.windows(seed, len(world.draw(seed))) == [(first // 2, 8)]
@@ -129,7 +130,7 @@ def test_a_scenario_keeps_then_draws_then_counts_events(tmp_path: Path) -> None:
     assert [listed.draw(seed).id.tolist() for seed in (0, 1)] == [[6, 8, 10, 12, 14], [4, 6, 8, 10, 12, 14]]
     assert set(listed.draw(0).duration.tolist()) == {INF}
     foreseen: Any = listed.requests
-    assert foreseen.requests.earliest == 2
+    assert foreseen.base.earliest == 2
     large = build_world(scenario(path, keep={"cpu": ">= 4"}, resample={"block": "1 d", "length": "3 d"}))
     drawn, other = large.draw(0), large.draw(1)
     assert len(drawn) == len(other) == 6
