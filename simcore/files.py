@@ -130,17 +130,18 @@ def write_bytes(file: str | Path, content: bytes) -> None:
         unfinished.write_bytes(content)
 
 
-def write_table(
-    file: str | Path, frame: pl.DataFrame, *, lasting: bool = True, metadata: dict[str, str] | None = None
-) -> None:
-    """Write Parquet, whole or not at all; `lasting` is as `replacing` has it."""
-    write_tables(file, [frame], lasting=lasting, metadata=metadata)
+def write_table(file: str | Path, frame: pl.DataFrame) -> None:
+    """Write Parquet, whole or not at all."""
+    write_tables(file, [frame])
 
 
 def write_tables(
     file: str | Path, frames: Iterable[pl.DataFrame], *, lasting: bool = True, metadata: dict[str, str] | None = None
 ) -> None:
-    """Write one table, of at least one block with the same columns each, with no more than a few in memory."""
+    """Write one table, of at least one block with the same columns each, with no more than a few in memory.
+
+    `lasting` is as `replacing` has it.
+    """
     target, blocks = Path(file).resolve(), iter(frames)
     frame = next(blocks)
     more = next(blocks, None)
