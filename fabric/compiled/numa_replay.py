@@ -53,6 +53,17 @@ class Replay:
         return len(self._requests.rows)
 
     @property
+    def has_rules(self) -> bool:
+        """Whether rules of placement hide servers."""
+        return self._roles is not None
+
+    def takes(self) -> Ints:
+        """Return what requests take of a node where they take any, int64 [any, resources]; some more than once."""
+        demand, spread = self._requests.demand, self._requests.spread
+        halves = demand[spread] // 2
+        return np.concatenate([demand[~spread], halves, demand[spread] - halves])
+
+    @property
     def first(self) -> int:
         """How many requests were answered before what was played last, its warm start included."""
         return self._answered

@@ -54,6 +54,7 @@ BEYOND = (
     "the unit of the trace's",
     "cannot import",
     "against: unknown agent",
+    "is no option of",
     "does not go with",
     "is neither a resource of the cluster",
     "in what unit the column",

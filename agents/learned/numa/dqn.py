@@ -51,10 +51,11 @@ class DQN(NumaTrainer):
     the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
 
     With `telling` only those episodes of the pool are played in which simple rules differ. In the first `lessons`
-    iterations the network also learns to take what the agent `teacher` would: its errors count by how much another
-    candidate, and one request, is valued above the teacher's choice (Hester et al. 2018, arXiv:1704.03732). `paired`
-    returns of whole episodes are less what the teacher places from there on in the same episode: requests do not depend
-    on decisions, so that this takes away noise alone (Mao et al. 2019, arXiv:1807.02264).
+    iterations the network also learns to take the candidate that the agent `teacher` would (its name, or {name:
+    options}): its errors count by how much another candidate, and one request, is valued above the teacher's choice
+    (Hester et al. 2018, arXiv:1704.03732). `paired` returns of whole episodes are less what the teacher places from
+    there on in the same episode: requests do not depend on decisions, so that this takes away noise alone (Mao et al.
+    2019, arXiv:1807.02264).
 
     What is validated and kept is an average of the network, which moves to it by a share `averaged` after every update;
     with 1 it is the network itself. Choices are greedy in validation, which is paired with `against`.
@@ -296,13 +297,19 @@ class DQN(NumaTrainer):
 
 
 def taught(decisions: Decisions, capacity: Ints, teacher: Compiled) -> Ints:
-    """Find the teacher's choice among the candidates of each decision, int64 [n]; -1 where it is not among them."""
+    """Find the teacher's choice among the candidates of each decision, int64 [n]; -1 where it would take none of them.
+
+    It is asked as if there were only the servers of the candidates.
+    """
     found = np.full(len(decisions.code), -1)
     for row in range(len(found)):
         demand = tuple(decisions.demand[row].astype(np.int64).tolist())
-        free = decisions.free[row].astype(np.int64)
+        codes = decisions.candidates[row]
+        servers = codes[codes >= 0] // capacity.shape[1]
+        free = np.zeros_like(capacity)
+        free[servers] = decisions.free[row, servers]
         code = teacher.scan(free, capacity, demand, bool(decisions.spread[row]), *teacher.weights)
-        places = np.flatnonzero(decisions.candidates[row] == code)
+        places = np.flatnonzero(codes == code)
         if code >= 0 and len(places):
             found[row] = places[0]
     return found

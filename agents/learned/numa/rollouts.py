@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from inspect import signature
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.cores import usable_cpus
-from simcore.errors import UserError
+from simcore.errors import UserError, suggest
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.types import Agent, Compiled, Floats, Ints
@@ -115,9 +117,15 @@ def gains(placed: Floats, base: Floats, warm: Sequence[float]) -> dict[str, floa
     return {"gain": float(shares.mean() - 1), "log_gain": float(ratio.mean()), **each}
 
 
-def compiled_agent(name: str) -> Agent:
-    """Make the agent of that name; raises a `UserError` if it is not for compiled episodes."""
-    agent: Agent = AGENTS.load(name)()
+def compiled_agent(said: str | Mapping[str, Any]) -> Agent:
+    """Make the agent of a name or {name: options}; raises a `UserError` if it is not for compiled episodes."""
+    [[name, options]] = [(said, {})] if isinstance(said, str) else said.items()
+    kind = AGENTS.load(name)
+    unknown = [option for option in options if option not in signature(kind).parameters]
+    if unknown:
+        remedy = suggest(unknown[0], signature(kind).parameters)
+        raise UserError(f"{unknown[0]} is no option of {name}", key="against", remedy=remedy)
+    agent: Agent = kind(**options)
     if agent.compiled is None:
         remedy = "Name one that is, such as internal."
         raise UserError("is not an agent for compiled episodes", key="against", value=name, remedy=remedy)
@@ -127,7 +135,7 @@ def compiled_agent(name: str) -> Agent:
 class HeldOut:
     """Holds the episodes of validation, and how many requests the agent `against` places in them."""
 
-    def __init__(self, world: World, warm: Sequence[float], against: str) -> None:
+    def __init__(self, world: World, warm: Sequence[float], against: str | Mapping[str, Any]) -> None:
         agent = compiled_agent(against)
         agent.start(world.ledger(0).view, stream(0, "train", "against"))
         assert agent.compiled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -10,9 +10,9 @@ from agents.learned.numa.rollouts import compiled_agent
 from simcore.errors import UserError
 
 
-def _compiled(name: str) -> str:
-    compiled_agent(name)
-    return name
+def _compiled(said: str | dict[str, Any]) -> str | dict[str, Any]:
+    compiled_agent(said)
+    return said
 
 
 def _some(shares: tuple[float, ...]) -> tuple[float, ...]:
@@ -25,5 +25,6 @@ WarmStarts: TypeAlias = Annotated[
     tuple[Annotated[float, Field(ge=0, lt=1)], ...], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
 ]
 """The shares of the cluster's first resource that are in use when an episode begins."""
-CompiledAgent: TypeAlias = Annotated[str, AfterValidator(_compiled)]
-"""The name of an agent that is one kernel."""
+_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
+CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_compiled)]
+"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-10-2}}."""

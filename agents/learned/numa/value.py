@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from agents.learned.numa.remaining_fits import room
 from agents.rules.cheapest_place import cheapest
+from fabric.compiled.numa_replay import Replay
 from simcore.jit import kernel, lean
 from simcore.types import Amounts, Floats, Ints
 
@@ -65,15 +68,18 @@ def value_es(
     `weights` float64 [SIZE] are of the shares that are free, `known` float64 [any] of the requests that still fit, as
     `known_sizes` has them.
     """
-    cpu, mem, other_cpu, other_mem = free[0, 0], free[0, 1], free[1, 0], free[1, 1]
-    # The first node takes the odd quanta of a spread request.
+    before = _worth_of(free[0, 0], free[0, 1], free[1, 0], free[1, 1], capacity, weights, known)
+    return before - _worth_of(*_after(free, demand, spread, node), capacity, weights, known)
+
+
+@lean
+def _after(free: Ints, demand: Amounts, spread: bool, node: int) -> tuple[int, int, int, int]:
+    """Return what is left of cpu and mem on both nodes. The first one takes the odd quanta of a spread request."""
     takes_cpu, takes_mem = demand[0] * (node == 0), demand[1] * (node == 0)
     if spread:
         takes_cpu, takes_mem = demand[0] - demand[0] // 2, demand[1] - demand[1] // 2
-    before = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
-    cpu, mem = cpu - takes_cpu, mem - takes_mem
-    other_cpu, other_mem = other_cpu - demand[0] + takes_cpu, other_mem - demand[1] + takes_mem
-    return before - _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
+    other_cpu, other_mem = free[1, 0] - demand[0] + takes_cpu, free[1, 1] - demand[1] + takes_mem
+    return free[0, 0] - takes_cpu, free[0, 1] - takes_mem, other_cpu, other_mem
 
 
 @lean
@@ -83,3 +89,60 @@ def _worth_of(
     """Compute the worth of a server with these quanta free on its nodes."""
     shares = cpu / capacity[0, 0], mem / capacity[0, 1], other_cpu / capacity[1, 0], other_mem / capacity[1, 1]
     return worth(*shares, weights) + room(cpu, mem, other_cpu, other_mem, known)
+
+
+HEAD = 4
+"""Numbers at the head of a table: the grains of cpu and mem; in how many states a node may be by mem, and in all."""
+LARGEST = 100_000
+"""States of a server of which a table is made at most."""
+
+
+def grains_of(replays: Sequence[Replay]) -> Ints | None:
+    """Return of which amounts of cpu and mem all that requests take of a node is a multiple, int64 [2].
+
+    Then few different amounts can be free, and a table can hold what each state of a server is worth. `None` where
+    servers differ, rules of placement hide some, or there are too many states.
+    """
+    capacity = replays[0].capacity
+    if (capacity != capacity[0]).any() or any(replay.has_rules for replay in replays):
+        return None
+    grains: Ints = np.maximum(np.gcd.reduce([np.gcd.reduce(replay.takes(), axis=0) for replay in replays]), 1)
+    return grains if float(np.prod(capacity[0].max(axis=0) // grains + 1)) ** 2 <= LARGEST else None
+
+
+def table_of(weights: Floats, known: Floats, capacity: Ints, grains: Ints) -> Floats:
+    """Return what each state of a server is worth by what `value_es` takes, for `value_es_by_table`: float64 [any].
+
+    All servers have this capacity, int64 [2 nodes, 2 resources].
+    """
+    states = capacity.max(axis=0) // grains + 1
+    table = np.concatenate([grains, [states[1], states.prod()], np.empty(states.prod() ** 2)])
+    _fill(table, weights, known, capacity, capacity % grains)
+    return table
+
+
+@kernel
+def _fill(table: Floats, weights: Floats, known: Floats, capacity: Ints, rest: Ints) -> None:
+    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
+    for first in range(states):
+        cpu, mem = first // by_mem * cpu_grain + rest[0, 0], first % by_mem * mem_grain + rest[0, 1]
+        for second in range(states):
+            other_cpu = second // by_mem * cpu_grain + rest[1, 0]
+            other_mem = second % by_mem * mem_grain + rest[1, 1]
+            table[HEAD + first * states + second] = _worth_of(cpu, mem, other_cpu, other_mem, capacity, weights, known)
+
+
+@cheapest
+def value_es_by_table(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, table: Floats) -> float:
+    """Costs what `value_es` says, and looks up in a table what servers are worth."""
+    before = _worth_in(free[0, 0], free[0, 1], free[1, 0], free[1, 1], table)
+    return before - _worth_in(*_after(free, demand, spread, node), table)
+
+
+@lean
+def _worth_in(cpu: int, mem: int, other_cpu: int, other_mem: int, table: Floats) -> float:
+    cpu_grain, mem_grain, by_mem, states = int(table[0]), int(table[1]), int(table[2]), int(table[3])
+    first = cpu // cpu_grain * by_mem + mem // mem_grain
+    second = other_cpu // cpu_grain * by_mem + other_mem // mem_grain
+    found: float = table[HEAD + first * states + second]
+    return found

@@ -11,8 +11,8 @@ from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors
 from agents.learned.numa.rollouts import play_all, rules_of, telling
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from agents.learned.numa.value import SIZE, TERMS
-from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
+from agents.learned.numa.value import SIZE, TERMS, grains_of
+from agents.learned.numa.value_agent import by_table, described, first_of, tensors_of, value_of
 from agents.world import World
 from simcore.ordered_sums import rows_dot
 from simcore.rng import stream
@@ -90,6 +90,7 @@ class ValueTrainer(NumaTrainer):
         errors = stream(seed, "train", "candidates").normal(size=(4, len(mean)))
         rules = rules_of(SIMPLE) + [self._candidate(mean + self.sigma * error) for error in errors]
         self._replays, _ = telling(training, self._seeds, self.shares, rules)
+        self._grains = grains_of(self._replays)
 
     def _candidate(self, mean: Floats) -> Compiled:
         return value_of(mean * self._scale, self._known)
@@ -101,7 +102,9 @@ class ValueTrainer(NumaTrainer):
         replays = [self._replays[number] for number in chosen]
         errors = self._evolution.errors(self.pairs, rng)
         candidates = self._evolution.mean + self.sigma * errors
-        placed = play_all(replays, [self._candidate(candidate) for candidate in candidates])
+        capacity, grains = self.view.capacity[0], self._grains
+        rules = [by_table(self._candidate(candidate), capacity, grains) for candidate in candidates]
+        placed = play_all(replays, rules)
         fitness = np.log(np.maximum(placed, 1)).mean(axis=1)
         self._evolution.climb(fitness, errors, self.sigma, self.rate, iteration)
         return {

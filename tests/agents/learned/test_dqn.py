@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.heuristics.servers.best_fit import best_fit
+from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
 from agents.heuristics.servers.first_fit import first_fit
 from agents.learned.common.tensors import read, write
 from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
@@ -275,6 +275,11 @@ def test_errors_count_squared_or_by_huber() -> None:
     assert squared == pytest.approx(2 * huber)
 
 
+def test_a_teacher_may_have_options() -> None:
+    trainer = begun(options={"lessons": 1, "teacher": {"best-fit": {"node": "loose"}}})
+    assert trainer._teacher.scan is best_fit_loose
+
+
 def test_it_learns_to_take_what_its_teacher_would() -> None:
     alike = []
     for lessons in (0, 8):
@@ -286,8 +291,9 @@ def test_it_learns_to_take_what_its_teacher_would() -> None:
         assert not lessons or wanted.tolist() == trainer._taught.tolist()
         for row, place in enumerate(wanted.tolist()):
             free, demand = memory.free[row].astype(np.int64), tuple(memory.demand[row].astype(np.int64).tolist())
-            code = best_fit(free, trainer.view.capacity, demand, bool(memory.spread[row]))
             there = memory.candidates[row].tolist()
+            free[[server for server in range(len(free)) if not {2 * server, 2 * server + 1} & {*there}]] = 0
+            code = best_fit(free, trainer.view.capacity, demand, bool(memory.spread[row]))
             assert there[place] == code if place >= 0 else code not in there
         rows = np.flatnonzero((wanted >= 0) & (memory.candidates[:, 1] >= 0))  # those with a choice
         values = trainer._network(*trainer._seen(rows, np.broadcast_to(np.arange(7), (len(rows), 7))))

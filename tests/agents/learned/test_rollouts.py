@@ -42,6 +42,19 @@ def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
     assert first == second == play_all(replays, [rule])[0, 0]
 
 
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("two-stage", "is not an agent for compiled episodes"),
+        ({"value-es": {"wieghts": "huawei-10"}}, "wieghts is no option of value-es"),
+        ({"best-fit": {}, "internal": {}}, "at most 1 item"),
+    ],
+)
+def test_who_cannot_be_a_teacher(said: Any, problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        scenario_from(trained({"cvd-rl": {"teacher": said}}))
+
+
 OWN = {"resource": "mem", "until": "40 %", "with": "self"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.common.tensors import write
-from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, value_es
-from agents.learned.numa.value_agent import value_of
+from agents.learned.numa.remaining_fits import PER_SIZE
+from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
+from agents.learned.numa.value_agent import by_table, value_of
 from agents.learned.value_es.agent import ValueES
+from fabric.cluster import NEVER
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
@@ -54,6 +57,37 @@ def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, netwo
 def test_of_equal_places_it_is_the_first() -> None:
     free = np.full((3, 2, 2), 40)
     assert value_es(free, free.copy(), (2, 2), False, np.zeros(SIZE), np.zeros(0)) == 0
+
+
+@given(st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 4))
+@scaled(0.5)
+def test_with_a_table_it_does_the_same(seed: int, cpu: int, mem: int) -> None:
+    rng, grains = np.random.default_rng(seed), np.array([cpu, mem])
+    workload, cluster = busy(200)
+    capacity = np.broadcast_to(rng.integers(4, 11, (2, 2)) * grains + rng.integers(0, grains), cluster.capacity.shape)
+    cluster = replace(cluster, capacity=capacity, spread_above=(NEVER, 3 * mem))
+    workload = replace(workload, demand=rng.integers(1, 5, (200, 2)) * grains)
+    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("drop")))
+    sizes = np.array([[cpu, 2 * mem, 0, 1], [cpu, mem, 1, 1]], float)
+    weights = rng.normal(size=SIZE + 2 * PER_SIZE)
+    rule, there = value_of(weights, sizes), grains_of([replay])
+    tabled = by_table(rule, capacity[0], there)
+    assert (tabled.scan is value_es_by_table) == (there is not None)
+    assert replay.placed(tabled) == replay.placed(rule)
+    left = replay.staying()
+    replay.placed(tabled)
+    np.testing.assert_array_equal(replay.staying(), left)
+
+
+def test_there_are_no_grains_of_servers_that_differ_or_of_too_many_states() -> None:
+    workload, cluster = busy(20)
+    assert grains_of([Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("drop")))]) is None
+    few = replace(workload, demand=workload.demand * 0 + 10)
+    assert grains_of([Replay(CompiledSimulation(few, Ledger(cluster), Overflow("drop")))]) is not None
+    capacity = cluster.capacity.copy()
+    capacity[0] += 10
+    other = replace(cluster, capacity=capacity)
+    assert grains_of([Replay(CompiledSimulation(few, Ledger(other), Overflow("drop")))]) is None
 
 
 def test_a_replay_is_the_run_again_and_again() -> None:
@@ -144,5 +178,6 @@ def test_what_it_does_not_learn_with(changed: dict[str, Any], tmp_path: Path) ->
         train(scenario_from(trained(LITTLE) | changed), tmp_path / "out")
 
 
-def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
-    shipped("value-es", tmp_path)
+@pytest.mark.parametrize("weights", ["huawei-10", "huawei-month"])
+def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
+    shipped("value-es", tmp_path, weights)
