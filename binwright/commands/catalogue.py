@@ -8,10 +8,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from rich import box
-from rich.table import Table
-
-from binwright.commands.console import entry, file_to_draw, out
+from binwright.commands.console import entry, file_to_draw, new_table, out, show
 from simcore.errors import UserError
 from simcore.registry import Registry
 
@@ -76,7 +73,7 @@ def check(asked: Namespace) -> int:
     from binwright.checker import agent_of, check_agent
 
     spec = agent_of(_value(asked.agent, "AGENT"))
-    out.print(str(check_agent(spec.name, **spec.options)), markup=False, highlight=False, soft_wrap=True)
+    show(str(check_agent(spec.name, **spec.options)))
     return 0
 
 
@@ -138,7 +135,7 @@ def _draw_demands(asked: Namespace) -> int:
     from analysis.figures.densities import draw
 
     draw({text: build_world(scenario).draw(0) for text, scenario in scenarios.items()}, target)
-    out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
+    show(f"Drawing: {asked.draw}")
     return 0
 
 
@@ -161,8 +158,8 @@ def topology(asked: Namespace) -> int:
     else:
         network = build(asked.name, **options)
     racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
-    out.print(f"{network.name}: {network.servers} servers, {racks}", markup=False, highlight=False)
-    table = Table("tier", "switches above", "links", "each", "total", "oversubscription", box=box.SIMPLE_HEAD)
+    show(f"{network.name}: {network.servers} servers, {racks}")
+    table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
     for tier in tier_rows(network):
         each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
         over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
@@ -170,14 +167,14 @@ def topology(asked: Namespace) -> int:
     out.print(table)
     if asked.parts:
         for number, (low, high) in enumerate(network.link_ends.tolist()):
-            out.print(f"link {number}: {network.names[low]} - {network.names[high]}", markup=False, highlight=False)
+            show(f"link {number}: {network.names[low]} - {network.names[high]}")
         for number in range(network.switches):
-            out.print(f"switch {number}: {network.names[number]}", markup=False, highlight=False)
+            show(f"switch {number}: {network.names[number]}")
     if asked.draw:
         from analysis.figures.network_map import draw
 
         draw(network, target)
-        out.print(f"Drawing: {asked.draw}", markup=False, highlight=False, soft_wrap=True)
+        show(f"Drawing: {asked.draw}")
     return 0
 
 

@@ -8,13 +8,16 @@ from contextlib import contextmanager
 from logging import INFO, NOTSET, Handler, LogRecord, getLogger
 from pathlib import Path
 from traceback import format_exc
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 
 from simcore.errors import UserError
 from simcore.units import TIME
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 
 class _Console(Console):
@@ -47,10 +50,27 @@ def saying_to(stream: TextIO) -> Iterator[None]:
         notes._file = before
 
 
+def show(text: str) -> None:
+    """Print a line of the answer, as it is."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def where(text: str) -> None:
     """Say on stdout, as it is, where the answer was written, or what it leaves out: not with --quiet."""
     if not notes.quiet:
-        out.print(text, markup=False, highlight=False, soft_wrap=True)
+        show(text)
+
+
+def new_table(*headings: str, **how: Any) -> Table:
+    """Begin a table as all commands print it; a heading that begins with ">" is of a column of numbers, flush right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, **how)
+    for heading in headings:
+        is_number = heading.startswith(">")
+        table.add_column(escape(heading.removeprefix(">")), justify="right" if is_number else "left", no_wrap=is_number)
+    return table
 
 
 class _Aside(Handler):

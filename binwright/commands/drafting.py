@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from binwright.commands.console import out, say, where
+from binwright.commands.console import say, show, where
 from binwright.commands.traces import say_written
 from simcore.errors import UserError, suggest
 
@@ -31,7 +31,7 @@ def init(asked: Namespace) -> int:
         raise UserError("is there already", file=target, remedy="Name another file with --out, or remove this one.")
     talk = sys.stdin.isatty() and sys.stdout.isatty()
     if talk:
-        out.print("Five questions; Enter takes what is in brackets.", highlight=False)
+        show("Five questions; Enter takes what is in brackets.")
 
     def answer(option: str, question: str, read: Callable[[str], T], default: str, otherwise: T) -> T:
         """Take an option, or ask for it until the answer can be read."""

@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import entry, out, seconds, where
+from binwright.commands.console import entry, seconds, show, where
 from binwright.commands.headings import head
 from simcore.errors import ResultsError, UserError, suggest
 
@@ -52,7 +52,7 @@ def figures(asked: Namespace) -> int:
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         where(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
-            out.print(f"Caption: {caption}.", markup=False, highlight=False, soft_wrap=True)
+            show(f"Caption: {caption}.")
     for why, names in left_out.items():
         where(f"{', '.join(names)} left out: {why}")
     return 0

@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
-
-from binwright.commands.console import out
+from binwright.commands.console import new_table, out, show
 from binwright.commands.solver_inputs import bins_of, problem_of
 from binwright.commands.solver_output import print_goals, print_left
 from binwright.solver_json import left, used
@@ -84,7 +81,7 @@ def _right(problem: Problem, bins: list[int], file: Path) -> tuple[Problem, list
 
 
 def _print_uses(found: list[dict[str, Any]]) -> None:
-    table = Table("resource", "used", "of", "", "fullest", "", "over", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = new_table("resource", ">used", ">of", ">", "fullest", ">", ">over")
     for one in found:
         share = f"{one['used'] / one['capacity']:.0%}" if one["capacity"] else ""
         fullest = "" if one["share"] is None else f"{one['share']:.0%}"
@@ -98,11 +95,11 @@ def _print_ball(found: dict[str, Any], problem: Problem) -> None:
     called = _called(problem.bin_names)
     where = "not placed" if found["is_in"] is None else f"in bin {called(found['is_in'])}"
     name = _called(problem.ball_names)(found["ball"])
-    out.print(f"ball {name} is {where}", highlight=False, markup=False)
-    table = Table("bin", "in the way", box=box.SIMPLE_HEAD, pad_edge=False)
+    show(f"ball {name} is {where}")
+    table = new_table("bin", "in the way")
     for one in found["bins"][:SHOWN]:
         here = "it is here" if one["bin"] == found["is_in"] else "nothing: it fits"
         table.add_row(called(one["bin"]), "; ".join(each["text"] for each in one["in_the_way"]) or here)
     out.print(table)
     if len(found["bins"]) > SHOWN:
-        out.print(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all", highlight=False)
+        show(f"and {len(found['bins']) - SHOWN:,} bins more: --json has them all")

@@ -6,11 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.table import Table
-
 from binwright.cli import INTERRUPTED
-from binwright.commands.console import file_to_draw, many_of, out, seconds, where
+from binwright.commands.console import file_to_draw, many_of, new_table, out, seconds, show, where
 from simcore.errors import UserError, meant, suggest
 
 if TYPE_CHECKING:
@@ -116,10 +113,9 @@ def _print(given: Machines, rows: list[Row]) -> None:
     bound = rows[0].bound
     many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
     least = many_of(bound, "server") if unit == 1 else f"a price of {_said(bound, unit)}"
-    out.print(f"{given.name}: {', '.join(many)}, at least {least}", markup=False, highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("with", "servers", *(["price"] if unit > 1 else []), "gap", "seconds", "checked", "optimal"):
-        table.add_column(name, justify="left" if name == "with" else "right")
+    show(f"{given.name}: {', '.join(many)}, at least {least}")
+    price = [">price"] if unit > 1 else []
+    table = new_table("with", ">servers", *price, ">gap", ">seconds", ">checked", ">optimal")
     for one in rows:
         cost = "none" if one.cost is None else _said(one.cost, unit)
         if one.cost != one.worst:
@@ -133,7 +129,7 @@ def _print(given: Machines, rows: list[Row]) -> None:
     for one in rows:
         if bought := kinds(given, one):
             said = ", ".join(f"{many} x {name}" if many > 1 else name for name, many in bought.items())
-            out.print(f"{one.method}: {said}", markup=False, highlight=False, soft_wrap=True)
+            show(f"{one.method}: {said}")
 
 
 def _said(cost: int, unit: int) -> str:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from binwright.commands.console import out
+from binwright.commands.console import show
 from binwright.commands.serving import client_of
 from binwright.commands.solver_output import print_answer
 from simcore.errors import UserError
@@ -39,9 +39,9 @@ def jobs(asked: Namespace) -> int:
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
     for row in (heads, *rows) if rows else ():
         line = "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        out.print(line, highlight=False, markup=False, soft_wrap=True)
+        show(line)
     if not rows:
-        out.print("no jobs")
+        show("no jobs")
     return 0
 
 
@@ -52,9 +52,9 @@ def _one(job: dict[str, Any], as_json: bool) -> int:
     else:
         place = "" if job["place"] is None else f", place {job['place']} in the queue"
         said = f"{job['state']}{place}: {job['title']}"
-        out.print(said, highlight=False, markup=False, soft_wrap=True)
+        show(said)
         if job["error"]:
-            out.print(f"{job['error']['message']}. {job['error']['remedy']}", highlight=False, markup=False)
+            show(f"{job['error']['message']}. {job['error']['remedy']}")
         if job["result"]:
             print_answer(job["result"])
     return FAILED if job["state"] in ("refused", "failed") else 0

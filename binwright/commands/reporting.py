@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from binwright.commands.console import out, say, where
+from binwright.commands.console import say, show, where
 from binwright.commands.headings import head
 from binwright.commands.progress import Line
 
@@ -25,5 +25,5 @@ def report(asked: Namespace) -> int:
         import webbrowser
 
         if not webbrowser.open(path.resolve().as_uri()):
-            out.print("No browser was found: open that file in one.", markup=False, highlight=False)
+            show("No browser was found: open that file in one.")
     return 0

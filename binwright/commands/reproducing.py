@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from binwright.cli import FAILED
-from binwright.commands.console import out, where
+from binwright.commands.console import show, where
 from binwright.commands.progress import Live, duration
 from binwright.reproduction.experiment import Count
 from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
@@ -29,14 +29,14 @@ def reproduce(asked: Namespace) -> int:
     jobs = asked.jobs or usable_cpus()
     total, done = _runs(prepared)
     for problem in _problems(prepared):
-        out.print(f"cannot be run here: {problem}", markup=False, highlight=False, soft_wrap=True)
+        show(f"cannot be run here: {problem}")
     where(f"{total} runs, {done} of them done already, into {folder}")
     if done < total and (asked.dry_run or not (asked.quick or asked.quiet)):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
     if asked.dry_run:
         return 0
     if not any(one.batches or isinstance(one.experiment, Count) for one in prepared):
-        out.print("There is nothing to compare, and nothing is written.", markup=False, highlight=False)
+        show("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done, jobs) as live:
         found = completed(names, prepared, size, asked.jobs, live)
@@ -72,4 +72,4 @@ def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
             found = estimate(batches, done, jobs)
             seconds, more = seconds + found.seconds, more or found.more
     text = f"The runs will take about {duration(seconds / jobs)} with --jobs {jobs}{', perhaps more' if more else ''}."
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    show(text)

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from analysis.results.swept_values import as_written
 from binwright.cli import FAILED, MISTAKE
-from binwright.commands.console import out, say, where
+from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Live, duration
 from simcore.errors import UserError
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from analysis.results_api import Results
     from scenarios.batch.batch import Batch
     from scenarios.build.engines import Engine
+    from scenarios.schema.scenario import Scenario
 
 SHOWN = 20
 """Reasons of failed runs that are listed at the end."""
@@ -67,9 +66,10 @@ def _say_outdated(batch: Batch) -> None:
     """Say what finished in this folder and is in no table any more."""
     _, outdated = batch.others()
     if outdated:
+        runs, journal = many_of(outdated, "run"), batch.folder / "journal.jsonl"
         say(
-            f"Not shown: {_count(outdated)} in this folder of another version of this scenario, of an agent, or of "
-            f"Binwright; {batch.folder / 'journal.jsonl'} keeps them. Give this version a folder of its own with --out."
+            f"Not shown: {runs} in this folder of another version of this scenario, of an agent, or of Binwright; "
+            f"{journal} keeps them. Give this version a folder of its own with --out."
         )
 
 
@@ -84,7 +84,7 @@ def _say_printed(batch: Batch) -> None:
     """Say where to find what agents printed."""
     files = [batch.folder / "details" / f"{run.name}.printed.txt" for run in batch.runs]
     if printed := [file for file in files if file.exists() and file.stat().st_size]:  # a killed run leaves it empty
-        say(f"Agents printed something in {_count(len(printed))}: {printed[0]}")
+        say(f"Agents printed something in {many_of(len(printed), 'run')}: {printed[0]}")
 
 
 def _batches(asked: Namespace) -> list[Batch]:
@@ -116,7 +116,7 @@ def _batches(asked: Namespace) -> list[Batch]:
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
     from scenarios.batch.estimate import estimate
     from scenarios.build.engines import check_engine
-    from scenarios.run.check import check_scenario, impossible_of, overlap_of, running_at_start, without_effect
+    from scenarios.run.check import check_scenario
     from simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
@@ -126,23 +126,20 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
         check_scenario(batch.scenario, batch.folder)
         check_engine(engine, batch.runs)
         _plan(batch, known)
-        _warn_of(overlap_of(batch.scenario))
-        _note(running_at_start(batch.scenario, batch.folder))
-        _warn_of(impossible_of(batch.scenario, batch.folder))
-        _warn_of(without_effect(batch.scenario))
+        _say_doubts(batch.scenario, batch.folder)
         if len(known) < len(batch.runs):
             found = estimate([batch], [known], jobs, engine)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
     if probes or more:
         about = "more than" if more else "about"
         said = f"{about} {duration(seconds / jobs)} with --jobs {jobs}"
-        out.print(f"It will take {said}, going by {_count(probes)}.", markup=False, highlight=False, soft_wrap=True)
+        show(f"It will take {said}, going by {many_of(probes, 'run')}.")
     return 0
 
 
 def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
     keys = dict.fromkeys(key for run in batch.runs for key in run.point)
-    table = Table(*keys, "agent", "seeds", "done already", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = new_table(*keys, "agent", "seeds", ">done already")
     rows: dict[tuple[str, ...], list[Any]] = {}
     for run in batch.runs:
         rows.setdefault((*map(str, run.point.values()), run.agent.label), []).append(run)
@@ -151,21 +148,23 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
             *map(escape, key), f"{runs[0].seed}..{runs[-1].seed}", str(sum(run.name in known for run in runs))
         )
     out.print(table)
-    out.print(
-        f"{_count(len(batch.runs))}, {len(known)} of them done already, into {batch.folder}",
-        markup=False,
-        soft_wrap=True,
-    )
+    show(f"{many_of(len(batch.runs), 'run')}, {len(known)} of them done already, into {batch.folder}")
+
+
+def _say_doubts(scenario: Scenario, folder: Path) -> None:
+    """Say what is odd about a scenario that can be run."""
+    from scenarios.run.check import impossible_of, overlap_of, running_at_start, without_effect
+
+    _warn_of(overlap_of(scenario))
+    if running := running_at_start(scenario, folder):
+        show(running)
+    _warn_of(impossible_of(scenario, folder))
+    _warn_of(without_effect(scenario))
 
 
 def _warn_of(what: object) -> None:
     if what:
         out.print(f"[yellow]Warning:[/] {escape(str(what))}", highlight=False)
-
-
-def _note(what: str) -> None:
-    if what:
-        out.print(what, markup=False, highlight=False, soft_wrap=True)
 
 
 def _warn(results: Results) -> None:
@@ -204,27 +203,19 @@ def list_failed(results: Results) -> None:
     failed = results.failed
     if not len(failed):
         return
-    out.print(f"[red]{_count(len(failed))} failed:[/]")
+    out.print(f"[red]{many_of(len(failed), 'run')} failed:[/]")
     alike: dict[str, list[dict[str, Any]]] = {}
     for row in failed.iter_rows(named=True):
         alike.setdefault(_REQUEST.sub("", row["error"].strip().splitlines()[-1]), []).append(row)
     for rows in list(alike.values())[:SHOWN]:
         first = rows[0]
         point = "".join(f", {key} {as_written(first[key])}" for key in results.swept)
-        more = f", and {_count(len(rows) - 1)} more" if len(rows) > 1 else ""
+        more = f", and {many_of(len(rows) - 1, 'run')} more" if len(rows) > 1 else ""
         said = f"{first['agent']}, seed {first['seed']}{point}{more}: {first['error'].strip()}"
-        out.print(said, highlight=False, markup=False, soft_wrap=True)
+        show(said)
     if others := sum(map(len, list(alike.values())[SHOWN:])):
-        out.print(f"... and {_count(others)} more, for other reasons.")
-    out.print(
-        "Column `error` of runs.parquet says why in full; the same command tries them again.",
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _count(runs: int) -> str:
-    return "1 run" if runs == 1 else f"{runs} runs"
+        show(f"... and {many_of(others, 'run')} more, for other reasons.")
+    show("Column `error` of runs.parquet says why in full; the same command tries them again.")
 
 
 def _say_where(results: Results) -> None:
@@ -239,14 +230,7 @@ def _say_where(results: Results) -> None:
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
     from scenarios.learn.sweeping import check_sweep
-    from scenarios.run.check import (
-        check_scenario,
-        impossible_of,
-        missing_files,
-        overlap_of,
-        running_at_start,
-        without_effect,
-    )
+    from scenarios.run.check import check_scenario, missing_files
     from scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
@@ -273,15 +257,12 @@ def validate(asked: Namespace) -> int:
         for mistake in mistakes:
             out.print(f"[red]wrong[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if unseen:
-            out.print(NOT_LOOKED_AT, soft_wrap=True)
+            show(NOT_LOOKED_AT)
         for mistake in missing:
             out.print(f"[red]not to be run here[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if not mistakes and not missing:
-            out.print(f"[green]valid[/]  {escape(file)}: {_count(runs)}", highlight=False, soft_wrap=True)
-            _warn_of(overlap_of(scenario))
-            _note(running_at_start(scenario, default_folder(scenario)))
-            _warn_of(impossible_of(scenario, default_folder(scenario)))
-            _warn_of(without_effect(scenario))
+            out.print(f"[green]valid[/]  {escape(file)}: {many_of(runs, 'run')}", highlight=False, soft_wrap=True)
+            _say_doubts(scenario, default_folder(scenario))
     return MISTAKE if wrong else 0
 
 
@@ -298,11 +279,6 @@ def schema(asked: Namespace) -> int:
         return 0
     write_text(asked.out, text)
     line = f"# yaml-language-server: $schema={Path(asked.out).resolve().as_uri()}"
-    out.print(f"Schema: {asked.out}", markup=False, highlight=False, soft_wrap=True)
-    out.print(
-        f"With this as its first line, editors complete a scenario:\n{line}",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
-    )
+    show(f"Schema: {asked.out}")
+    show(f"With this as its first line, editors complete a scenario:\n{line}")
     return 0

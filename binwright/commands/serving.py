@@ -12,7 +12,7 @@ from typing import Any
 from agents.solver.language.errors import At, SpecError
 from agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
-from binwright.commands.console import out
+from binwright.commands.console import show
 from binwright.commands.solver_inputs import drain, places_of
 from simcore.errors import UserError, suggest
 
@@ -22,7 +22,7 @@ def serve(asked: Namespace) -> int:
     from binwright.service.server import serve
 
     def ready(url: str) -> None:
-        out.print(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.", highlight=False, soft_wrap=True)
+        show(f"Binwright serves {url} (jobs in {asked.data}); Ctrl-C ends it.")
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
         where = asked.host, asked.port, asked.data

@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, out, where
+from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
 
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import polars as pl
     import rich.table
 
     from analysis.measure.metric import Metric
     from analysis.results_api import Results
+    from scenarios.schema.scenario import Scenario
+    from scenarios.size.mixing import Mixed
     from scenarios.size.sizing import Sized
 
 
@@ -53,9 +58,7 @@ def size(asked: Namespace) -> int:
             finished=line,
         )
     if isinstance(found, Mixed):
-        from binwright.commands.mixing import table
-
-        return _shown(table(found), found.results, "mixes.csv", "mix")
+        return _shown(_mix_table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
@@ -108,15 +111,11 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
-    from rich import box
-    from rich.table import Table
-
     from analysis.compare.terminal import enough, fitting
-    from binwright.commands.size_costs import bills_of
     from scenarios.size.evaluate import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
-    bills = bills_of(found.frame, question.scenario)
+    bills = _bills_of(found.frame, question.scenario)
     headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", *(each for each, _ in bills)]
     runs, lines = found.results.runs, []
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
@@ -142,16 +141,13 @@ def _table(found: Sized) -> rich.table.Table:
     shown = fitting(headings, lines, out.width, first=1)
     hidden = ", ".join(heading for column, heading in enumerate(headings) if column not in shown)
     wider = f" Wider terminals show: {hidden}. To see all, set COLUMNS={enough([(headings, lines)])}." if hidden else ""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
+    table = new_table(
+        *(f">{headings[column]}" if column else headings[column] for column in shown),
         title=escape(f"{question.key} until {question.until}"),
         title_justify="left",
         caption=f"{_legend(found, exact=not drawn)}{escape(wider)}",
         caption_justify="left",
     )
-    for column in shown:
-        table.add_column(escape(headings[column]), justify="right" if column else "left", no_wrap=column > 0)
     for line in lines:
         table.add_row(*(escape(line[column]) for column in shown))
     return table
@@ -183,4 +179,84 @@ def _legend(found: Sized, *, exact: bool) -> str:
         parts.append("= with as many servers as the best one needs, these seeds do not tell it from the best.")
     if None in set(found.frame["size"]):
         parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
+    return " ".join(parts)
+
+
+def _bills_of(frame: pl.DataFrame, scenario: Scenario) -> list[tuple[str, Callable[[Mapping[str, Any]], str]]]:
+    """List the columns that an answer has where its scenario says what servers cost or draw.
+
+    Each has a heading, and what writes its cell of a row.
+    """
+    from scenarios.schema.size import metrics_of
+
+    metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, (), scenario.currency)}
+    known = (("spent", metrics["cost"]), ("energy", metrics["energy"]))
+    return [(f"{metric.heading} of a run", _cell(name, metric)) for name, metric in known if frame[name].count()]
+
+
+def _cell(name: str, metric: Metric) -> Callable[[Mapping[str, Any]], str]:
+    return lambda row: "-" if row[name] is None else metric.exactly(row[name])
+
+
+def _mix_table(found: Mixed) -> rich.table.Table:
+    """Lay the answer out: how many servers of each kind, what they cost, and what one kind alone would."""
+    from scenarios.size.evaluate import FAILED as GAVE_UP
+    from scenarios.size.evaluate import NOT_TOLD
+
+    question, metric = found.question, found.question.target.metric
+    only = [f"only {kind}" for kind in question.kinds]
+    bills = _bills_of(found.frame, question.scenario)
+    cost = f"cost/h {question.scenario.currency}".rstrip()
+    headings = (*question.kinds, cost, "95 %", *only, f"{metric.heading} there", *(heading for heading, _ in bills))
+    laid = new_table(
+        "agent",
+        *(f">{heading}" for heading in headings),
+        title=escape(f"cheapest {question.key} until {question.until}"),
+        title_justify="left",
+        caption=_mix_legend(found),
+        caption_justify="left",
+    )
+    for column in laid.columns:
+        column.no_wrap, column.overflow = False, "fold"
+    for row in found.frame.iter_rows(named=True):
+        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
+        laid.add_row(
+            escape(found.results.heading(row["agent"])),
+            *(
+                GAVE_UP if row["verdict"] == GAVE_UP else "-" if row[kind] is None else str(row[kind])
+                for kind in question.kinds
+            ),
+            f"{_money(row['cost'])}{mark}",
+            "-" if row["mean_low"] is None else f"[{_money(row['cost_low'])}, {_money(row['cost_high'])}]",
+            *(_money(row[f"cost_only_{kind}"]) for kind in question.kinds),
+            "-" if row["mean"] is None else metric.write(row["mean"], _half(row)),
+            *(write(row) for _, write in bills),
+        )
+    return laid
+
+
+def _half(row: dict[str, Any]) -> float:
+    """Return half of the interval of an agent's mean, of which a share's may be cut at one end."""
+    if row["mean_low"] is None:
+        return 0.0
+    return max(float(row["mean"] - row["mean_low"]), float(row["mean_high"] - row["mean"]))
+
+
+def _money(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _mix_legend(found: Mixed) -> str:
+    """Say what the columns are, and what the marks in them."""
+    from scenarios.size.evaluate import NOT_TOLD
+
+    question = found.question
+    rows: list[dict[str, Any]] = found.frame.to_dicts()
+    seeds = many_of(question.scenario.replications, "seed")
+    parts = [
+        f"With these servers the mean over {seeds} meets it at least cost ({rows[0]['prices']} an hour); 95 %: the "
+        "interval of the cost; * the cheapest; only ...: the cost of that kind alone, - where it never suffices."
+    ]
+    if NOT_TOLD in {row["verdict"] for row in rows}:
+        parts.append("= with the mix of the best one, these seeds do not tell it from the best.")
     return " ".join(parts)

@@ -7,10 +7,9 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from rich import box
-from rich.table import Table
+from rich.markup import escape
 
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, new_table, out, show
 from binwright.commands.solver_inputs import names_in
 
 SHOWN, RUNS, MOVES, WHY = 100, 200, 20, 3
@@ -28,28 +27,28 @@ def print_answer(found: dict[str, Any]) -> None:
             f" and {len(balls) - RUNS:,} more" if len(balls) > RUNS else ""
         )
 
-    table = Table("bin", "balls", "", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = new_table("bin", ">balls", "")
     alloc = np.array([-1 if place is None else place for place in found["alloc"]])
     for place in range(min(found["bins"], SHOWN)):
         balls = np.flatnonzero(alloc == place)
-        table.add_row(bin_name(place), str(len(balls)), listed(balls.tolist()))
+        table.add_row(escape(bin_name(place)), str(len(balls)), escape(listed(balls.tolist())))
     out.print(table)
     if found["bins"] > SHOWN:
-        out.print(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all", highlight=False)
+        show(f"and {found['bins'] - SHOWN:,} bins more: --csv and --json have them all")
     left = np.flatnonzero(alloc < 0)
     if len(left):
-        out.print(f"not placed: {listed(left.tolist())}", highlight=False, markup=False, soft_wrap=True)
+        show(f"not placed: {listed(left.tolist())}")
         print_left(found["left"][:WHY], len(left), ball_name)
     if found["impossible"]:
-        out.print(f"not all can be placed: {found['impossible']}", highlight=False, soft_wrap=True)
+        show(f"not all can be placed: {found['impossible']}")
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
-            out.print(f"at fault: {', '.join(lines)}", highlight=False, markup=False, soft_wrap=True)
+            show(f"at fault: {', '.join(lines)}")
     print_goals(found["goals"], largest=False)
     if found["moves"] is not None:
         _print_moves(found["moves"], ball_name, bin_name)
     for note in found["notes"]:
-        out.print(note, highlight=False, soft_wrap=True)
+        show(note)
     bins = many_of(found["bins"], "bin")
     if found["used"] < found["bins"]:
         bins = f"{found['used']} of {bins}"
@@ -58,7 +57,7 @@ def print_answer(found: dict[str, Any]) -> None:
     placed = f"{found['placed']} of {found['balls']} balls in {bins}"
     checked = f"{found['search']}: {many_of(found['checked'], 'solution')} checked in {found['seconds']:.2f} s"
     ended = ", interrupted" if found["interrupted"] else ""
-    out.print(f"{found['status']}{ended}: {placed}; {checked}", highlight=False, soft_wrap=True)
+    show(f"{found['status']}{ended}: {placed}; {checked}")
 
 
 def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
@@ -73,7 +72,7 @@ def print_goals(goals: list[dict[str, Any]], *, largest: bool) -> None:
                 most = ", ".join(f"{one['value']:,.15g} by {one['entry']}" for one in term["largest"])
                 lines.append(f"    most: {most}")
         for line in lines:
-            out.print(line, highlight=False, markup=False, soft_wrap=True)
+            show(line)
 
 
 def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int], str]) -> None:
@@ -81,9 +80,9 @@ def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int],
     for one in found:
         rules = (f"{rule} in {'1 bin' if bins == 1 else f'{bins:,} bins'}" for rule, bins in one["in_the_way"].items())
         way = ", ".join(rules) or "nothing, in some bin: it fits"
-        out.print(f"{name_of(one['ball'])} is not placed: {way}", highlight=False, markup=False, soft_wrap=True)
+        show(f"{name_of(one['ball'])} is not placed: {way}")
     if 0 < len(found) < count:
-        out.print(f"and {count - len(found):,} more: binwright explain FILE ANSWER --ball N", highlight=False)
+        show(f"and {count - len(found):,} more: binwright explain FILE ANSWER --ball N")
 
 
 def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], bin_name: Callable[[int], str]) -> None:
@@ -96,7 +95,7 @@ def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], b
     listed = ", ".join(islice(each, MOVES))
     more = f", and {len(moves) - MOVES:,} more" if len(moves) > MOVES else ""
     how_many = "1 ball moves" if len(moves) == 1 else f"{len(moves):,} balls move"
-    out.print(f"{how_many}{': ' if moves else ''}{listed}{more}", highlight=False, soft_wrap=True)
+    show(f"{how_many}{': ' if moves else ''}{listed}{more}")
 
 
 def _ranges(numbers: Iterable[int]) -> str:

@@ -12,10 +12,7 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
-
-from binwright.commands.console import entry, many_of, out, say, seconds
+from binwright.commands.console import entry, many_of, new_table, out, say, seconds, show
 from binwright.commands.progress import Line
 from binwright.commands.solver_inputs import names_in, parameters, problem_of
 from binwright.commands.solver_output import print_answer
@@ -93,7 +90,7 @@ def _devices(as_json: bool) -> int:
         usable = "yes" if one.usable else f"no: {one.reason}"
         entry(f"opencl:{one.number}", one.name, driver=f"{one.platform} {one.driver}", kind=one.kind, usable=usable)
     if not any(one.usable for one in known):
-        out.print(f"No OpenCL device can be used.\n{INSTALL}", highlight=False, markup=False, soft_wrap=True)
+        show(f"No OpenCL device can be used.\n{INSTALL}")
     return 0
 
 
@@ -138,27 +135,27 @@ _MEANING = {
 def _print_properties(known: dict[str, Any]) -> None:
     size = f"{known['balls']} balls, {known['bins']} bins, {known['dims']} dimensions"
     more = " with as few bins as may be tried" if known["bins"] == "?" else ""
-    out.print(f"{size}{more}", highlight=False)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    show(f"{size}{more}")
+    table = new_table(show_header=False)
     for name, meaning in _MEANING.items():
         table.add_row(name.replace("_", "-"), "yes" if known[name] else "no", meaning)
     table.add_row("steps", f"{known['steps']:,}", "at most, per call of UTILFN")
     table.add_row("additions", f"{known['adds']:,}", "at most, per call of UTILFN")
     out.print(table)
     for note in known["notes"]:
-        out.print(note, highlight=False, markup=False, soft_wrap=True)
+        show(note)
     for guard in known["guards"]:
-        out.print(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects", highlight=False)
+        show(f"line {guard['line']}: {guard['what']} is tested at run time, and rejects")
 
 
 def _shower(line: Line) -> Told:
     """Say the best so far in the line."""
 
-    def show(now: dict[str, Any]) -> None:
+    def update(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
         found = f"{now['placed']:,} of {many_of(now['balls'], 'ball')} in {many_of(now['bins'], 'bin')}"
         goals = ", ".join(f"{value:,.6g}" for value in now.get("goals", ()))
         parts = f"{found} (bound {now['bound']})", goals and f"goals {goals}", f"{pace:,.0f} checked/s"
         line.said = ", ".join(filter(None, parts))
 
-    return show
+    return update

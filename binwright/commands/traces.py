@@ -7,17 +7,16 @@ from collections.abc import Container
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration, unit_of_time
-from binwright.commands.console import entry, out, where
+from binwright.commands.console import entry, new_table, out, show, where
 from simcore.errors import UserError
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
 
     from workloads.column_guesses import Proposal
     from workloads.describe import Description
@@ -52,12 +51,12 @@ def describe_file(asked: Namespace) -> int:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
     found = describe_frame(requests.name, requests.path, requests.frame, units)
-    _say(
+    show(
         f"{found.path}: {found.format}, {found.requests:,} requests over {duration(found.last - found.first)}, "
         f"{found.never_ending:,} of them never ending"
     )
     if requests.running:
-        _say(f"{requests.running:,} of them run already at the start")
+        show(f"{requests.running:,} of them run already at the start")
     out.print(_frame(found.resources, "Resources"))
     shown = found.flavours.head(20)
     times = ("p10", "p50", "p90", "p99", "mean")
@@ -66,17 +65,12 @@ def describe_file(asked: Namespace) -> int:
     _print_load(found)
     doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
-        _say(line)
+        show(line)
     if asked.out:
         say_written(asked.out)
     elif requests.proposal:
         where(f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml")
     return 0
-
-
-def _say(text: str) -> None:
-    """Print a line as it is."""
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def say_written(file: str) -> None:
@@ -86,9 +80,8 @@ def say_written(file: str) -> None:
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:
     """Print which column is what."""
-    table = Table(title=f"What the columns of {path.name} probably are", title_justify="left", box=box.SIMPLE_HEAD)
-    for heading in ("column", "is", "unit", "why"):
-        table.add_column(heading, overflow="fold")
+    title = escape(f"What the columns of {path.name} probably are")
+    table = new_table("column", "is", "unit", "why", title=title, title_justify="left")
     for guess in proposal.guesses:
         table.add_row(*map(escape, (guess.column, guess.name, guess.unit, guess.why)))
     for label, column in proposal.labels.items():
@@ -104,7 +97,7 @@ def convert_file(asked: Namespace) -> int:
 
     file = _trace_file(asked.file)
     target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
-    out.print(f"{convert(file, target):,} requests: {target}", markup=False, highlight=False, soft_wrap=True)
+    show(f"{convert(file, target):,} requests: {target}")
     return 0
 
 
@@ -116,9 +109,9 @@ def _trace_file(text: str) -> Path:
 
 
 def _frame(frame: pl.DataFrame, title: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, kind in zip(frame.columns, frame.dtypes, strict=True):
-        table.add_column(name, justify="right" if kind.is_numeric() else "left")
+    kinds = zip(frame.columns, frame.dtypes, strict=True)
+    headings = (f">{name}" if kind.is_numeric() else name for name, kind in kinds)
+    table = new_table(*headings, title=title, title_justify="left")
     for line in _lines(frame, ()):
         table.add_row(*line)
     return table
@@ -154,14 +147,11 @@ def _short(name: str, cell: object) -> str:
 def _print_load(found: Description) -> None:
     """Print a bar for every other point in time, of the first resource, so that what stands above is still there."""
     name = found.load.columns[2]
-    out.print(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})", highlight=False)
+    show(f"\nLoad over time: {name} running (peak {found.peak[name]:,.4g})")
     bar = "█" if out.encoding.startswith("utf") else "#"
     top = max(found.peak[name], 1e-12)
     rows = found.load.select("time", name).rows()[::-2][::-1]
     span = max((time for time, _ in rows), default=found.first) - found.first
     scale, unit = unit_of_time(span)
     for time, amount in rows:
-        out.print(
-            f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}",
-            highlight=False,
-        )
+        show(f"{(time - found.first) * scale:7.2f}{unit} {amount:12,.0f} {bar * round(40 * amount / top)}")

@@ -9,7 +9,7 @@ from math import isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import many_of, out, say, where
+from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Iterations, duration
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
             f"{duration(found.seconds)} of CPU: {found.each:.2g} s an iteration, going by {found.tried}"
         )
         said += f", and {found.validation:.2g} s a validation." if found.validation else ", validations included."
-    out.print(said, markup=False, highlight=False, soft_wrap=True)
+    show(said)
     return 0
 
 
@@ -138,22 +138,14 @@ def _value(key: str, value: float) -> str:
 def _report_sweep(folder: Path) -> None:
     """Print the table of a sweep: a row per point, the mean over its seeds of the best validations."""
     import polars as pl
-    from rich import box
-    from rich.table import Table
 
     from analysis.compare.statistics import mean_interval
     from scenarios.learn.sweeping import SETTING, TABLE
 
     found = pl.read_parquet(folder / TABLE)
     *keys, _, score, _, _ = found.columns
-    table = Table(
-        *(key.removeprefix(SETTING) for key in keys),
-        "seeds",
-        f"best {score}",
-        "after iterations",
-        "CPU",
-        box=box.SIMPLE_HEAD,
-    )
+    settings = [key.removeprefix(SETTING) for key in keys]
+    table = new_table(*settings, ">seeds", f">best {score}", "after iterations", ">CPU")
     for point, rows in found.group_by(keys, maintain_order=True):
         mean, half = mean_interval(rows[score].to_numpy())
         best = _value(score, mean) + (f" ±{_value(score, half).removeprefix('+')}" if isfinite(half) else "")
@@ -170,10 +162,5 @@ def _report(log: pl.DataFrame, folder: Path) -> None:
         rows = log.filter(pl.col("seed") == seed)
         cpu, steps = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)
         said = f"seed {seed}: {many_of(steps, 'iteration')}, {cpu:.0f} s of CPU"
-        out.print(
-            f"{said}; weights: {folder}/seed-{seed}/best.safetensors",
-            markup=False,
-            highlight=False,
-            soft_wrap=True,
-        )
+        show(f"{said}; weights: {folder}/seed-{seed}/best.safetensors")
     where(f"Log: {folder}/log.parquet")

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from binwright.commands.console import out, say, where
+from binwright.commands.console import out, say, show, where
 from binwright.commands.progress import Counted
 from simcore.errors import UserError
 
@@ -41,9 +41,8 @@ def tune(asked: Namespace) -> int:
             finished=line,
         )
     out.print(found.comparison.rich(out.width))
-    out.print((folder / "tuned.yaml").read_text("utf-8"), end="", markup=False, highlight=False, soft_wrap=True)
-    said = f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out"
-    where(said)
+    show((folder / "tuned.yaml").read_text("utf-8").rstrip("\n"))
+    where(f"Answer: {folder}/tuned.yaml. Log: {folder}/log.parquet. Held-out runs: {folder}/held-out")
     return 0
 
 

@@ -7,7 +7,7 @@ from time import sleep
 from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, show
 from binwright.commands.progress import Live, duration
 
 if TYPE_CHECKING:
@@ -54,4 +54,4 @@ def _say(found: Progress) -> None:
     if found.others and not found.rows:
         others = many_of(found.others, "run")
         text += f" Its journal has {others} of another version of the scenario, an agent or Binwright."
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    show(text)

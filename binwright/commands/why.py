@@ -7,12 +7,10 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.markup import escape
-from rich.table import Table
 
 from analysis.measure.metric import duration
-from binwright.commands.console import many_of, out
+from binwright.commands.console import many_of, new_table, out, show
 from simcore.errors import RunError, UserError
 from simcore.files import write_text
 from simcore.units import say
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
 
 SHOWN = 12
 """Servers, or kinds of requests, of a table."""
+SHARE = ">offered", ">refused", ">%"
+"""Headings of what `_share` writes."""
 
 
 def why(asked: Namespace) -> int:
@@ -61,33 +61,28 @@ def _print_refused(which: str, counted: Refused) -> None:
     reasons, kinds = counted.reasons, counted.kinds
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
-    out.print(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}", markup=False, highlight=False)
+    show(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
     if not refused:
         return
-    table = Table("reason", box=box.SIMPLE_HEAD)
-    for heading in ("requests", "first", "last"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("for example")
+    table = new_table("reason", ">requests", ">first", ">last", "for example")
     for row in reasons.iter_rows(named=True):
         times = duration(row["first"]), duration(row["last"])
         table.add_row(row["reason"], f"{row['requests']:,}", *times, ", ".join(row["ids"]))
     out.print(table)
     resources = [name for name in kinds.columns if name not in ("group", "offered", "refused")]
-    table = Table(*resources, *(["group"] if "group" in kinds.columns else []), box=box.SIMPLE_HEAD)
-    for heading in ("offered", "refused", "%"):
-        table.add_column(heading, justify="right")
+    table = new_table(*resources, *(["group"] if "group" in kinds.columns else []), *SHARE)
     for row in kinds.head(SHOWN).iter_rows(named=True):
         amounts = [f"{row[name]:.6g}" for name in resources]
         group = [row["group"]] if "group" in row else []
         table.add_row(*amounts, *group, *_share(row))
     out.print(table)
     if len(kinds) > SHOWN:
-        out.print(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.", highlight=False)
+        show(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.")
     for (label,), rows in counted.labels.group_by("label", maintain_order=True):
         _print_label(str(label), rows)
     _print_times(counted.times)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
-        out.print(f"What did every server lack? --request {example}", markup=False, highlight=False)
+        show(f"What did every server lack? --request {example}")
 
 
 def _share(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -98,21 +93,17 @@ def _share(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def _print_label(label: str, rows: pl.DataFrame) -> None:
     """Print who is refused more than others who ask for the same."""
-    table = Table(escape(label), box=box.SIMPLE_HEAD)
-    for heading in ("offered", "refused", "%", "all who ask for the same %"):
-        table.add_column(heading, justify="right")
+    table = new_table(label, *SHARE, ">all who ask for the same %")
     for row in rows.head(SHOWN).iter_rows(named=True):
         table.add_row(escape(row["value"] or "-"), *_share(row), f"{100 * row['expected'] / row['offered']:.1f}")
     out.print(table)
     if len(rows) > SHOWN:
-        out.print(f"{len(rows) - SHOWN:,} more of {label}.", markup=False, highlight=False)
+        show(f"{len(rows) - SHOWN:,} more of {label}.")
 
 
 def _print_times(times: pl.DataFrame) -> None:
     """Print when requests were refused."""
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("came from", "until", "offered", "refused", "%"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = new_table(">came from", ">until", *SHARE)
     for row in times.iter_rows(named=True):
         table.add_row(duration(row["begin"]), duration(row["end"]), *_share(row))
     out.print(table)
@@ -134,17 +125,15 @@ def _print(which: str, found: Why) -> None:
     if found.largest and not (found.servers["why"] == ROOM).any():
         lines += _would(found)
     for line in lines:
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
+        show(line)
     import polars as pl
 
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]
     near = found.servers.with_columns(pl.max_horizontal(lacking).alias("_by")).sort("_by", maintain_order=True)
-    table = Table(box=box.SIMPLE_HEAD)
-    for heading in ("server", *([] if request.spread else ["node"]), *(f"free {name}" for name in resources)):
-        table.add_column(heading, justify="right")
-    table.add_column("why")
+    node = [] if request.spread else [">node"]
+    table = new_table(">server", *node, *(f">free {name}" for name in resources), "why")
     for row in near.head(SHOWN).iter_rows(named=True):
         free = [f"{row[f'free_{name}']:.6g}" for name in resources]
         lacks = ", ".join(f"{row[f'lacks_{name}']:.6g} {name}" for name in resources if row[f"lacks_{name}"])
@@ -152,7 +141,7 @@ def _print(which: str, found: Why) -> None:
         table.add_row(str(row["server"]), *([] if request.spread else [str(row["node"])]), *free, word)
     out.print(table)
     if len(near) > SHOWN:
-        out.print(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.", highlight=False)
+        show(f"The {SHOWN} that lack least, of {len(near):,}; --out FILE writes all.")
 
 
 def _would(found: Why) -> list[str]:
