@@ -27,7 +27,7 @@ UNSOLVED = 1
 
 
 Told = Callable[[dict[str, Any]], None]
-"""Is told the best so far: a `Progress` as a dictionary, and of how many balls."""
+"""Is told the best so far: a `Progress` as a dictionary, of how many balls, and whether the bins are searched for."""
 
 
 def solve(asked: Namespace) -> int:
@@ -115,8 +115,8 @@ class Here:
         """Return the answer in the shape of `as_json`."""
         from agents.solver.solving.solve import solve
 
-        asked, balls = self._asked, self._problem.balls
-        progress = None if tell is None else lambda now: tell(asdict(now) | {"balls": balls})
+        asked, more = self._asked, {"balls": self._problem.balls, "searched": self._problem.searched}
+        progress = None if tell is None else lambda now: tell(asdict(now) | more)
         how = {"device": asked.device, "search": asked.search, "seed": asked.seed}
         left = max(min(0.001, seconds), seconds - (monotonic() - self._began))  # reading may have taken it all
         return as_json(solve(self._problem, time=left, progress=progress, **how))
@@ -153,9 +153,11 @@ def _shower(line: Line) -> Told:
 
     def update(now: dict[str, Any]) -> None:
         pace = now["checked"] / max(now["seconds"], 1e-9)
-        found = f"{now['placed']:,} of {many_of(now['balls'], 'ball')} in {many_of(now['bins'], 'bin')}"
-        goals = ", ".join(f"{value:,.6g}" for value in now.get("goals", ()))
-        parts = f"{found} (bound {now['bound']})", goals and f"goals {goals}", f"{pace:,.0f} checked/s"
+        found = f"{now['placed']:,} of {many_of(now['balls'], 'ball')}"
+        if now["searched"]:
+            found += f" in {many_of(now['bins'], 'bin')} (bound {now['bound']})"
+        goals = ", ".join(f"{value:,.6g}" for value in now["goals"])
+        parts = found, goals and f"goals {goals}", f"{pace:,.0f} checked/s"
         line.said = ", ".join(filter(None, parts))
 
     return update

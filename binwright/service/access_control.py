@@ -27,8 +27,6 @@ SHORTEST = 16
 """Letters of a token."""
 CLIENTS = 10_000
 """Clients whose pace is remembered."""
-WAITING = 10
-"""Requests of an address that may wait at once for their token to be looked at."""
 BODIES = 64
 """Bodies of the largest size that may be on their way at once."""
 HEADERS = {
@@ -147,8 +145,6 @@ class Gate:
         self.answered = Counter[int]()
         """Answers, by status."""
         self._doubts = Pace(limits.doubts, max(1, 10 * limits.doubts))
-        self._waiting = Counter[str]()
-        """Requests whose token is not looked at yet, by address."""
         self._known: dict[tuple[str, bytes], None] = {}
         """Addresses and digests of tokens that were right there, in order."""
 
@@ -166,7 +162,7 @@ class Gate:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         scope.setdefault("state", {})
         open_ = scope["path"] in PROBES
-        refused = await self._stranger(scope, headers) if self._tokens and not open_ else None
+        refused = self._stranger(scope, headers) if self._tokens and not open_ else None
         refused = refused or self._refused(scope, headers, open_)
         if refused is None and scope["method"] == "POST":
             body = await self._body(receive, headers, self._limits.body)
@@ -179,7 +175,7 @@ class Gate:
             return
         await self._app(scope, receive, sealed)
 
-    async def _stranger(self, scope: Message, headers: dict[str, str]) -> Response | None:
+    def _stranger(self, scope: Message, headers: dict[str, str]) -> Response | None:
         """Find the reason to refuse somebody without a token; whoever has one is put into the request's state.
 
         Before a token is looked at that was not right from this address earlier, the address takes one of its doubts,
@@ -192,7 +188,7 @@ class Gate:
             return wrong
         digest, where = _digest(token), address(scope.get("client"))
         if (where, digest) not in self._known:
-            if seconds := await self._doubted(where):
+            if seconds := self._doubts.wait(where):
                 return too_many("too many wrong tokens from this address", seconds)
             found = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
             if not any(found):
@@ -203,21 +199,6 @@ class Gate:
             self._known[where, digest] = None
         scope["state"] |= {"owner": digest.hex(), "right": self._tokens[digest]}
         return None
-
-    async def _doubted(self, where: str) -> float:
-        """Take one of an address's doubts, as soon as there is one; or the seconds until it is worth trying again."""
-        if self._waiting[where] >= WAITING:
-            return self._limits.patience
-        end = time.monotonic() + self._limits.patience
-        self._waiting[where] += 1
-        try:
-            while (seconds := self._doubts.wait(where)) and time.monotonic() + seconds < end:
-                await asyncio.sleep(seconds)
-            return seconds
-        finally:
-            self._waiting[where] -= 1
-            if not self._waiting[where]:
-                del self._waiting[where]
 
     def _refused(self, scope: Message, headers: dict[str, str], open_: bool) -> Response | None:
         """Find the reason not to look at the request any further."""

@@ -130,5 +130,5 @@ const Answer = (() => {
     return [...said(result), ...pictures, make("h3", "Bins"), ...table(result)];
   }
 
-  return { show, make, count };
+  return { show, make, count, amount };
 })();

@@ -38,8 +38,8 @@ EXAMPLE: dict[str, Any] = {
 }
 State = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
-TITLE = 60
-"""Letters of a job's title."""
+TITLE = 200
+"""Letters of a job's title, at most."""
 
 
 def _number(value: int | float) -> int | float:
@@ -314,18 +314,16 @@ class Progress(BaseModel):
 
     bins: int
     bound: int
+    searched: bool = Field(description="`BINS ?`: the number of bins is searched for.")
     placed: int = Field(description="Balls in the best allocation so far.")
     balls: int
     checked: int
     seconds: float
+    goals: list[float] = Field(description="What each goal has come to; empty before all balls are placed.")
 
 
-class Job(BaseModel):
-    """A submission and what became of it.
-
-    `refused`: the specification is wrong. `failed`: the job broke a limit, or the solver broke. `cancelled` may have a
-    result: the best that was found until then.
-    """
+class Submitted(BaseModel):
+    """What is known of every job."""
 
     id: str
     state: State
@@ -335,24 +333,24 @@ class Job(BaseModel):
     submitted: str
     started: str | None
     finished: str | None
+    error: Mistake | None
+
+
+class Job(Submitted):
+    """A submission and what became of it.
+
+    `refused`: the specification is wrong. `failed`: the job broke a limit, or the solver broke. `cancelled` may have a
+    result: the best that was found until then.
+    """
+
     progress: Progress | None
     result: Result | None
-    error: Mistake | None
 
 
-class Listed(BaseModel):
+class Listed(Submitted):
     """A job in the list."""
 
-    id: str
-    state: State
-    priority: int
-    place: int | None
-    title: str
-    submitted: str
-    started: str | None
-    finished: str | None
     status: str | None = Field(description="Of the result, if there is one.")
-    error: Mistake | None
 
 
 class Jobs(BaseModel):

@@ -161,6 +161,12 @@ async function cancel() {
   }
 }
 
+// A fact about the search; one that there is not is not shown.
+function fact(name, text) {
+  at(name).textContent = text;
+  at(name).parentElement.hidden = !text;
+}
+
 function say(what, kind = "") {
   if (state.textContent !== what) state.replaceChildren(make("span", what, { class: kind }));
 }
@@ -192,8 +198,9 @@ function show(now) {
   const shown = now.result ?? now.progress;
   at("progress").hidden = !shown;
   if (shown) {
-    at("bins").textContent = count(shown.bins);
-    at("bound").textContent = count(shown.bound);
+    fact("goals", shown.goals.map((goal) => Answer.amount(goal.value ?? goal)).join(", "));
+    fact("bins", shown.searched ? count(shown.bins) : ""); // the others are given, and no finding
+    fact("bound", shown.searched ? count(shown.bound) : "");
     at("placed").textContent = `${count(shown.placed)} of ${count(shown.balls)}`;
     at("checked").textContent = count(shown.checked);
     at("rate").textContent = shown.seconds ? count(Math.round(shown.checked / shown.seconds)) : "";

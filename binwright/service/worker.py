@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import starmap
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -96,8 +97,8 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], found: bytes,
         balls = compiled.balls
 
         def tell(now: Progress) -> None:
-            told = {"bins": now.bins, "bound": now.bound, "placed": now.placed, "balls": balls}
-            _send(pipe, progress=told | {"checked": now.checked, "seconds": round(now.seconds, 3)})
+            more = {"balls": balls, "searched": compiled.searched, "seconds": round(now.seconds, 3)}
+            _send(pipe, progress=asdict(now) | more)
 
         options = ("search", "device", "seed", "time", "attempts")
         how = {name: asked[name] for name in options}

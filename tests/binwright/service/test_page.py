@@ -143,6 +143,26 @@ def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
 
 
 @pytest.mark.long
+def test_what_is_found_is_named_and_what_is_given_is_not(opened: Browser) -> None:
+    """Of bins whose number is given the goals are the finding: `cheapest` has 9 to choose from, and the price is 9."""
+    opened.run(CHOSEN, "cheapest")
+    wait_for(opened, "verdict", "Compiles")
+    opened.run("document.getElementById('time').value = '1'")
+    opened.chord("Control", "Enter")
+    wait_for(opened, "state", "Solved")
+    facts = opened.run(
+        "return [...document.querySelectorAll('#progress > div')].filter((each) => !each.hidden)"
+        ".map((each) => [each.children[0].textContent, each.children[1].textContent])"
+    )
+    assert facts[0] == ["goals, the best so far", "9, 0.96875"]
+    assert "bins, the best so far" not in dict(facts)
+    assert opened.run("return document.getElementById('run').textContent").startswith("Solve")
+    title = opened.run("return document.querySelector('#jobs button').textContent")
+    assert title == examples()["cheapest"].splitlines()[0].strip("# ")
+    assert not opened.errors()
+
+
+@pytest.mark.long
 def test_a_refused_job_shows_its_mistake(opened: Browser) -> None:
     opened.run(TYPED, "BALLS 1 BINS 1")
     opened.chord("Control", "Enter")

@@ -148,7 +148,7 @@ def test_what_tokens_are_for(tmp_path: Path) -> None:
 
 def test_the_title_is_the_first_line() -> None:
     assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
-    assert Submission(text="x" * 200).title == "x" * 59 + "…"
+    assert Submission(text="x" * 300).title == "x" * 199 + "…"
     assert Submission(text=" ").title == ""
     one, two = Submission(text="x", priority=3), Submission(text="x")
     assert one.title == "x"
