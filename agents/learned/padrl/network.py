@@ -34,6 +34,8 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 AT_FORECAST = 4 * CELLS * (ASKED + CELLS + 1)
 AT_POLICY = AT_FORECAST + FORECAST * (CELLS + 1)
 MEMORY = 2 * CELLS + FORECAST
+MANY, MET = 256, 4096
+"""From how many servers on those that are alike are scored once, and among how many different ones they are found."""
 
 
 @kernel
@@ -135,12 +137,39 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
 
 
 @lean
+def _is_alike(free: Ints, capacity: Ints, server: int, met: Ints) -> bool:
+    """Tell whether a server has the same as an earlier one that is still in `met`, int64 [MET], which changes.
+
+    There a server takes the place of whoever has the same hash: a server that is like none there is scored once more.
+    """
+    mixed = np.uint64(0)
+    for node in range(2):
+        for r in range(2):
+            mixed = (mixed ^ np.uint64(free[server, node, r])) * np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+    at = mixed % np.uint64(MET)
+    other, same = met[at], met[at] >= 0
+    for node in range(2):
+        for r in range(2):
+            same &= free[other, node, r] == free[server, node, r]
+            same &= capacity[other, node, r] == capacity[server, node, r]
+    met[at] = server
+    return bool(same)
+
+
+@lean
 def _highest(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats, met: Ints
 ) -> int:
-    """Find the place with the highest score, the first of equals; -1 if there is none. `place` [PLACE] is scratch."""
+    """Find the place with the highest score, the first of equals; -1 if there is none.
+
+    `place` [PLACE] is scratch, and so is `met` int64 [MET], all -1: in a run most servers are alike, and of these one
+    is scored. With `met` [0] all are.
+    """
     best, highest = -1, -np.inf
     for server in range(len(free)):
+        if len(met) and _is_alike(free, capacity, server, met):
+            continue
         for node in range(2):
             if describe(free, capacity, demand, spread, server, node, place):
                 found = score(place, common, weights)
@@ -160,7 +189,8 @@ def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Fl
     remember(seen, weights, memory)
     share(free, capacity, seen, memory, shared)
     begin_scores(shared, weights, common)
-    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE))
+    met = np.full(MET * (len(free) >= MANY), -1, np.int64)
+    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE), met)
 
 
 @kernel
