@@ -12,23 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from agents.learned.common.proximal import Proximal
 from simcore.types import Floats
 
 FORBIDDEN = -1e9
 """The logit of what the mask forbids: its probability is exactly 0."""
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Holds RLlib's defaults of that time, but for `minibatch` and `rate`, which are the publication's."""
-
-    minibatch: int = 256
-    epochs: int = 30
-    rate: float = 5e-3
-    clip: float = 0.3
-    value_clip: float = 10.0
-    value_weight: float = 1.0
-    kl_target: float = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +52,7 @@ def masked(logits: Tensor, mask: Tensor) -> Tensor:
 
 
 def loss_of(
-    logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Settings
+    logits: Tensor, values: Tensor, batch: Batch, rows: Tensor, kl_weight: float, settings: Proximal
 ) -> tuple[Tensor, Tensor]:
     """Return the loss of some rows of a batch, and its parts: [policy, value, kl, entropy], detached."""
     actions, mask = batch.actions[rows, None], batch.mask[rows]
@@ -92,7 +80,7 @@ def update(
     optimiser: torch.optim.Optimizer,
     batch: Batch,
     kl_weight: float,
-    settings: Settings,
+    settings: Proximal,
     rng: np.random.Generator,
 ) -> dict[str, float]:
     """Train for some epochs on a batch; `evaluate(rows)` returns the logits and values of these rows now.

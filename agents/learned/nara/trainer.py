@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field
 
 from agents.environments.observation import Observer
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, Finite, FromZero, Positive, Share
-from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.adam import averages, put_averages
+from agents.learned.common.proximal import Proximal
+from agents.learned.common.settings import Count, Finite, Positive, Share
+from agents.learned.common.tensors import Tensors
 from agents.learned.common.trainer import TRAINING, ValidatesAnywhere
 from agents.learned.nara.agent import described, import_network
 from agents.learned.nara.inference import infer_all, layers, wiring
@@ -22,7 +23,7 @@ from simcore.rng import stream
 
 
 @dataclass
-class NaraTrainer(ValidatesAnywhere):
+class NaraTrainer(Proximal, ValidatesAnywhere):
     """PPO with the settings of the publication, and RLlib's defaults of its time where it gives none.
 
     `episodes` are played whole in every iteration: 16 of 32 requests are about the published 2,048 decisions.
@@ -33,14 +34,8 @@ class NaraTrainer(ValidatesAnywhere):
     """
 
     episodes: Count = 16
-    minibatch: Count = 256
-    epochs: Count = 30
-    rate: Positive = 5e-3
     discount: Share = 0.99
-    clip: Positive = 0.3
     value_clip: Positive = 10.0
-    kl_weight: FromZero = 0.2
-    kl_target: Positive = 0.01
     placed: Finite = 10.0
     rejected: Finite = -10.0
     choice: Finite = 0.0
@@ -60,17 +55,9 @@ class NaraTrainer(ValidatesAnywhere):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
-        torch, ppo, network = extra("torch"), extra("agents.learned.common.ppo"), import_network()
-        self._torch, self._library, self._seed = torch, ppo, seed
-        self._settings = ppo.Settings(
-            minibatch=self.minibatch,
-            epochs=self.epochs,
-            rate=self.rate,
-            clip=self.clip,
-            value_clip=self.value_clip,
-            kl_target=self.kl_target,
-        )
-        self._kl_weight, self._rewards = self.kl_weight, np.array([self.placed, self.rejected])
+        self.get_ready()
+        torch, network = self._torch, import_network()
+        self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._device = torch.device(device)
         self._training, self._validation = training, validation
         self._playing = training.episodes(self.episodes, feasible=self.mask == "feasible")
@@ -91,19 +78,11 @@ class NaraTrainer(ValidatesAnywhere):
         for i in range(self.episodes):
             self._playing.reset(i, self._training.draw(TRAINING + int(rng.integers(2**40))))
         observed, batch, metrics = self._play(rng)
-        found = self._library.update(
-            lambda rows: self._policy(self._graph, *(part[rows] for part in observed)),
-            self._optimiser,
-            batch,
-            self._kl_weight,
-            self._settings,
-            rng,
-        )
-        metrics |= found | {"kl_weight": self._kl_weight}
-        if not finite(self._policy.parameters()):
-            metrics["policy_loss"] = float("nan")
-        self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self.kl_target)
-        return metrics
+
+        def evaluate(rows: Any) -> Any:
+            return self._policy(self._graph, *(part[rows] for part in observed))
+
+        return metrics | self.improve(evaluate, self._optimiser, self._policy.parameters(), batch, rng)
 
     def _play(self, rng: np.random.Generator) -> tuple[list[Any], Any, dict[str, float]]:
         """Play; returns what was seen, the batch, and how well it went."""

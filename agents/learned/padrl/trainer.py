@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, CountFromZero, FromZero, Positive
-from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.proximal import Proximal
+from agents.learned.common.settings import Count, CountFromZero, Positive
+from agents.learned.common.tensors import Tensors
 from agents.learned.common.trainer import TRAINING
 from agents.learned.numa.rollouts import rules_of, telling
 from agents.learned.numa.trainer import NumaTrainer
@@ -60,7 +61,7 @@ LENGTH, UNHEARD = 256, 64
 
 
 @dataclass
-class PADRLTrainer(NumaTrainer):
+class PADRLTrainer(Proximal, NumaTrainer):
     """An LSTM that forecasts demand, and PPO (Schulman et al. 2017, arXiv:1707.06347) that is told the forecast.
 
     In the first `lessons` iterations the LSTM learns from `sequences` pieces of training workloads by least squares,
@@ -82,23 +83,14 @@ class PADRLTrainer(NumaTrainer):
     rate: Positive = 1e-2
     learning: Positive = 1e-2
     clip: Positive = 0.2
-    kl_weight: FromZero = 0.2
-    kl_target: Positive = 0.01
     pool: Count = 200
+    value_weight = 0.0
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed, device)
-        self._torch, self._library = torch, library = extra("torch"), extra("agents.learned.common.ppo")
-        self._settings = library.Settings(
-            minibatch=self.minibatch,
-            epochs=self.epochs,
-            rate=self.rate,
-            clip=self.clip,
-            kl_target=self.kl_target,
-            value_weight=0.0,
-        )
-        self._kl_weight = self.kl_weight
+        self.get_ready()
+        torch = self._torch
         self._cluster = training.ledger(0).cluster
         self._width = self.view.capacity.shape[0]
         rng = stream(seed, "train", "weights")
@@ -134,16 +126,12 @@ class PADRLTrainer(NumaTrainer):
         else:
             for group in self._optimisers[1].param_groups:
                 group["lr"] = self.rate
-            found = self._library.update(
-                lambda rows: self._evaluate(*(part[rows] for part in seen)),
-                self._optimisers[1],
-                batch,
-                self._kl_weight,
-                self._settings,
-                rng,
-            )
-            metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy")} | {"kl_weight": self._kl_weight}
-            self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self.kl_target)
+
+            def evaluate(rows: Any) -> Any:
+                return self._evaluate(*(part[rows] for part in seen))
+
+            found = self.improve(evaluate, self._optimisers[1], self._tensors.values(), batch, rng)
+            metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
         if not finite(self._tensors.values()):
             metrics["policy_loss"] = float("nan")
         return metrics

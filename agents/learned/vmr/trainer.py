@@ -10,8 +10,9 @@ import numpy as np
 from pydantic import AfterValidator
 
 from agents import AGENTS
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, FromZero, Positive, Share
+from agents.learned.common.adam import averages, put_averages
+from agents.learned.common.proximal import Proximal
+from agents.learned.common.settings import Count, Positive, Share
 from agents.learned.common.tensors import Tensors, extra
 from agents.learned.common.trainer import TRAINING, Trainer
 from agents.learned.vmr.agent import described, untrained
@@ -74,7 +75,7 @@ def _ascending(moves: tuple[int, int]) -> tuple[int, int]:
 
 
 @dataclass
-class VmrTrainer(Trainer):
+class VmrTrainer(Proximal, Trainer):
     """PPO with two choices per move; the reward is how many more usual requests of `size` units there is room for.
 
     A pool of `pool` seeds is played by each of `fillers`, and `snapshots` are taken of each run. In every iteration
@@ -90,28 +91,19 @@ class VmrTrainer(Trainer):
     snapshots: Count = 4
     fillers: tuple[str, ...] = ("best-fit", "first-fit")
     episodes: Count = 64
-    minibatch: Count = 256
     epochs: Count = 6
     rate: Positive = 1e-3
     discount: Share = 0.95
     clip: Positive = 0.2
-    kl_weight: FromZero = 0.2
     kl_target: Positive = 0.02
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Take the snapshots and make the network."""
-        torch, ppo = extra("torch"), extra("agents.learned.common.ppo")
+        self.get_ready()
         for world in (training, validation):
             check_world(world)
-        self._torch, self._library, self._seed, self._device = torch, ppo, seed, torch.device(device)
-        self._settings = ppo.Settings(
-            minibatch=self.minibatch,
-            epochs=self.epochs,
-            rate=self.rate,
-            clip=self.clip,
-            kl_target=self.kl_target,
-        )
-        self._kl_weight, self._quanta = self.kl_weight, round(self.size * QUANTUM)
+        torch, self._seed = self._torch, seed
+        self._device, self._quanta = torch.device(device), round(self.size * QUANTUM)
         self._validation, self._held_out = validation, dict[int, list[Standing]]()
         seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
         self._pool = [
@@ -134,12 +126,7 @@ class VmrTrainer(Trainer):
         playing = Episodes([self._pool[i] for i in chosen.tolist()], moves, self._quanta)
         steps, metrics = self._play(playing, rng)
         batch, evaluate = self._batch(steps, playing)
-        found = self._library.update(evaluate, self._optimiser, batch, self._kl_weight, self._settings, rng)
-        metrics |= found | {"kl_weight": self._kl_weight}
-        if not finite(self._policy.parameters()):
-            metrics["policy_loss"] = float("nan")
-        self._kl_weight = self._library.next_kl_weight(self._kl_weight, found["kl"], self.kl_target)
-        return metrics
+        return metrics | self.improve(evaluate, self._optimiser, self._policy.parameters(), batch, rng)
 
     def _play(self, playing: Episodes, rng: np.random.Generator) -> tuple[list[_Step], dict[str, float]]:
         torch, library, policy = self._torch, self._library, self._policy

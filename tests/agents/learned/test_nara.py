@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from agents import AGENTS
 from agents.environments.observation import edge_index
 from agents.learned.common import ppo
+from agents.learned.common.proximal import Proximal
 from agents.learned.common.tensors import SHIPPED, read, write
 from agents.learned.nara.agent import FEATURES
 from agents.learned.nara.inference import infer, layers, product, wiring
@@ -414,7 +415,7 @@ def test_the_loss_is_rllibs(seed: int) -> None:
     old, new = (rng.normal(size=(n, actions)) * 2 for _ in range(2))
     chosen = np.array([rng.choice(np.flatnonzero(row)) for row in mask])
     before, values, returns, advantages = (rng.normal(size=n) * 10 for _ in range(4))
-    weight, chosen_settings = float(rng.random()), ppo.Settings()
+    weight, chosen_settings = float(rng.random()), Proximal()
     policy, value, kl, entropy = [], [], [], []
     for i in range(n):
         p, q = (np.where(mask[i], np.exp(logits[i]), 0) for logits in (old, new))
