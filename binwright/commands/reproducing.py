@@ -9,7 +9,6 @@ from pathlib import Path
 from binwright.cli import FAILED
 from binwright.commands.console import show, where
 from binwright.commands.progress import Live, duration
-from binwright.reproduction.experiment import Count
 from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
 from binwright.reproduction.running import Prepared, prepare
 from simcore.errors import UserError
@@ -35,7 +34,7 @@ def reproduce(asked: Namespace) -> int:
         _say_estimate(prepared, jobs)
     if asked.dry_run:
         return 0
-    if not any(one.batches or isinstance(one.experiment, Count) for one in prepared):
+    if not any(one.batches or one.experiment.count for one in prepared):
         show("There is nothing to compare, and nothing is written.")
         return FAILED
     with Live(total, done, jobs) as live:

@@ -1,18 +1,18 @@
-"""What a publication's file declares: experiments, which published values each of them answers, and what differs."""
+"""What a publication's file declares: experiments, which published tables each of them answers, and what differs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
 from binwright.reproduction import PUBLICATIONS
+from binwright.reproduction.claims import Better, Published, Value
 from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
-from binwright.reproduction.published import Published
-from binwright.reproduction.verdict import Better, Value
 from simcore.errors import UserError, suggest
 
 Size = Literal["full", "quick", "smallest"]
@@ -22,23 +22,20 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
-class Metric:
-    """Says how a published metric is read from our runs, and which way is better."""
+class Note:
+    """Says something in a sentence of the published values that its patterns match."""
 
-    measure: Measure
-    better: Better = "higher"
+    kind: Literal["incomparable", "remark", "explained"]
+    """Why they cannot be compared; what else to know of them; why they are missed, if they are."""
+    text: str
+    agent: str = "*"
+    metric: str = "*"
+    condition: str = "*"
 
-
-@dataclass(frozen=True)
-class StandIn:
-    """Says what is run where the data of a condition is not on this machine."""
-
-    key: str
-    """The key of the condition that the stand-in is for; tables mark it."""
-    here: Callable[[], bool]
-    """Tells whether the data is here, and no stand-in is needed."""
-    overrides: tuple[str, ...]
-    """What is overridden then, after the overrides of the condition."""
+    def of(self, one: Published) -> bool:
+        """Tell whether it is said of a published value."""
+        pairs = ((one.agent, self.agent), (one.metric, self.metric), (one.condition, self.condition))
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 @dataclass(frozen=True)
@@ -51,60 +48,50 @@ class Condition:
     seeds: int = 100
     quick: int = 10
     """Seeds with --quick."""
-    stand_in: StandIn | None = None
-    runs: str = ""
-    """What the folder of its runs is called; conditions with one name here are read from the same runs."""
+    stand_in: str = ""
+    """The key of the condition whose data is not on this machine, so that the overrides take a stand-in; tables mark
+    it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answers:
-    """Says which published values something answers, and what to know of them."""
+class Experiment:
+    """Describes what answers some published tables: runs of a shipped scenario, or a function that counts."""
 
     name: str
-    tables: Mapping[str, str]
-    """The published tables, and what each of them shows."""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    """The published tables, and what each of them shows; there is none where only figures are drawn from the runs."""
+    scenario: str = ""
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+    """By published condition, or by what several of them begin with, which are read from the same runs then."""
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    """How every published metric is read from the runs."""
+    count: Callable[[Size], Mapping[Key, Value | str]] | None = None
+    """Returns values in place of runs, or sentences that say why there is none."""
+    lower: Collection[str] = ()
+    """Metrics of which less is better."""
+    quicker: bool = True
+    """Whether --quick counts less."""
     deviates: str = ""
     """What differs from the publication, in a sentence."""
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
     derived: tuple[Published, ...] = ()
     """Values that follow from the printed ones, and can be compared where those cannot."""
-    incomparable: Callable[[Published], str] = field(default=lambda one: "")
-    """Says why a value that was measured here cannot be compared; empty where it can."""
-    remark: Callable[[Published], str] = field(default=lambda one: "")
-    """Says what else to know of one value."""
-    explained: Callable[[Published], str] = field(default=lambda one: "")
-    """Says why a value is not reproduced, in a sentence, if it is not; empty where nobody knows."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment(Answers):
-    """Describes runs of a shipped scenario that answer some of the published values."""
-
-    scenario: str
-    conditions: Mapping[str, Condition]
-    metrics: Mapping[str, Metric]
+    notes: tuple[Note, ...] = ()
     smallest: tuple[str, ...] = ()
     """Overrides for tests."""
 
-    def answers(self, one: Published) -> bool:
-        """Tell whether this experiment measures a published value."""
-        condition = self.conditions.get(one.condition)
-        return (
-            one.table in self.tables
-            and condition is not None
-            and one.agent in condition.agents
-            and one.metric in self.metrics
-        )
+    def condition_of(self, one: Published) -> str:
+        """Find the condition whose runs answer a published value."""
+        return next(name for name in self.conditions if f"{one.condition};".startswith(f"{name};"))
 
     def better(self, one: Published) -> Better:
         """Tell which way is better for a published value."""
-        return self.metrics[one.metric].better
+        return "lower" if one.metric in self.lower else "higher"
 
-    def sharing(self, condition: str) -> list[str]:
-        """List the conditions that are read from the same runs as this one, itself included, in their order."""
-        name = self.conditions[condition].runs
-        return [one for one, asked in self.conditions.items() if one == condition or (name and asked.runs == name)]
+    def said(self, kind: str, one: Published) -> str:
+        """Find the first note of a kind on a published value; empty where there is none."""
+        return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
 
     def seeds(self, condition: str, size: Size) -> int:
         """Count the seeds of a condition."""
@@ -113,47 +100,27 @@ class Experiment(Answers):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count(Answers):
-    """Describes an experiment that is no batch of runs: a function returns its values."""
-
-    count: Callable[[Size], Mapping[Key, Value | str]]
-    """Returns values, or sentences that say why there is none."""
-    keys: frozenset[Key]
-    """What it answers."""
-    quicker: bool = True
-    """Whether --quick measures less."""
-
-    def answers(self, one: Published) -> bool:
-        """Tell whether this experiment measures a published value."""
-        return one.table in self.tables and (one.condition, one.agent, one.metric) in self.keys
-
-    def better(self, one: Published) -> Better:
-        """Tell which way is better: everything that is counted is better when it is less."""
-        return "lower"
-
-
-@dataclass(frozen=True)
 class Publication:
     """Describes a publication: where it is, what is run of it, and why the rest is not."""
 
     name: str
     title: str
     reference: str
-    experiments: tuple[Experiment | Count, ...]
-    unanswered: Callable[[Published], str]
+    experiments: tuple[Experiment, ...]
+    unanswered: Callable[[Published], str] = field(default=lambda one: "No experiment answers this value.")
     """Says why a value that no experiment answers is not compared."""
     figures: tuple[Drawing, ...] = ()
     own: Callable[[str], bool] = field(default=lambda agent: False)
     """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
-    weighed: Callable[[Path], Publication] | None = None
-    """Adds to the publication what its authors' weights in a folder do here; None where it has none."""
+    weighed: bool = False
+    """Whether it has rows of the weights that its authors published."""
 
 
-def publication(name: str) -> Publication:
-    """Load what is declared for a publication."""
+def publication(name: str, weights: Path | None = None) -> Publication:
+    """Load what is declared for a publication, with rows of the weights in a folder that its authors published."""
     if name not in PUBLICATIONS:
         known = ("all", *PUBLICATIONS)
         raise UserError("is no publication that is reproduced here", value=name, remedy=suggest(name, known))
     module = import_module(f"binwright.reproduction.publications.{name.replace('-', '_')}")
-    found: Publication = module.PUBLICATION
+    found: Publication = module.describe() if weights is None else module.describe(weights)
     return found

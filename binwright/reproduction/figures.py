@@ -1,4 +1,4 @@
-"""Figures that publications print, drawn from our runs."""
+"""Figures that publications print, drawn from our runs; and a table's values beside ours, as dots."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.verdict import Value
 from simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 class Material:
     """Holds what the figures of a publication are drawn from.
 
-    `runs` are by experiment and condition, `values` what was measured, by condition, agent and metric; `missing` says
-    why there are no runs of an experiment's condition.
+    `runs` are by experiment and condition, or say why there are none; `values` is what was measured, by condition,
+    agent and metric.
     """
 
-    runs: Mapping[tuple[str, str], Runs] = field(default_factory=dict)
-    values: Mapping[tuple[str, str, str], Value] = field(default_factory=dict)
-    missing: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    runs: Mapping[tuple[str, str], Runs | str] = field(default_factory=dict)
+    values: Mapping[tuple[str, str, str], Value | str] = field(default_factory=dict)
 
     def of(self, experiment: str, condition: str) -> Runs:
         """Find the runs of a condition; a `ResultsError` says why there are none."""
-        found = self.runs.get((experiment, condition))
-        if found is None or not len(found.results.done):
-            why = self.missing.get((experiment, condition), "Its runs are not there.")
+        found = self.runs.get((experiment, condition), "Its runs are not there.")
+        if isinstance(found, str) or not len(found.results.done):
+            why = found if isinstance(found, str) else "None of its runs finished."
             raise ResultsError(why, remedy="Run the whole publication.")
         return found
 
     def value(self, condition: str, agent: str, metric: str) -> Value | None:
         """Find a value that was measured."""
-        return self.values.get((condition, agent, metric))
+        found = self.values.get((condition, agent, metric))
+        return found if isinstance(found, Value) else None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Drawing:
     """Declares a figure of a publication, or a part of one."""
 
     figure: str
-    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat."""
+    """The number as printed: `6`, or `2 to 8` for one set of plots that several figures repeat; empty for a table."""
     name: str
     """What its file is called behind the publication's name, such as `nara-azure`; no two of a publication the same."""
     title: str
@@ -64,17 +64,10 @@ class Picture:
     kind: str = ""
     """`svg` or `png`; empty where it was not drawn."""
     content: bytes = b""
-    size: tuple[int, int] = (0, 0)
-    """Width and height as shown, in pixels."""
     why: str = ""
 
-    @property
-    def file(self) -> str:
-        """Name the file that it has beside the pages."""
-        return self.file_as(self.kind)
-
-    def file_as(self, kind: str) -> str:
-        """Name the file that it would have as `svg` or `png`."""
+    def file(self, kind: str) -> str:
+        """Name the file that it has, as `svg` or `png`, beside the pages."""
         return f"{self.publication}-{self.drawing.name}.{kind}"
 
     @property
@@ -85,7 +78,20 @@ class Picture:
 
 def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> list[Picture]:
     """Draw the figures of a publication."""
-    return [_picture(publication, drawing, given) for drawing in drawings]
+    from analysis.figures.chosen_style import style
+    from analysis.figures.draw import image
+
+    found = []
+    for drawing in drawings:
+        try:
+            with style():
+                figure = drawing.draw(given)
+        except UserError as error:
+            found.append(Picture(publication, drawing, why=error.problem))
+        else:
+            kind, content, _ = image(figure)
+            found.append(Picture(publication, drawing, kind, content))
+    return found
 
 
 def intervals(values: Iterable[Value]) -> str:
@@ -110,15 +116,3 @@ def of_kind(
         return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)
 
     return draw
-
-
-def _picture(publication: str, drawing: Drawing, given: Material) -> Picture:
-    from analysis.figures.chosen_style import style
-    from analysis.figures.draw import image
-
-    try:
-        with style():
-            figure = drawing.draw(given)
-    except UserError as error:
-        return Picture(publication, drawing, why=error.problem)
-    return Picture(publication, drawing, *image(figure))

@@ -13,7 +13,7 @@ import polars as pl
 from analysis.compare.statistics import mean_interval
 from analysis.results.folder import ResultsFolder
 from analysis.results_api import Results
-from binwright.reproduction.verdict import Value
+from binwright.reproduction.claims import Value
 from simcore.types import Floats, Ints
 
 DRAWS = 10_000
@@ -22,7 +22,7 @@ DRAWS = 10_000
 
 @dataclass(frozen=True)
 class Runs:
-    """Holds the runs of one condition, written `key=value;...`, which `title` says in words.
+    """Holds the runs that answer a published condition, written `key=value;...`, which `title` says in words.
 
     `labels` maps published agents to ours.
     """
@@ -47,30 +47,60 @@ class Runs:
         found.runs = pl.concat(runs)
         return found
 
-    def values(self, agent: str, column: str) -> Floats:
-        """Read a column of the finished runs of a published agent, float64 [seeds]."""
-        return self.of(agent)[column].to_numpy().astype(np.float64)
-
-    def ends(self, agent: str) -> Ints:
-        """Read the last row of the trace that each finished run of a published agent met, int64 [seeds]."""
-        return ends_of(self.of(agent)["windows"])
+    def values(self, agent: str, *columns: str) -> Floats:
+        """Read a column, the first of these that there is, of an agent's finished runs, float64 [seeds]."""
+        return _column(self.of(agent), columns)
 
 
 Measure = Callable[[Runs, str], Value]
 """Reads a value from the runs of a condition, for a published agent."""
 
 
-def averaged(values: Floats) -> Value:
-    """Average [seeds] values, with the 95 % interval of their mean."""
-    mean, half = mean_interval(values)
+def averaged(values: Sequence[float] | Floats) -> Value:
+    """Average the values of seeds, with the 95 % interval of their mean."""
+    found = np.array(values, np.float64)
+    mean, half = mean_interval(found)
     known = isfinite(half)
     low, high = (float(mean - half), float(mean + half)) if known else (None, None)
-    return Value(float(mean), low, high, len(values))
+    return Value(float(mean), low, high, len(found))
 
 
-def mean_of(column: str, scale: float = 1.0) -> Measure:
-    """Measure the mean of a column of runs.parquet, times `scale`."""
-    return lambda runs, agent: averaged(scale * runs.values(agent, column))
+def mean_of(*columns: str, scale: float = 1.0, rows: int = 0) -> Measure:
+    """Measure the mean of a column of runs.parquet, the first of these that there is, times `scale`.
+
+    Runs that end within so many `rows` of one trace end by the same events: they are a block of `of_blocks`.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        values = scale * runs.values(agent, *columns)
+        if not rows:
+            return averaged(values)
+        blocks = ends_of(runs.of(agent)["windows"]) // rows
+        mean, low, high = (1 + part for part in of_blocks(values, np.ones(len(values)), blocks)[:3])
+        return Value(mean, low, high, len(values))
+
+    return measure
+
+
+def gain_of(base: str, *columns: str, rows: int = 0) -> Measure:
+    """Measure by how many percent the mean of such a column is above that of the agent `base`, paired by seed.
+
+    With `rows`, the runs of `base` that end within so many rows of one trace are a block of `of_blocks`.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
+        column = next(one for one in columns if one in pairs.columns)
+        own, other = (_column(pairs, (name,)) for name in (column, f"{column} of base"))
+        if rows:
+            found = Value(*of_blocks(own, other, ends_of(pairs["windows of base"]) // rows)[:3], len(own))
+        else:
+            found = above(own, other)
+        # Rounded, so that no gain is 0, whatever floats make of it.
+        low, high = (None if end is None else round(100 * end, 9) for end in found[1:3])
+        return Value(round(100 * found.mean, 9), low, high, found.seeds)
+
+    return measure
 
 
 def above(own: Floats, other: Floats) -> Value:
@@ -103,52 +133,12 @@ def of_blocks(values: Floats, base: Floats, blocks: Ints) -> tuple[float, float,
     return float(own.sum() / other.sum() - 1), low, high, float(without.min()), float(without.max())
 
 
-def mean_of_blocks(columns: Sequence[str], rows: int, scale: float = 1.0) -> Measure:
-    """Measure the mean of a column, the first of these that there is, times `scale`, of runs on one trace.
-
-    Those that end within so many rows of the trace end by the same events: they are a block of `of_blocks`.
-    """
-
-    def measure(runs: Runs, agent: str) -> Value:
-        column = next(one for one in columns if one in runs.of(agent).columns)
-        values = scale * runs.values(agent, column)
-        mean, low, high = (1 + part for part in of_blocks(values, np.ones(len(values)), runs.ends(agent) // rows)[:3])
-        return Value(mean, low, high, len(values))
-
-    return measure
-
-
-def gain_of_blocks(columns: Sequence[str], base: str, rows: int) -> Measure:
-    """Measure by how many percent the mean of such a column is above that of the agent `base`, paired by seed.
-
-    The blocks are those of the runs of `base`.
-    """
-
-    def measure(runs: Runs, agent: str) -> Value:
-        column = next(one for one in columns if one in runs.of(agent).columns)
-        pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
-        own, other = (pairs[name].to_numpy().astype(np.float64) for name in (column, f"{column} of base"))
-        ends = ends_of(pairs["windows of base"])
-        mean, low, high = (round(100 * part, 9) for part in of_blocks(own, other, ends // rows)[:3])
-        return Value(mean, low, high, len(own))
-
-    return measure
-
-
 def ends_of(windows: pl.Series) -> Ints:
     """Read in a column `windows` the last row of its trace that each run met, int64 [runs]."""
     ends: Ints = windows.str.split("-").list.last().cast(pl.Int64).to_numpy()
     return ends
 
 
-def gain_of(column: str, base: str) -> Measure:
-    """Measure by how many percent the mean of a column is above that of the agent `base`, paired by seed."""
-
-    def measure(runs: Runs, agent: str) -> Value:
-        pairs = runs.of(agent).join(runs.of(base), on="seed", suffix=" of base").sort("seed")
-        own, other = (pairs[name].to_numpy().astype(np.float64) for name in (column, f"{column} of base"))
-        mean, low, high, seeds = above(own, other)
-        low, high = (None if end is None else round(100 * end, 9) for end in (low, high))
-        return Value(round(100 * mean, 9), low, high, seeds)  # no gain is 0, whatever floats make of it
-
-    return measure
+def _column(runs: pl.DataFrame, columns: Sequence[str]) -> Floats:
+    """Read the first of these columns that there is, float64 [runs]."""
+    return runs[next(one for one in columns if one in runs.columns)].to_numpy().astype(np.float64)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from textwrap import fill
+from typing import TYPE_CHECKING, TypeVar
 
+from binwright.reproduction.claims import MISSES, Row, Verdict, in_words, ordered, shown
 from binwright.reproduction.experiment import Publication
-from binwright.reproduction.figures import Picture
-from binwright.reproduction.published import in_words
-from binwright.reproduction.rows import Row, ordered
-from binwright.reproduction.verdict import MISSES, Verdict, shown
+from binwright.reproduction.figures import Drawing, Material, Picture
 from simcore.errors import UserError
 
+if TYPE_CHECKING:
+    from analysis.figures.draw import Figure
+
+T = TypeVar("T")
 WIDTH = 118
 HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
 FIGURES = "figures"
@@ -64,17 +68,17 @@ def page(
         ),
     ]
     notes: set[str] = set()
-    for name in dict.fromkeys(one.table for one in rows):
-        table = [one for one in rows if one.table == name and one.verdict != Verdict.INCOMPARABLE]
+    dots = {one.drawing.name: one.file(one.kind) for one in drawn if one.kind}
+    for name, table in _compared(rows).items():
         new = dict.fromkeys(one.deviates for one in table if one.deviates and one.deviates not in notes)
         notes |= new.keys()
-        if table:
-            parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(table)]
+        parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(table)]
+        if _slug(name) in dots:
+            parts.append(f"![The same as dots]({FIGURES}/{dots[_slug(name)]})")
     if reasons := [*_explained(rows), *(f"- {line}" for line in _incomparable(rows))]:
         parts += ["## What is not reproduced, and why", "\n".join(map(_wrapped, reasons))]
-    for heading in dict.fromkeys(one.heading for one in drawn):
-        parts.append(f"## {heading}")
-        parts += chain.from_iterable(_picture(one) for one in drawn if one.heading == heading)
+    for heading, those in _by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
+        parts += [f"## {heading}", *chain.from_iterable(map(_picture, those))]
     body = "\n\n".join(parts) + "\n"
     for file in sorted(folder.glob("*.md")):
         before, found, rest = file.read_text("utf-8").partition(begin(publication.name))
@@ -85,6 +89,14 @@ def page(
             return file, f"{before}{found}\n\n{body}\n{END}{after}"
     title = f"# {publication.title}: published and ours\n\n{publication.reference}.\n\n"
     return folder / f"reproduction-{publication.name}.md", title + body
+
+
+def tables(publication: Publication, rows: Sequence[Row]) -> list[Drawing]:
+    """Declare a figure for every table that has values beside ours."""
+    return [
+        Drawing("", _slug(name), _heading(publication, name), partial(_dots, table, _heading(publication, name)))
+        for name, table in _compared(rows).items()
+    ]
 
 
 def listed(publication: Publication) -> str:
@@ -103,6 +115,36 @@ def misses(rows: Sequence[Row]) -> list[Row]:
     return [one for one in ordered(rows) if one.verdict in MISSES]
 
 
+def _compared(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Group the rows of every table that can be compared."""
+    return _by([one for one in rows if one.verdict != Verdict.INCOMPARABLE], lambda one: one.table)
+
+
+def _slug(table: str) -> str:
+    """Name the file of a table's dots."""
+    return "-".join(["table", *table.replace(".", "-").split()])
+
+
+def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
+    """Draw the values of a table: published as rings, ours as dots; metrics and conditions have panels."""
+    from analysis.figures.dots import Dot, Panel, dots
+
+    names, common = _apart(rows)
+    panels = []
+    for metric, those in _by(zip(rows, names, strict=True), lambda pair: pair[0].metric).items():
+        for name, own in _by(those, lambda pair: pair[1]).items():
+            found = [
+                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
+                for one, _ in own
+            ]
+            panels.append(Panel(found, metric.replace("_", " "), _short(name)))
+    count = len(set(names))
+    columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
+    said = f"{title.replace(':', ',', 1)}: {len(misses(rows))} of {len(rows)} not reproduced"
+    caption = "rings: published; dots: ours, with 95 % intervals; shaded: not reproduced"
+    return dots(panels, said, caption="; ".join(filter(None, (common, caption))), columns=columns)
+
+
 def _heading(publication: Publication, name: str) -> str:
     """Write the number of a published table, and what it shows."""
     titles = [one.tables[name] for one in publication.experiments if name in one.tables]
@@ -113,22 +155,23 @@ def _heading(publication: Publication, name: str) -> str:
 def _matrix(rows: Sequence[Row]) -> str:
     """Write the values of a table: metrics and agents by conditions."""
     names, common = _apart(rows)
-    metrics = list(dict.fromkeys(one.metric for one in rows))
     columns = list(dict.fromkeys(names))
-    cells: dict[tuple[str, str], dict[str, str]] = {}
-    for metric in metrics:
-        asked = [(one, name) for one, name in zip(rows, names, strict=True) if one.metric == metric]
-        decimals = max(len(one.printed.partition(".")[2]) for one, _ in asked)
-        for one, name in asked:
-            cells.setdefault((metric, one.agent), {})[name] = _cell(one, decimals)
+    metrics = _by(zip(rows, names, strict=True), lambda pair: pair[0].metric)
+    lines = []
+    for metric, those in metrics.items():
+        decimals = max(len(one.printed.partition(".")[2]) for one, _ in those)
+        label = metric
+        for agent, own in _by(those, lambda pair: pair[0].agent).items():
+            cells = {name: _cell(one, decimals) for one, name in own}
+            lines.append([label, agent, *(cells.get(column, "") for column in columns)])
+            label = ""  # written once
     heads = [_short(column) for column in columns]
     if columns == [""]:
         heads, common = [common], ""
-    lines = [[*labels, *(found.get(column, "") for column in columns)] for labels, found in cells.items()]
     if len(metrics) > 1:
         heads = [common, "", *heads]
     else:
-        heads, lines = [", ".join(filter(None, (metrics[0], common))), *heads], [line[1:] for line in lines]
+        heads, lines = [", ".join(filter(None, (*metrics, common))), *heads], [line[1:] for line in lines]
     table = [heads, ["---"] * len(heads), *lines]
     return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in table)
 
@@ -151,7 +194,7 @@ def _short(condition: str) -> str:
 
 def _cell(one: Row, decimals: int) -> str:
     """Write a value as published, and ours."""
-    text = f"{one.published or 0.0:,.{decimals}f} / {one.ours or 0.0:,.{decimals}f}"
+    text = f"{one.published or 0.0:,.{decimals}f}/{one.ours or 0.0:,.{decimals}f}"
     return f"**{text}**" if one.verdict in MISSES else text
 
 
@@ -185,10 +228,10 @@ def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{len(those)} value{'s' if len(those) > 1 else ''} cannot be compared. {why}"
 
 
-def _by(rows: Sequence[Row], key: Callable[[Row], str]) -> dict[str, list[Row]]:
-    """Group rows."""
-    found: dict[str, list[Row]] = {}
-    for one in rows:
+def _by(those: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+    """Group what has one key, in the order of the keys."""
+    found: dict[str, list[T]] = {}
+    for one in those:
         found.setdefault(key(one), []).append(one)
     return found
 
@@ -197,7 +240,7 @@ def _picture(one: Picture) -> list[str]:
     """Show a figure, or say why it is not drawn."""
     title = one.drawing.title
     about = f"**{title}.** {one.drawing.published}".rstrip()
-    return [about, f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file})"]
+    return [about, f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file(one.kind)})"]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

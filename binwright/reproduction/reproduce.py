@@ -4,19 +4,76 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.experiment import Size, publication
+from binwright.reproduction.claims import Row, frame_of
+from binwright.reproduction.experiment import Publication, Size, publication
 from binwright.reproduction.figures import Picture, pictures
-from binwright.reproduction.result import Made, Reproduction
-from binwright.reproduction.rows import Row
+from binwright.reproduction.pages import FIGURES, counted, listed, page, tables, text
 from binwright.reproduction.running import Prepared, compared, material, prepare, run
+from simcore.files import write_bytes, write_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 FOLDER = Path("results") / "reproduce"
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Holds what publications print beside what came of our runs."""
+
+    publications: tuple[Publication, ...]
+    listed: tuple[Row, ...]
+    made: Mapping[str, str]
+    """How the values of each publication were made, in sentences."""
+    pictures: tuple[Picture, ...] = ()
+
+    @property
+    def rows(self) -> pl.DataFrame:
+        """Make a table with a row for every published value, misses first."""
+        return frame_of(self.listed)
+
+    def of(self, publication: Publication) -> tuple[list[Row], list[Picture]]:
+        """Select the rows and the figures of one publication."""
+        rows = [one for one in self.listed if one.publication == publication.name]
+        return rows, [one for one in self.pictures if one.publication == publication.name]
+
+    def text(self) -> str:
+        """Write for a terminal what was not reproduced."""
+        return "\n".join(text(one, *self.of(one)) for one in self.publications)
+
+    def write(self, folder: str | Path, pages: str | Path | None = None) -> list[Path]:
+        """Write every value into `folder`, a CSV for each publication, and its tables into `pages`; returns the paths.
+
+        The CSV is called `reproduction-NAME.csv`. Tables go into the page in `pages` (default: `folder`) that has a
+        line `<!-- binwright reproduce NAME -->`, or into `reproduction-NAME.md`; figures go into a folder `figures`
+        beside it, and into that of `folder`.
+        """
+        folder, beside = Path(folder), Path(pages or folder)
+        files: dict[Path, str] = {}
+        for one in self.publications:
+            rows, drawn = self.of(one)
+            file, content = page(one, rows, drawn, self.made[one.name], beside)
+            files |= {folder / listed(one): frame_of(rows).write_csv(), file: content}
+        for file, content in files.items():
+            write_text(file, content)
+        for place in dict.fromkeys((folder / FIGURES, beside / FIGURES)):
+            for picture in self.pictures:
+                for kind in ("svg", "png"):  # also what was large, or could be drawn, when it was written before
+                    if kind == picture.kind:
+                        write_bytes(place / picture.file(kind), picture.content)
+                    else:
+                        (place / picture.file(kind)).unlink(missing_ok=True)
+        return list(files)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(self.listed)})"
 
 
 def names_of(*names: str) -> tuple[str, ...]:
@@ -61,18 +118,20 @@ def completed(
         run(one, jobs, finished)
     planned = {one.publication.name: one.publication for one in prepared}
     whole = tuple(planned.get(name) or publication(name) for name in names)
+    called = "all" if set(names) == set(PUBLICATIONS) else " ".join(names)
+    called += " --weights FOLDER" if any(one.weighed for one in whole) else ""
+    command = f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}"
     rows: list[Row] = []
     drawn: list[Picture] = []
+    made = {}
     for asked in whole:
         own = [each for each in prepared if each.publication.name == asked.name]
-        rows += compared(asked, own)
-        drawn += pictures(asked.name, asked.figures, material(own))
-    called = "all" if set(names) == set(PUBLICATIONS) else " ".join(names)
-    called += "".join(" --weights FOLDER" for one in whole if one is not publication(one.name))
-    made = Made(
-        command=f"binwright reproduce {called}{' --quick' if size == 'quick' else ''}",
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        machine=f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        minutes={name: sum(one.seconds for one in prepared if one.publication.name == name) / 60 for name in names},
-    )
+        found = compared(asked, own)
+        rows += found
+        drawn += pictures(asked.name, (*tables(asked, found), *asked.figures), material(own))
+        made[asked.name] = (
+            f"Written by `{command}` on {datetime.now(UTC):%Y-%m-%d}; {platform.system()} {platform.machine()}, "
+            f"{os.cpu_count()} cores; its runs took {sum(one.seconds for one in own) / 60:.1f} minutes one after the "
+            "other. Intervals are 95 % over the seeds."
+        )
     return Reproduction(whole, tuple(rows), made, tuple(drawn))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from inspect import getfile
 from pathlib import Path
@@ -12,12 +12,10 @@ from time import monotonic
 from typing import Any
 
 from agents import AGENTS
-from binwright.reproduction.experiment import Count, Experiment, Key, Publication, Size, publication
+from binwright.reproduction.claims import MISSES, Published, Row, Value, Verdict, in_words, judge, published
+from binwright.reproduction.experiment import Condition, Experiment, Key, Publication, Size, publication
 from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.published import Published, in_words, published
-from binwright.reproduction.rows import Row, row
-from binwright.reproduction.verdict import Value
 from scenarios.batch.batch import Batch, run_batches
 from scenarios.build.code import ours
 from scenarios.schema.load import load_to_run
@@ -35,23 +33,24 @@ class Prepared:
     """Holds an experiment that is ready to run: its batches, or what is in the way, by condition."""
 
     publication: Publication
-    experiment: Experiment | Count
+    experiment: Experiment
     folder: Path
     size: Size
     batches: dict[str, Batch] = field(default_factory=dict)
-    labels: dict[str, dict[str, str]] = field(default_factory=dict)
-    """Our agents' labels for published agents, by condition."""
-    stand_ins: dict[str, str] = field(default_factory=dict)
-    """What stand-ins were taken for, by condition: the key of the condition."""
     problems: dict[str, UserError] = field(default_factory=dict)
     runs: dict[str, Runs] = field(default_factory=dict)
     """What was run, by condition."""
-    values: dict[Key, Value] = field(default_factory=dict)
-    absent: dict[Key, str] = field(default_factory=dict)
-    """Why values were not counted."""
+    values: dict[Key, Value | str] = field(default_factory=dict)
+    """What was measured or counted, or why it was not counted."""
     failed: int = 0
     seconds: float = 0.0
     """How long its runs took, one after the other, whenever that was."""
+
+    def labels(self, condition: str) -> dict[str, str]:
+        """Map the published agents of a condition to the labels of ours."""
+        asked, scenario = self.experiment.conditions[condition], self.batches[condition].scenario
+        labels = dict(zip(specs(asked), (agent.label for agent in scenario.agents), strict=True))
+        return {agent: labels[spec] for agent, spec in asked.agents.items()}
 
 
 def prepare(names: Sequence[str], size: Size, out: str | Path, weights: str | Path | None = None) -> list[Prepared]:
@@ -59,27 +58,26 @@ def prepare(names: Sequence[str], size: Size, out: str | Path, weights: str | Pa
 
     `weights` is a folder of published weights, which the one publication that is named then has rows of, too.
     """
+    if weights is not None and list(names) != [WEIGHED]:
+        remedy = f"{WEIGHED} has: name it alone, or leave the option out."
+        raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
     found = []
     for name in names:
-        whole = publication(name)
-        if weights is not None:
-            if whole.weighed is None or len(names) > 1:
-                remedy = f"{WEIGHED} has: name it alone, or leave the option out."
-                raise UserError("is for a publication with published weights", key="--weights", remedy=remedy)
-            whole = whole.weighed(Path(weights))
+        whole = publication(name, None if weights is None else Path(weights))
         for experiment in whole.experiments:
             one = Prepared(whole, experiment, Path(out) / name / experiment.name, size)
-            if isinstance(experiment, Experiment):
-                for condition in experiment.conditions:
-                    same = experiment.sharing(condition)
-                    if condition != same[0]:
-                        continue
-                    try:
-                        _plan(one, experiment, condition)
-                    except UserError as error:  # a trace that is not on this machine, for one
-                        one.problems |= dict.fromkeys(same, error)
+            for condition in experiment.conditions:
+                try:
+                    one.batches[condition] = _planned(one, condition)
+                except UserError as error:  # a trace that is not on this machine, for one
+                    one.problems[condition] = error
             found.append(one)
     return found
+
+
+def specs(asked: Condition) -> list[str]:
+    """List our agents of a condition, each once."""
+    return list(dict.fromkeys(asked.agents.values()))
 
 
 def run(
@@ -87,105 +85,127 @@ def run(
 ) -> None:
     """Run what is missing of an experiment, and read its values; `finished` is called with every finished run's row."""
     experiment = prepared.experiment
-    if isinstance(experiment, Count):
-        found = _counted(prepared, experiment)
-        prepared.values = {key: one for key, one in found.items() if isinstance(one, Value)}
-        prepared.absent = {key: one for key, one in found.items() if isinstance(one, str)}
+    if experiment.count is not None:
+        prepared.values = _counted(prepared)
         return
-
-    def counted(row: dict[str, Any]) -> None:
-        prepared.seconds += row["seconds"] or 0.0
-        finished(row)
-
     try:
-        finished_batches = run_batches(list(prepared.batches.values()), jobs=jobs, finished=counted)
+        batches = run_batches(list(prepared.batches.values()), jobs=jobs, finished=finished)
     except ResultsError:  # the disk is full, or the folder is taken
         raise
     except UserError as error:  # a library that is not installed, for one
         prepared.problems = dict.fromkeys(experiment.conditions, error) | prepared.problems
         return
-    for first, results in zip(prepared.batches, finished_batches, strict=True):
+    for condition, results in zip(prepared.batches, batches, strict=True):
         prepared.failed += len(results.failed)
-        for condition in experiment.sharing(first):
-            title = in_words(condition, prepared.stand_ins.get(first, ""))
-            runs = prepared.runs[condition] = Runs(results, prepared.labels[first], title, condition)
-            prepared.values |= _values(prepared.publication.name, experiment, condition, runs)
+        prepared.seconds += float(results.runs["seconds"].sum())
+        title = in_words(condition, experiment.conditions[condition].stand_in)
+        prepared.runs[condition] = Runs(results, prepared.labels(condition), title, condition)
+    for one in _asked(prepared):
+        runs = prepared.runs.get(experiment.condition_of(one))
+        if runs is not None and len(runs.of(one.agent)):
+            value = experiment.measures[one.metric](replace(runs, condition=one.condition), one.agent)
+            if value.seeds:
+                prepared.values[one.condition, one.agent, one.metric] = value
 
 
 def compared(whole: Publication, prepared: Sequence[Prepared]) -> list[Row]:
     """Set every published value of a publication beside ours, and give the verdicts."""
+    answering = {table: each for each in prepared for table in each.experiment.tables}
     derived = [one for each in prepared for one in each.experiment.derived]
     found = []
     for one in (*published(whole.name), *derived):
-        answering = next((each for each in prepared if each.experiment.answers(one)), None)
-        if answering is None:
+        if each := answering.get(one.table):
+            found.append(_beside(one, each, whole.own(one.agent)))
+        else:
             found.append(row(one, None, why=whole.unanswered(one)))
-            continue
-        experiment = answering.experiment
-        ours = answering.values.get((one.condition, one.agent, one.metric))
-        why = experiment.incomparable(one) if ours is not None else _missing(answering, one)
-        quick, stand_in = _is_quick(answering, one.condition), answering.stand_ins.get(one.condition, "")
-        own = whole.own(one.agent)
-        found.append(row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in, own=own))
     return found
+
+
+def row(
+    one: Published,
+    ours: Value | None,
+    *,
+    why: str = "",
+    experiment: Experiment | None = None,
+    quick: bool = False,
+    stand_in: str = "",
+    own: bool = True,
+) -> Row:
+    """Make the row of a published value. Where `why` says that it cannot be compared, there is no other verdict.
+
+    `own` says whether its agent is of our own making.
+    """
+    verdict, value, about, known = Verdict.INCOMPARABLE, one.value, ("", ""), ""
+    if experiment is not None:
+        about = experiment.name, experiment.deviates
+        if not why and ours is not None and value is not None:
+            verdict, why = judge(value, one.spread, ours, experiment.better(one), experiment.tolerance, own=own)
+            remark = experiment.said("remark", one)
+            why = f"{why} {remark}".rstrip()
+            known = (experiment.said("explained", one) or remark) if verdict in MISSES else ""
+    mean, low, high, seeds = ours or (None, None, None, 0)
+    where = (one.publication, one.table, one.condition, one.agent, one.metric, value, one.spread)
+    quick = quick and ours is not None
+    return Row(*where, mean, low, high, seeds, str(verdict), why, quick, one.printed, *about, stand_in, known)
 
 
 def material(prepared: Sequence[Prepared]) -> Material:
     """Gather what the figures of a publication are drawn from."""
-    return Material(
-        {(one.experiment.name, condition): runs for one in prepared for condition, runs in one.runs.items()},
-        {key: value for one in prepared for key, value in one.values.items()},
-        {(one.experiment.name, asked): _said(error) for one in prepared for asked, error in one.problems.items()},
-    )
+    runs: dict[tuple[str, str], Runs | str] = {}
+    values: dict[Key, Value | str] = {}
+    for one in prepared:
+        runs |= {(one.experiment.name, condition): _said(error) for condition, error in one.problems.items()}
+        runs |= {(one.experiment.name, condition): found for condition, found in one.runs.items()}
+        values |= one.values
+    return Material(runs, values)
 
 
-def _plan(prepared: Prepared, experiment: Experiment, condition: str) -> None:
+def _planned(prepared: Prepared, condition: str) -> Batch:
     """Plan the runs of one condition."""
+    experiment, size = prepared.experiment, prepared.size
     asked = experiment.conditions[condition]
-    specs = list(dict.fromkeys(asked.agents.values()))
-    instead = asked.stand_in
-    if instead is not None and instead.here():
-        instead = None
-    if instead is not None:
-        prepared.stand_ins[condition] = instead.key
     overrides = [
         *asked.overrides,
-        *(() if instead is None else instead.overrides),
-        *(experiment.smallest if prepared.size == "smallest" else ()),
-        f"agents=[{', '.join(specs)}]",
-        f"replications={experiment.seeds(condition, prepared.size)}",
+        *(experiment.smallest if size == "smallest" else ()),
+        f"agents=[{', '.join(specs(asked))}]",
+        f"replications={experiment.seeds(condition, size)}",
     ]
     scenario = load_to_run(experiment.scenario, overrides)
     check_extras(scenario)
-    labels = dict(zip(specs, (agent.label for agent in scenario.agents), strict=True))
-    folder = prepared.folder / (asked.runs or condition).replace(";", ",").replace(" ", "-").replace("%", "")
-    prepared.batches[condition] = Batch(scenario, folder, alone=True)
-    prepared.labels[condition] = {agent: labels[spec] for agent, spec in asked.agents.items()}
+    folder = prepared.folder / condition.replace(";", ",").replace(" ", "-").replace("%", "")
+    return Batch(scenario, folder, alone=True)
 
 
-def _values(name: str, experiment: Experiment, condition: str, runs: Runs) -> dict[Key, Value]:
-    """Read the values that published rows and derived ones ask for."""
-    found = {}
-    for one in (*published(name), *experiment.derived):
-        if one.condition == condition and experiment.answers(one) and len(runs.of(one.agent)):
-            value = experiment.metrics[one.metric].measure(runs, one.agent)
-            if value.seeds:
-                found[one.condition, one.agent, one.metric] = value
-    return found
-
-
-def _is_quick(prepared: Prepared, condition: str) -> bool:
-    """Tell whether less was run than the whole experiment."""
+def _asked(prepared: Prepared) -> list[Published]:
+    """List the published values, and the derived ones, that an experiment answers."""
     experiment = prepared.experiment
-    if isinstance(experiment, Count):
-        return prepared.size != "full" and experiment.quicker
-    return experiment.seeds(condition, prepared.size) < experiment.seeds(condition, "full")
+    printed = [one for one in published(prepared.publication.name) if one.table in experiment.tables]
+    return [*printed, *experiment.derived]
 
 
-def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value | str]:
+def _beside(one: Published, answering: Prepared, own: bool) -> Row:
+    """Set a published value beside what an experiment has measured."""
+    experiment, size = answering.experiment, answering.size
+    ours = answering.values.get((one.condition, one.agent, one.metric))
+    quick, stand_in, error = size != "full" and experiment.quicker, "", None
+    if experiment.count is None:
+        name = experiment.condition_of(one)
+        quick = experiment.seeds(name, size) < experiment.seeds(name, "full")
+        stand_in, error = experiment.conditions[name].stand_in, answering.problems.get(name)
+    if isinstance(ours, Value):
+        why = experiment.said("incomparable", one)
+        return row(one, ours, why=why, experiment=experiment, quick=quick, stand_in=stand_in, own=own)
+    failed = answering.failed
+    nothing = f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
+    why = ours or (nothing if error is None else _said(error))
+    return row(one, None, why=why, experiment=experiment, stand_in=stand_in)
+
+
+def _counted(prepared: Prepared) -> dict[Key, Value | str]:
     """Count, unless the folder has what the same code counted before."""
-    file = prepared.folder / "values.json"
-    counting = Path(getfile(experiment.count)).read_bytes()  # it lies where code that shows results does
+    count, file = prepared.experiment.count, prepared.folder / "values.json"
+    assert count is not None
+    counting = Path(getfile(count)).read_bytes()  # it lies where code that shows results does
     made = {"code": ours(), "counting": blake2b(counting).hexdigest(), "size": prepared.size}
     try:
         kept = json.loads(file.read_text("utf-8"))
@@ -195,22 +215,11 @@ def _counted(prepared: Prepared, experiment: Count) -> dict[Key, Value | str]:
     except (OSError, ValueError, KeyError):
         pass
     started = monotonic()
-    found = dict(experiment.count(prepared.size))
+    found = dict(count(prepared.size))
     prepared.seconds = monotonic() - started
     values = [[key, value] for key, value in found.items()]  # tuples become lists
     write_text(file, json.dumps({**made, "seconds": prepared.seconds, "values": values}))
     return found
-
-
-def _missing(prepared: Prepared, one: Published) -> str:
-    """Say why an experiment has no value for a published one."""
-    error = prepared.problems.get(one.condition)
-    if error is not None:
-        return _said(error)
-    if why := prepared.absent.get((one.condition, one.agent, one.metric)):
-        return why
-    failed = prepared.failed
-    return f"No value came of its runs, of which {failed} failed." if failed else "Our runs give no such value."
 
 
 def _said(error: UserError) -> str:

@@ -110,8 +110,8 @@ def test_batches_overlap_and_the_longest_of_each_says_how_full_servers_are() -> 
         assert asked.seeds == batches(asked.seeds, size).max() + 1
 
     class Given(Runs):
-        def values(self, agent: str, column: str) -> Any:
-            return np.array({"scheduled": [10, 30, 20, 60], "cpu": [0.5, 0.9, 0.75, 0.8]}[column], np.float64)
+        def values(self, agent: str, *columns: str) -> Any:
+            return np.array({"scheduled": [10, 30, 20, 60], "cpu": [0.5, 0.9, 0.75, 0.8]}[columns[0]], np.float64)
 
     runs = Given(None, {})  # type: ignore[arg-type]
     assert length(runs, "any", 3).mean == pytest.approx((20 + 110 / 3) / 2)

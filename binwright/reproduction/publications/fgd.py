@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from binwright.reproduction.experiment import Condition, Experiment, Metric, Publication
+from binwright.reproduction.claims import Value, keys_of, published
+from binwright.reproduction.experiment import Condition, Experiment, Note, Publication
 from binwright.reproduction.figures import Drawing, Material, intervals
-from binwright.reproduction.measures import Runs, averaged
-from binwright.reproduction.published import Published, published
-from binwright.reproduction.verdict import Value
+from binwright.reproduction.measures import Measure, Runs, averaged
 from fabric.fragmentation import CAUSES, USABLE
 from simcore.types import Floats
 
@@ -28,8 +28,8 @@ AGENTS = {
     "bestfit": "gpu-best-fit",
     "fgd": "fgd",
 }
-ARRIVED = (50, 80, 90, 95, 100, 110, 120, 130)
-"""Percent of the devices asked for when values are read."""
+DEFAULT = "workload=default"
+HELD, FRAGMENTED = "gpu_allocated_percent", "gpu_fragmented_percent_of_free"
 
 
 def allocated(found: pl.DataFrame) -> Floats:
@@ -45,96 +45,74 @@ def fragmented(found: pl.DataFrame) -> Floats:
     return share
 
 
-def at(found: pl.DataFrame, of: Callable[[pl.DataFrame], Floats], percent: int) -> float:
-    """Average over the decisions at which, in whole percent, so much had been asked for; NaN where there are none."""
-    devices = (found["allocated"] + found["free"]).to_numpy()
-    there = np.rint(100 * found["arrived"].to_numpy() / devices) == percent
-    return float(of(found)[there].mean()) if there.any() else np.nan
-
-
-def when_arrived(of: Callable[[pl.DataFrame], Floats]) -> Callable[[Runs, str], Value]:
-    """Measure at the moment that the condition names, `arrived=90%`."""
+def when_arrived(of: Callable[[pl.DataFrame], Floats]) -> Measure:
+    """Measure over the decisions at which as many devices had been asked for as the condition says, `arrived=90%`."""
 
     def measure(runs: Runs, agent: str) -> Value:
-        percent = int(runs.condition.rpartition("arrived=")[2].rstrip("%"))
-        values = np.array([at(runs.results.devices(run), of, percent) for run in runs.of(agent)["run"]])
-        return averaged(values[~np.isnan(values)]) if (~np.isnan(values)).any() else Value(np.nan, None, None, 0)
+        percent = int(keys_of(runs.condition)["arrived"].rstrip("%"))
+        values = []
+        for run in runs.of(agent)["run"]:
+            found = runs.results.devices(run)
+            devices = (found["allocated"] + found["free"]).to_numpy()
+            there = np.rint(100 * found["arrived"].to_numpy() / devices) == percent
+            if there.any():
+                values.append(float(of(found)[there].mean()))
+        return averaged(values) if values else Value(np.nan, None, None, 0)
 
     return measure
-
-
-def remark(one: Published) -> str:
-    """Say what differs for one value."""
-    return "Its random choices are other ones." if one.agent == "random" else ""
 
 
 def curves(metric: str, title: str, given: Material) -> Figure:
     """Draw a metric over what has arrived, ours and the published values."""
     from analysis.figures.lines import Line, Panel, lines
 
+    given.of("inflated", DEFAULT)
     panels, measured = [], list[Value]()
     for agent in AGENTS:
         ours, theirs = [], []
-        for percent in ARRIVED:
-            condition = f"workload=default;arrived={percent}%"
-            given.of("inflated", condition)
-            key = condition, agent, metric
-            if found := given.value(*key):
-                measured.append(found)
-                ours.append((float(percent), *found[:3]))
-            printed = next(one for one in published("fgd") if (one.condition, one.agent, one.metric) == key)
-            theirs.append((float(percent), printed.value or 0.0, None, None))
+        for one in published("fgd"):
+            if (one.agent, one.metric) == (agent, metric):
+                percent = float(keys_of(one.condition)["arrived"].rstrip("%"))
+                theirs.append((percent, one.value or 0.0, None, None))
+                if found := given.value(one.condition, agent, metric):
+                    measured.append(found)
+                    ours.append((percent, *found[:3]))
         both = [Line("ours", ours), Line("published", theirs, published=True)]
         panels.append(Panel(both, "% of GPUs asked for", title, agent))
     return lines(panels, f"{title}, when so many have been asked for", caption=intervals(measured))
 
 
-def allocation_figure(given: Material) -> Figure:
-    """Draw how many devices are held."""
-    return curves("gpu_allocated_percent", "% of GPUs held", given)
-
-
-def fragmentation_figure(given: Material) -> Figure:
-    """Draw how much of the rest is fragmented."""
-    return curves("gpu_fragmented_percent_of_free", "% of free GPUs fragmented", given)
-
-
-PUBLICATION = Publication(
-    name="fgd",
-    title="FGD",
-    reference="Weng and others 2023, Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation "
-    "Gradient Descent, USENIX ATC; the expected results of hkust-adsl/kubernetes-scheduler-simulator",
-    experiments=(
-        Experiment(
-            name="inflated",
-            tables={"figures": "How many GPUs are held, and fragmented of those that are free, while pods arrive"},
-            scenario="fgd/default",
-            conditions={
-                f"workload=default;arrived={percent}%": Condition(
-                    AGENTS, ("record=[devices]",), seeds=10, quick=2, runs="default"
-                )
-                for percent in ARRIVED
-            },
-            metrics={
-                "gpu_allocated_percent": Metric(when_arrived(allocated)),
-                "gpu_fragmented_percent_of_free": Metric(when_arrived(fragmented), "lower"),
-            },
-            smallest=(
-                "cluster={servers: 12, node: {cpu: 96, mem: 393 GB}, devices: {count: 8}, numbering: fgd}",
-                "workload.requests=60",
+def describe() -> Publication:
+    """Describe the publication."""
+    held, rest = "How many GPUs are held", "How much of the free GPUs is fragmented"
+    return Publication(
+        name="fgd",
+        title="FGD",
+        reference="Weng and others 2023, Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation "
+        "Gradient Descent, USENIX ATC; the expected results of hkust-adsl/kubernetes-scheduler-simulator",
+        experiments=(
+            Experiment(
+                name="inflated",
+                tables={"figures": "How many GPUs are held, and fragmented of those that are free, while pods arrive"},
+                scenario="fgd/default",
+                conditions={DEFAULT: Condition(AGENTS, ("record=[devices]",), seeds=10, quick=2)},
+                measures={HELD: when_arrived(allocated), FRAGMENTED: when_arrived(fragmented)},
+                lower=(FRAGMENTED,),
+                notes=(Note("remark", "Its random choices are other ones.", agent="random"),),
+                smallest=(
+                    "cluster={servers: 12, node: {cpu: 96, mem: 393 GB}, devices: {count: 8}, numbering: fgd}",
+                    "workload.requests=60",
+                ),
             ),
-            remark=remark,
         ),
-    ),
-    unanswered=lambda one: "No experiment answers this value.",
-    figures=(
-        Drawing(
-            "9(a)",
-            "allocated",
-            "How many GPUs are held",
-            allocation_figure,
-            "The publication draws lines of the same runs.",
+        figures=(
+            Drawing(
+                "9(a)",
+                "allocated",
+                held,
+                partial(curves, HELD, "% of GPUs held"),
+                "The publication draws lines of the same runs.",
+            ),
+            Drawing("7(a)", "fragmented", rest, partial(curves, FRAGMENTED, "% of free GPUs fragmented")),
         ),
-        Drawing("7(a)", "fragmented", "How much of the free GPUs is fragmented", fragmentation_figure),
-    ),
-)
+    )

@@ -7,10 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from binwright.reproduction.experiment import Condition, Experiment, Metric
+from binwright.reproduction.claims import Value, keys_of
+from binwright.reproduction.experiment import Condition, Experiment, Note
 from binwright.reproduction.measures import Measure, Runs
-from binwright.reproduction.published import Published
-from binwright.reproduction.verdict import Value
 from simcore.types import Floats, Ints
 
 TABLE = "readme of the data set"
@@ -75,16 +74,11 @@ def by_condition(measure: Callable[[Runs, str, int, int], Value]) -> Measure:
     """Measure with the size of the batches and the servers of the condition."""
 
     def measured(runs: Runs, agent: str) -> Value:
-        where = dict(pair.split("=") for pair in runs.condition.split(";"))
+        where = keys_of(runs.condition)
         servers = int(where["servers"])
         return measure(runs, agent, BATCHES[where["scenario"], servers], servers)
 
     return measured
-
-
-def explained(one: Published) -> str:
-    """Say why a value is not reproduced, where that is known."""
-    return ONE_EPISODE if one.agent == "best-fit" and one.metric != "scheduled" else ""
 
 
 def _condition(scenario: str, servers: int, size: int) -> Condition:
@@ -105,14 +99,14 @@ EXPERIMENT = Experiment(
         f"scenario={scenario};servers={servers}": _condition(scenario, servers, size)
         for (scenario, servers), size in BATCHES.items()
     },
-    metrics={
-        "scheduled": Metric(by_condition(lambda runs, agent, size, servers: length(runs, agent, size))),
+    measures={
+        "scheduled": by_condition(lambda runs, agent, size, servers: length(runs, agent, size)),
         **{
-            f"{name}_percent": Metric(by_condition(partial(rate, column=name)))
+            f"{name}_percent": by_condition(partial(rate, column=name))
             for name in ("allocation_cpu_end", "allocation_mem_end")
         },
     },
     deviates=DEVIATES,
+    notes=(Note("explained", ONE_EPISODE, agent="best-fit", metric="allocation_*"),),
     smallest=("workload.requests=400",),
-    explained=explained,
 )

@@ -1,0 +1,204 @@
+"""What publications claim: published.csv, a value a row; ours beside each; and the verdict on it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from math import isclose
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Better = Literal["higher", "lower"]
+WIDE = 0.2
+"""Intervals that are longer than this share of the published value say little, and the reason says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """Holds one printed value and what it was measured on."""
+
+    publication: str
+    table: str
+    """The number of the table as printed, or the name of the section."""
+    condition: str
+    """What it was measured on, as `key=value;...`"""
+    agent: str
+    metric: str
+    printed: str
+    """The value as it is printed; a few are words."""
+    spread: float | None = None
+    """What stands behind a plus-minus sign, or the standard deviation over seeds; None where nothing is said."""
+
+    @property
+    def value(self) -> float | None:
+        """Read the printed value as a number; None where it is words."""
+        try:
+            return float(self.printed)
+        except ValueError:
+            return None
+
+
+def keys_of(condition: str) -> dict[str, str]:
+    """Split a condition into its keys and values."""
+    pairs = (pair.partition("=") for pair in condition.split(";") if pair)
+    return {key: value for key, _, value in pairs}
+
+
+def in_words(condition: str, stand_in: str = "") -> str:
+    """Write a condition for readers, and mark the key, if any, whose data is a stand-in."""
+    pairs = (pair.partition("=") for pair in condition.split(";"))
+    marked = (f"{key} {value}{' (stand-in)' if key and key == stand_in else ''}" for key, _, value in pairs)
+    return ", ".join(marked).replace("_", " ").strip()
+
+
+@cache
+def everything() -> tuple[Published, ...]:
+    """Read all published values, in the order of the file; one that is printed twice is there once."""
+    return tuple(dict.fromkeys(_read()))
+
+
+def published(publication: str) -> tuple[Published, ...]:
+    """Select what one publication prints."""
+    return tuple(one for one in everything() if one.publication == publication)
+
+
+def _read() -> Iterator[Published]:
+    with files("binwright.reproduction").joinpath("published.csv").open(encoding="utf-8") as text:
+        for row in csv.DictReader(text):
+            spread = float(row["spread"]) if row["spread"] else None
+            where = (row["publication"], row["table"], row["condition"], row["agent"], row["metric"])
+            yield Published(*where, row["value"], spread)
+
+
+class Value(NamedTuple):
+    """Holds a value of ours with the ends of its 95 % interval, which are None where there is none."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+
+class Verdict(StrEnum):
+    """Says how our value stands to the published one; a miss comes first wherever verdicts are listed.
+
+    `worse` and `better` are said of agents of our own making. Of all others, which are to behave as published, what is
+    higher is no better: their values are `farther` from the published ones than they may be.
+    """
+
+    WORSE = "worse"
+    FARTHER = "farther"
+    BETTER = "better"
+    WITHIN = "within"
+    INCOMPARABLE = "cannot be compared"
+
+
+MISSES = (Verdict.WORSE, Verdict.FARTHER)
+"""What was not reproduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Holds a published value, ours, and the verdict."""
+
+    publication: str
+    table: str
+    condition: str
+    agent: str
+    metric: str
+    published: float | None
+    """None where words are printed."""
+    spread: float | None
+    ours: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    verdict: str
+    why: str
+    quick: bool
+    """Whether ours is of fewer seeds, or of less time, than the whole experiment has."""
+    printed: str
+    experiment: str
+    deviates: str
+    stand_in: str
+    """The key of the condition whose data is not here, so that a stand-in was taken; empty where there is none."""
+    explained: str = ""
+    """Why a miss is one, in a sentence; empty where that is not known."""
+
+    @property
+    def difference(self) -> float | None:
+        """Subtract the published value from ours."""
+        return None if self.ours is None or self.published is None else self.ours - self.published
+
+
+def judge(
+    value: float, spread: float | None, ours: Value, better: Better, tolerance: float = 0.0, *, own: bool = True
+) -> tuple[Verdict, str]:
+    """Compare our value with a published one; returns the verdict and the reason as a sentence.
+
+    `own` says whether the agent is of our own making.
+
+    Ours is within the published spread if the two differ by no more than that, or by no more than the share
+    `tolerance` of the published value, where the publication states one, or if our interval meets the published value
+    or its spread.
+    """
+    difference = ours.mean - value
+    if isclose(ours.mean, value, rel_tol=1e-9):
+        return Verdict.WITHIN, "The two are the same number."
+    if spread is not None and abs(difference) <= spread * (1 + 1e-9):  # printed decimals are no binary fractions
+        return Verdict.WITHIN, f"They differ by {shown(abs(difference))}, and the published spread is {shown(spread)}."
+    if abs(difference) <= tolerance * abs(value):
+        stated = f"{tolerance:.0%}".replace("%", " %")
+        said = f"They differ by {_percent(difference, value)}, and the publication states its values to {stated}."
+        return Verdict.WITHIN, said
+    around = spread or 0.0
+    if ours.low is not None and ours.high is not None and ours.low <= value + around and ours.high >= value - around:
+        met = "the published spread" if spread else "the published value"
+        wide = ", which is wide," if ours.high - ours.low > WIDE * abs(value) else ""
+        return Verdict.WITHIN, f"Our 95 % interval{wide} meets {met}."
+    way = "higher" if difference > 0 else "lower"
+    opposite = not value or value * ours.mean < 0  # percent would say nothing
+    apart = shown(abs(difference)) if opposite else _percent(difference, value)
+    if not own:
+        return Verdict.FARTHER, f"Ours is {way} by {apart}."
+    verdict = Verdict.BETTER if way == better else Verdict.WORSE
+    return verdict, f"Ours is {way} by {apart}, and {better} is better."
+
+
+def ordered(rows: Sequence[Row]) -> list[Row]:
+    """Sort rows: misses first, the largest of them at the top, and what cannot be compared last."""
+    places = {str(verdict): place for place, verdict in enumerate(Verdict)}
+
+    def key(one: Row) -> tuple[int, float]:
+        share = abs(one.difference / one.published) if one.difference is not None and one.published else 0.0
+        return places[one.verdict], -share if one.verdict != Verdict.INCOMPARABLE else 0.0
+
+    return sorted(rows, key=key)
+
+
+def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
+    """Make a table of rows, misses first."""
+    import polars as pl
+
+    kinds = {"str": pl.String, "int": pl.Int64, "bool": pl.Boolean, "float | None": pl.Float64}
+    schema = {name: kinds[str(kind)] for name, kind in Row.__annotations__.items()}
+    return pl.DataFrame([asdict(one) for one in ordered(rows)], schema=schema)
+
+
+def shown(value: float | None, decimals: int = 1) -> str:
+    """Write a number with four significant digits; from a thousand on with so many decimals, if it is not whole."""
+    if value is None:
+        return ""
+    if value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:,.{decimals}f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _percent(difference: float, value: float) -> str:
+    return f"{abs(difference / value):.1%}".replace("%", " %")
