@@ -41,7 +41,7 @@ class ScanAgent(Agent):
     def get_ready(self, view: View) -> None:
         """Compile the kernel that this view takes, or load it."""
         if not is_kernel(self.scan):
-            remedy = "Write @cheapest or @kernel above it."
+            remedy = "Write @cheapest or @kernel above it, and @staticmethod above that."
             raise UserError(f"scan of {type(self).__name__} is not a kernel", remedy=remedy)
         arguments = view.free, view.capacity, (1,) * len(view.resources), False, *self.numbers
         self._prepared, self._log = prepared(self.scan, *arguments), view.changed
