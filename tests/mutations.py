@@ -30,14 +30,22 @@ LIMIT = 300  # seconds for the tests of one mistake
 SOLVER, HEURISTICS = "tests/agents/solver/", "tests/agents/heuristics/"
 SOURCES: tuple[tuple[str, int, str], ...] = (
     # the file; how many mistakes are made in it; its tests, the fastest first
-    ("fabric/ledger.py", 4, "tests/fabric/test_ledger.py tests/fabric/test_moving.py tests/simcore/test_engine.py"),
-    ("fabric/network.py", 2, "tests/fabric/test_network.py"),
+    ("fabric/ledger.py", 4, f"tests/fabric/test_ledger.py tests/fabric/test_moving.py {HEURISTICS}test_movers.py"),
+    ("fabric/network.py", 2, "tests/fabric/test_network.py tests/fabric/test_answers.py tests/analysis/measure"),
     ("fabric/network_accounting.py", 3, "tests/fabric/test_network.py"),
     ("fabric/device_ledger.py", 3, "tests/fabric/test_devices.py tests/fabric/test_moving.py"),
-    ("fabric/placement/ruled_ledger.py", 3, "tests/fabric/test_placement.py tests/fabric/test_ruled_network.py"),
-    ("simcore/engine.py", 3, "tests/simcore/test_engine.py tests/simcore/test_together.py"),
+    (
+        "fabric/placement/ruled_ledger.py",
+        3,
+        "tests/fabric/test_placement.py tests/fabric/test_ruled_network.py tests/fabric/compiled",
+    ),
+    (
+        "simcore/engine.py",
+        3,
+        "tests/simcore/test_together.py tests/simcore/test_engine.py tests/scenarios/test_domains.py",
+    ),
     ("fabric/compiled/numa_loop.py", 2, "tests/fabric/compiled/test_numa_run.py tests/scenarios/test_engines.py"),
-    ("simcore/moving.py", 3, "tests/simcore/test_moving.py tests/scenarios/test_moves.py"),
+    ("simcore/moving.py", 3, "tests/simcore/test_moving.py tests/scenarios/test_moves.py tests/analysis/measure"),
     ("agents/rules/moving.py", 2, f"{HEURISTICS}test_movers.py {HEURISTICS}test_defragment.py"),
     ("agents/heuristics/movers/empty.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
     ("agents/rules/candidates.py", 3, f"{HEURISTICS}test_candidates.py tests/agents/rules/test_following.py"),
@@ -54,12 +62,12 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("analysis/measure/metrics/allocation.py", 1, "tests/analysis/measure"),
     ("analysis/measure/metrics/waits.py", 1, "tests/analysis/measure"),
     ("analysis/measure/metrics/moves.py", 1, "tests/analysis/measure"),
-    ("analysis/measure/bill.py", 2, "tests/analysis/measure/test_bill.py tests/scenarios/test_bills.py"),
+    ("analysis/measure/costs/bill.py", 2, "tests/analysis/measure/test_bill.py tests/scenarios/test_bills.py"),
     ("analysis/compare/statistics.py", 4, "tests/analysis/compare"),
     ("analysis/compare/differences.py", 2, "tests/analysis/compare"),
     ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
-    ("agents/solver/packing/lower_bound.py", 1, f"{SOLVER}packing/test_packing.py {SOLVER}model/test_bounds.py"),
-    ("agents/solver/model/floor.py", 1, f"{SOLVER}model/test_bounds.py {SOLVER}solving"),
+    ("agents/solver/packing/lower_bound.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
+    ("agents/solver/model/floor.py", 1, f"{SOLVER}model {SOLVER}solving"),
     ("agents/solver/exact/pricing.py", 1, f"{SOLVER}exact/test_exact.py"),
     ("agents/solver/local/moves.py", 1, f"{SOLVER}local"),
 )
