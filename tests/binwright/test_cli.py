@@ -19,7 +19,7 @@ import pytest
 
 import binwright as bw
 from agents import AGENTS
-from binwright.cli import FAILED, INTERRUPTED, MISTAKE, TERMINATED, main
+from binwright.cli import FAILED, MISTAKE, TERMINATED, main
 from binwright.parser import every_command, parser
 from scenarios.schema.load import shipped
 from scenarios.schema.train import Train
@@ -299,39 +299,6 @@ def test_results_may_go_anywhere(binwright: Asker, name: str) -> None:
     assert f"Results: {name}/runs.parquet\n" in said.out
     assert f"Figure:  {name}/figures/summary.png\n" in said.out
     assert f"into {name}\n" in binwright("run", "s.yaml", "--out", name, "--dry-run").out
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, INTERRUPTED), (signal.SIGTERM, TERMINATED)])
-def test_interrupted_it_goes_on_where_it_stopped(sent: signal.Signals, code: int) -> None:
-    Path("mine.py").write_text(AGENT.format("time.sleep(0 if 'QUICK' in os.environ else 0.02)"))
-    asked = shlex.split("run s.yaml --agents mine.py:Mine --seeds 12 --out out --set workload.requests=8")
-    running = process(*asked)
-    journal = Path("out/journal.jsonl")
-    for _ in range(2000):
-        if journal.is_file() and len(journal.read_text().splitlines()) >= 2:
-            break
-        time.sleep(0.01)
-    running.send_signal(sent)
-    out, err = running.communicate(timeout=30)
-    assert running.returncode == code == 128 + sent
-    assert "binwright: Interrupted. Run the same command to resume." in err
-    assert "Traceback" not in out + err
-    done = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
-    assert 2 <= len(done) < 12
-    assert sorted(pl.read_parquet("out/runs.parquet")["run"]) == sorted(done)
-    os.environ["QUICK"] = "yes"
-    try:
-        again = process(*asked)
-        out, err = again.communicate(timeout=30)
-    finally:
-        del os.environ["QUICK"]
-    assert again.returncode == 0, err
-    runs = pl.read_parquet("out/runs.parquet")["run"].to_list()
-    assert len(runs) == 12
-    journalled = [json.loads(line)["run"] for line in journal.read_text().splitlines()]
-    assert journalled[: len(done)] == done
-    assert sorted(journalled) == sorted(runs)
 
 
 def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(

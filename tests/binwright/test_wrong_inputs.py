@@ -117,7 +117,6 @@ AGENTS = [
     ("x = 3\n", ["cannot import this agent: there is no Mine in it"]),
     (AGENT.replace("Mine", "Yours") + "    pass\n", ["there is no Mine in it", "mine.py:Yours."]),
     ("class Mine: pass\n", ["agents.0: is not an agent", "Name a subclass of binwright.Agent."]),
-    (AGENT + "    pass\n", ["agents.0: decide is missing", "Write a method decide(self, view, request)"]),
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("import nosuchmodule\n", ["cannot import this agent: No module named 'nosuchmodule'"]),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fabric.array_kernels import ascending, overwrite
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.servers import why_not
@@ -18,7 +20,7 @@ from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.types import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
-from tests.reference.looks import stranded
+from tests.reference.looks import looked, stranded
 from tests.support.properties import forms, scaled
 
 
@@ -122,8 +124,15 @@ def snapshot(ledger: Ledger) -> tuple[Any, ...]:
     return view.free.tobytes(), view.capacity.tobytes(), view.free.shape, ledger.used().tolist(), ledger.down
 
 
+TWO_NODES = Cluster(("a",), np.full((1, 2, 1), 4, np.int64), (9,), np.full((2, 1), 4, np.int64))
+EVICTED = [(what, 5, 0, 1, (3, 0), 5) for what in ("apply", "apply", "fail", "fail", "repair", "release", "release")]
+"""The clock still has the release of a request that a failure took away: it counts once."""
+
+
 @scaled(4)
 @given(clusters(), steps)
+@example(TWO_NODES, EVICTED)
+@example(TWO_NODES, [EVICTED[0], *EVICTED[-2:]])
 def test_the_ledger_is_its_model(cluster: Cluster, script: list[Step]) -> None:
     ledger = Ledger(cluster)
     model = Model(cluster.capacity.tolist(), cluster.growth.tolist())
@@ -178,32 +187,6 @@ def two_nodes() -> tuple[Ledger, Request]:
     capacity = np.full((1, 2, 1), 4, np.int64)
     ledger = Ledger(Cluster(("cpu",), capacity, (9,), capacity[0]))
     return ledger, Request(5, 0.0, 1.0, (3,), False)
-
-
-def test_a_release_counts_once() -> None:
-    ledger, request = two_nodes()
-    ledger.apply(request, request.on(0, 1))
-    with pytest.raises(LedgerError, match="request 5 is placed already"):
-        ledger.apply(request, request.on(0, 0))
-    assert ledger.view.free.tolist() == [[[4], [1]]]
-    ledger.release(5)
-    for index in (5, 6):
-        with pytest.raises(LedgerError, match=f"request {index} holds nothing"):
-            ledger.release(index)
-    assert ledger.view.free.tolist() == [[[4], [4]]]
-
-
-def test_a_release_after_an_eviction_counts_once() -> None:
-    """The clock still has the release of a request that a failure took away."""
-    ledger, request = two_nodes()
-    ledger.apply(request, request.on(0, 1))
-    assert ledger.fail(0) == [5]
-    assert ledger.fail(0) == []
-    ledger.repair(0)
-    ledger.release(5)
-    with pytest.raises(LedgerError, match="request 5 holds nothing"):
-        ledger.release(5)
-    assert ledger.view.free.tolist() == [[[4], [4]]]
 
 
 def test_the_messages_say_what_is_wrong() -> None:
@@ -339,3 +322,61 @@ def test_stranded(cluster: Cluster, found: list[tuple[tuple[int, int], bool]]) -
     assert lost.tolist() == stranded(free, array, spread.tolist()).tolist() == unusable(free.tolist(), flavours)
     assert (in_use, whole.tolist()) == (0, free.sum(axis=(0, 1)).tolist())
     assert np.array_equal(free, before)
+
+
+# -- what is free, used and stranded -----------------------------------------------------------------------------------
+
+
+FLAVOURS = np.array([[1, 3], [2, 1], [3, 2]])
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["take", "give", "fail", "repair", "grow"]), st.integers(0, 299), st.integers(1, 70)),
+    max_size=25,
+)
+
+
+@given(st.sampled_from([7, 256]), STEPS)
+@scaled(1)
+def test_what_changed_is_counted_as_everything_is(servers: int, steps: list[tuple[str, int, int]]) -> None:
+    capacity = np.full((servers, 2, 2), 4)
+    ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18, 2), capacity[0]))
+    row, held = 0, set()
+    for what, server, times in steps:
+        for number in range(times if what in ("take", "give") else 1):
+            if what == "take":
+                demand = tuple(FLAVOURS[number % 3].tolist())
+                spread = bool(ledger.spreads(np.array([demand]))[0])
+                request = Request(row, 0.0, 1.0, demand, spread)
+                server %= servers
+                place = request.across(server, 2) if spread else request.on((server + number) % servers, number % 2)
+                with suppress(InfeasiblePlacement):
+                    ledger.apply(request, place)
+                    held.add(row)
+                row += 1
+            elif what == "give" and held:
+                ledger.release(held.pop())
+            elif what == "fail":
+                ledger.fail(server % len(ledger.view.free))
+                held = set(ledger.running)
+            elif what == "repair":
+                ledger.repair(server % len(ledger.view.free))
+            elif what == "grow":
+                ledger.grow(times)
+        expected = looked(ledger, FLAVOURS)
+        for found, wanted in zip(ledger.look(FLAVOURS), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+# -- arrays ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-5, 5), max_size=70))
+def test_places_are_sorted_as_numpy_does(keys: list[int]) -> None:
+    array = np.array(keys, np.int64)
+    assert ascending(array).tolist() == np.argsort(array, kind="stable").tolist()
+    assert array.tolist() == keys
+
+
+def test_an_array_is_written_over_another() -> None:
+    target = np.zeros((2, 3), np.int64)
+    overwrite(target[1], np.arange(3))
+    assert target.tolist() == [[0, 0, 0], [0, 1, 2]]

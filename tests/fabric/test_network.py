@@ -415,15 +415,25 @@ def _started(agent: Any, ledger: NetworkLedger) -> Any:
 
 def test_link_failures_send_requests_back() -> None:
     ledger = ledger_of("fabric")
-    faults = Faults(scheduled=((2.0, 0, 3.0),), requeue=True, kind="link")
+    faults = Faults(scheduled=((2.0, 0, 0.5), (2.75, 0, 9.0)), requeue=True, kind="link")
     simulation = Simulation(workload_of([(6, 4, 10), (1, 1, 10), (1, 1, 10), (1, 1, 10)]), ledger, faults=[faults])
     play(simulation, _started(AGENTS.load("feasible")("tetris"), ledger))
-    assert [(change.what, change.kind) for change in simulation.changes][:1] == [("failure", "link")]
+    changes = [(change.what, change.kind, change.time) for change in simulation.changes]
+    assert changes[:3] == [("failure", "link", 2.0), ("repair", "link", 2.5), ("failure", "link", 2.75)]
     assert simulation.record.interruption[0] == 2.0
     assert simulation.record.origin[4] == 0
     assert simulation.record.decided[4] == 2.0
     assert 0 not in ledger._wires(ledger._held[4])[0]
     ledger.check()
+
+
+def test_what_is_just_enough_is_no_reason() -> None:
+    ledger = ledger_of("fabric")
+    cpu, mem = (amount // QUANTUM for amount in ledger.room)
+    for more, reason in (((0, 0), "agent declined"), ((1, 0), "not enough cpu"), ((0, 1), "not enough mem")):
+        asked = request(0, cpu + more[0], mem + more[1], 0.1)
+        assert ledger.reasons[ledger.why_not(asked)].startswith(reason)
+        assert ledger.has_room(asked) == (more == (0, 0))
 
 
 def test_the_reason_names_the_tier() -> None:

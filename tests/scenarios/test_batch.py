@@ -23,7 +23,7 @@ from scenarios.build.plan import Run
 from scenarios.run.check import check_scenario
 from scenarios.run.execute import execute
 from scenarios.schema.load import load_scenario, shipped
-from simcore.errors import ResultsError, UserError, WorkloadError
+from simcore.errors import ResultsError, UserError
 from simcore.record import OUTCOMES
 from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
 from tests.support.kinds import ON_SERVERS
@@ -277,18 +277,6 @@ def test_an_agent_that_is_right_is_first_fit(tmp_path: Path) -> None:
     results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
     rows = numbers(results.runs).drop("run", "agent", "engine").rows()
     assert rows[::2] == rows[1::2]
-
-
-def test_changed_code_is_run_again_and_is_what_runs(tmp_path: Path, executed: list[str]) -> None:
-    """In one Python session, too: runs are named by what is in the agent's file."""
-    name = agent_file(tmp_path, "")
-    first = Batch(plain(agents=[name]), tmp_path / "out").run()
-    assert (first.done["scheduled"] > 0).all()
-    executed.clear()
-    name = agent_file(tmp_path, "return None")
-    second = Batch(plain(agents=[name]), tmp_path / "out").run()
-    assert len(executed) == 3
-    assert second.done["scheduled"].to_list() == [0, 0, 0]
 
 
 def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[str]) -> None:
@@ -678,13 +666,6 @@ def test_half_a_file_is_never_found(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             Batch(scenario(replications=2), tmp_path).run()
     assert Results(tmp_path).runs.equals(first.runs)
     assert len(Batch(scenario(replications=2), tmp_path).run().runs) == 4
-
-
-def test_a_missing_trace_is_a_mistake_in_the_workload(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(WorkloadError, match=r"Get it from github\.com.*Licence: CC BY-NC 4\.0"):
-        Batch(scenario(workload={"trace": "huawei-east-1"}), tmp_path / "out")
 
 
 # -- folders that are in use -------------------------------------------------------------------------------------------

@@ -16,11 +16,13 @@ from scenarios.build.requests import forget
 from scenarios.build.world import build_world
 from scenarios.learn.training import check_training
 from scenarios.run.check import check_scenario, missing_files
+from scenarios.run.compatible_agents import suited
 from scenarios.schema.load import load_scenario, scenario_from, shipped
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
 from simcore.play import play
 from simcore.types import Agent
+from tests.support.batches import TEXT
 from workloads.traces.table import Table
 
 SERVERS: dict[str, Any] = {
@@ -245,3 +247,43 @@ def test_windows_apart_must_be_enough(change: dict[str, Any], message: str) -> N
     enough = {"start": {"apart": [0, 99]}, "requests": 40}
     scenario = scenario_from(SERVERS | {"workload": trace | enough, "replications": 3})
     assert scenario_from(scenario.dump()) == scenario
+
+
+# -- which agents a scenario can have ----------------------------------------------------------------------------------
+
+
+def test_agents_are_suited_by_the_servers_and_what_they_may_know(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(TEXT)
+    found = suited(file, names=("random", "tetris", "best-fit", "fgd", "lava", "feasible"))
+    assert list(found) == ["best-fit", "feasible", "fgd", "lava", "random", "tetris"]
+    assert found["best-fit"] == found["random"] == ""
+    assert found["feasible"] == "tetris takes servers from a network, and this cluster has none"
+    assert found["tetris"] == "takes servers from a network, and this cluster has none"
+    assert "devices" in found["fgd"]
+    assert "hides" in found["lava"]
+    assert suited(file, ["knowledge.lifetimes=known"], ("lava",)) == {"lava": ""}
+
+
+@pytest.mark.long
+def test_the_command_lists_them_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(TEXT)
+    assert main(["agents", "--for", str(file)]) == 0
+    suits, _, others = capsys.readouterr().out.partition("Not for it, as they are")
+    assert "\nworst-fit  " in suits
+    assert "tetris" not in suits
+    assert "\ntetris  takes servers from a network, and this cluster has none" in others
+    assert "\nfeasible  tetris takes servers from a network, and this cluster has none" in others
+    assert main(["agents", "--set", "cluster.servers=3"]) == 2
+    assert "Name the scenario with --for FILE." in capsys.readouterr().err
+
+
+def test_the_schema_goes_to_a_file_with_the_line_for_an_editor(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "my schema.json"
+    assert main(["schema", "--out", str(target)]) == 0
+    assert "$defs" in json.loads(target.read_text())
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == f"# yaml-language-server: $schema={target.as_uri()}"

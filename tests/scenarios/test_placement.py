@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
 from simcore.errors import ScenarioError, UserError
 from simcore.roles import Role
+from tests.support.batches import changed
 
 TIMES = {"seconds", "decision_us", "engine"}
 ZONES: dict[str, Any] = {
@@ -54,16 +54,6 @@ ZONES: dict[str, Any] = {
     "agents": ["best-fit"],
     "record": ["requests"],
 }
-
-
-def changed(*path: str | int, to: Any) -> dict[str, Any]:
-    """The scenario with another value at this path."""
-    data = copy.deepcopy(ZONES)
-    at: Any = data
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = to
-    return data
 
 
 def test_what_is_written_is_what_the_ledger_keeps() -> None:
@@ -99,7 +89,7 @@ def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
     """As where the groups are named: what has no group meets all."""
     found: list[pl.DataFrame] = []
     for groups in (written, ["db", "web"]):
-        data = changed("placement", to=[{"apart": groups, "per": "rack"}])
+        data = changed(ZONES, "placement", to=[{"apart": groups, "per": "rack"}])
         [run] = plan(scenario_from(data))
         execute(run, tmp_path / str(len(found)))
         frame = pl.read_parquet(tmp_path / str(len(found)) / "details" / f"{run.name}.requests.parquet")
@@ -132,7 +122,7 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
 
 
 def test_seeds_number_labels_with_their_servers() -> None:
-    scenario = scenario_from(changed("cluster", "numbering", to="drawn"))
+    scenario = scenario_from(changed(ZONES, "cluster", "numbering", to="drawn"))
     found = {
         tuple(ledger._labels.labels["zone"].tolist())
         for seed in range(5)
@@ -192,14 +182,14 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
 )
 def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
     with pytest.raises(UserError, match=f"(?s){said}"):
-        scenario_from(changed(*path, to=value))
+        scenario_from(changed(ZONES, *path, to=value))
 
 
 def test_labels_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("cores,az,marks\n8,a,\n8,b,spot|old\n4,b,old\n")
     path = str(tmp_path / "nodes.csv")
     csv = {"path": path, "columns": {"cpu": "cores"}, "labels": {"zone": "az"}, "taints": "marks"}
-    data = changed("cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
+    data = changed(ZONES, "cluster", to={"csv": csv}) | {"placement": [{"spread": "web", "over": "zone"}]}
     ledger = build_ledger(scenario_from(data))
     assert isinstance(ledger, ConstrainedLedger)
     assert ledger._labels.labels["zone"].tolist() == ["a", "b", "b"]
@@ -264,7 +254,7 @@ NEAR: list[dict[str, Any]] = [
     ],
 )
 def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str, said: str) -> None:
-    data = changed("placement", to=rules)
+    data = changed(ZONES, "placement", to=rules)
     data["workload"]["flavours"].append({"cpu": 1, "group": "job"})
     if not said:
         scenario_from(data)
@@ -275,8 +265,7 @@ def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str
 
 
 def test_devices_have_labels() -> None:
-    data = copy.deepcopy(ZONES)
-    data["cluster"]["groups"][0]["devices"] = {"count": 2}
+    data = changed(ZONES, "cluster", "groups", 0, "devices", to={"count": 2})
     assert isinstance(build_ledger(scenario_from(data)), RuledDevices)
 
 
@@ -329,7 +318,7 @@ def test_traces_say_it_in_columns(tmp_path: Path) -> None:
         "0,0,9,1,web,zone=a|b,spot\n1,1,9,1,,,\n2,2,9,1,db,zone=b;kind=large,\n"
     )
     trace = {"trace": "table", "path": str(file), "tolerates": "old", "group": "other"}
-    data = changed("workload", to=trace) | {"placement": [{"apart": ["web", "db"], "per": "server"}]}
+    data = changed(ZONES, "workload", to=trace) | {"placement": [{"apart": ["web", "db"], "per": "server"}]}
     data["cluster"]["groups"][1]["taints"] = ["spot", "old"]
     for cache in (None, tmp_path):
         roles = build_world(scenario_from(data), cache).draw(0).roles

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,6 +22,7 @@ from scenarios.run.why import why
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ScenarioError, UserError
 from simcore.roles import Role
+from tests.support.batches import changed
 
 SMALL = {"racks": 4, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}
 RACKS: dict[str, Any] = {
@@ -50,16 +50,6 @@ RACKS: dict[str, Any] = {
 }
 
 
-def changed(*path: str | int, to: Any) -> dict[str, Any]:
-    """The scenario with another value at this path."""
-    data = copy.deepcopy(RACKS)
-    at: Any = data
-    for key in path[:-1]:
-        at = at[key]
-    at[path[-1]] = to
-    return data
-
-
 def test_what_is_written_is_what_the_ledger_keeps() -> None:
     scenario = scenario_from(RACKS)
     ledger = build_ledger(scenario)
@@ -74,11 +64,11 @@ def test_what_is_written_is_what_the_ledger_keeps() -> None:
 
 
 def test_roles_are_drawn_by_weight_and_move_nothing_else() -> None:
-    drawn = build_world(scenario_from(changed("workload", "requests", to=400))).draw(0)
+    drawn = build_world(scenario_from(changed(RACKS, "workload", "requests", to=400))).draw(0)
     assert drawn.roles is not None
     assert drawn.roles.all == (Role("web"), Role("db", (("feed", ("b",)),), ("spot",)))
     assert 270 < Counter(drawn.roles.of.tolist())[0] < 330
-    plain = changed("workload", "requests", to=400)
+    plain = changed(RACKS, "workload", "requests", to=400)
     del plain["workload"]["roles"], plain["placement"]
     same = build_world(scenario_from(plain)).draw(0)
     assert same.roles is None
@@ -90,7 +80,7 @@ def test_roles_are_drawn_by_weight_and_move_nothing_else() -> None:
 
 
 def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
-    plain = changed("cluster", "network", to={"topology": "alpha"}) | {"placement": []}
+    plain = changed(RACKS, "cluster", "network", to={"topology": "alpha"}) | {"placement": []}
     plain["workload"]["roles"] = [{"group": "web"}]
     ledger = build_ledger(scenario_from(plain))
     assert type(ledger) is NetworkLedger
@@ -122,7 +112,7 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
 )
 def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
     with pytest.raises(UserError, match=f"(?s){said}"):
-        scenario_from(changed(*path, to=value))
+        scenario_from(changed(RACKS, *path, to=value))
 
 
 def test_mistakes_name_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import yaml
 from matplotlib.text import Text
 
 import binwright as bw
@@ -21,6 +20,7 @@ from scenarios.build.world import build_learning, build_world
 from scenarios.schema.load import load_scenario, scenario_from
 from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
 from simcore.types import QUANTUM
+from tests.support.batches import changed
 from workloads.arrivals import Fixed
 from workloads.lifetimes import Fixed as Forever
 from workloads.virtual import Hose, Machines, Pairs, TenantRequests
@@ -49,20 +49,6 @@ PAIRS = HOSE | {
     | {"networks": {"pairs": {"machines": {"uniform": [2, 20]}, "machine": MACHINE, "bandwidth": "2 Gbps"}}},  # type: ignore[operator]
     "agents": ["vm-random", "vm-first-fit", "secondnet"],
 }
-
-
-def changed(data: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """The scenario with a dotted key set."""
-    copy: dict[str, Any] = yaml.safe_load(yaml.safe_dump(data))
-    below, *_ = [copy]
-    *path, last = key.split(".")
-    for part in path:
-        below = below[part]
-    below[last] = value
-    return copy
-
-
-# -- what is drawn -------------------------------------------------------------------------------------------------
 
 
 def kind_of(form: str, least: int, most: int, low: float, high: float, **more: Any) -> Any:
@@ -186,7 +172,7 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
 @pytest.mark.parametrize(("data", "key", "value", "problem"), WRONG)
 def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, value: Any, problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem) as caught:
-        scenario_from(changed(data, key, value))
+        scenario_from(changed(data, *key.split("."), to=value))
     assert caught.value.remedy
 
 
@@ -225,7 +211,7 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
         "mttr": "10 s",
         "links": {"mtbf": "5 min", "mttr": "10 s"},
     }
-    data = changed(data, "cluster.failures", broken) | {"record": ["requests", "samples", "states", "times"]}
+    data = changed(data, "cluster", "failures", to=broken) | {"record": ["requests", "samples", "states", "times"]}
     runs = []
     for number in range(2):
         results = bw.run(bw.scenario(data | {"replications": 2}), out=tmp_path / str(number))
@@ -255,7 +241,7 @@ def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) ->
     """Before anything is written: with a template of one's own, and a fallback that places the other form."""
     template = tmp_path / "mine.alloc"
     template.write_text(files("agents.solver").joinpath("templates", "oktopus.alloc").read_text())
-    data = changed(HOSE, "workload.requests", 5)
+    data = changed(HOSE, "workload", "requests", to=5)
     results = bw.run(bw.scenario(data | {"agents": [{"solver": {"path": str(template)}}]}), out=tmp_path / "mine")
     assert results.done["acceptance"].to_list() == [1.0]
     wrong = bw.scenario(data | {"agents": [{"solver": {"fallback": "secondnet"}}]})

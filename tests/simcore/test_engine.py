@@ -23,7 +23,32 @@ from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room
 from tests.support.properties import first, scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate
 
+ONE = [[[1]]]
+"""One server of one node with one quantum."""
+
+
+def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
+    """Requests (arrival, duration, amount) for one server of size one, unless `more` says otherwise."""
+    more = {"capacity": ONE, **more}
+    return Case(more.pop("capacity"), [[1]], (9,), [(a, d, (q,)) for a, d, q in requests], mode, **more)
+
+
 # -- against the reference -----------------------------------------------------------------------------------------
+
+
+ENDS = (
+    Case(ONE, [[1]], (9,), []),
+    one([(0, 5, 1), (1, 1, 1)], failures=[(100.0, 0, 1.0)]),  # nothing more is asked when the server fails
+    one([(0, 5, 1), (1, 1, 1), (9, 1, 1)], "stop"),
+    one([(0, inf, 1)] * 9, "expand", by=2, limit=4),
+    one([(0, inf, 1), (1, 1, 1), (2, 1, 1)], "wait"),  # for ever
+    one([(0, 1, 2), (1, 1, 1), (2, 1, 2)], "wait"),  # two are larger than the server
+    # Who lasts no time is gone before the next is offered, also in a line of which several are placed at one instant.
+    one([(0, 2, 1), (1, 0, 1), (1, 0, 1)], capacity=[[[1]], [[1]]]),
+    one([(0, 2, 1), (0, 2, 1), (1, 0, 1), (1, 3, 1)], "wait", capacity=[[[1]], [[1]]]),
+    *(one([(0, 10, 1), (20, 1, 1)], "wait", failures=[(4.0, 0, 2.0)], requeue=requeue) for requeue in (False, True)),
+)
+"""Runs in which one thing happens that a drawn one seldom has."""
 
 
 @scaled(4)
@@ -32,6 +57,15 @@ def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
     reference = Reference(case, decide)
     simulation = simulate(case)
     compare(simulation, drive(simulation, decide), reference)
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_runs_end_as_the_references_do(case: Case) -> None:
+    simulation = simulate(case)
+    compare(simulation, drive(simulation, first_fit), reference := Reference(case, first_fit))
+    assert simulation.advance() is None
+    assert simulation.waiting == 0
+    assert simulation.offered == sum(row.outcome != "pending" for row in reference.rows[: len(case.requests)])
 
 
 @pytest.mark.parametrize("start", first(1, range(0, 400, 100)))
@@ -101,89 +135,11 @@ def test_the_reason_for_a_rejection_is_the_obvious_one(case: Case, salt: int) ->
     assert (record.reason[record.outcome != REJECTED] == -1).all()
 
 
-# -- how a run ends ------------------------------------------------------------------------------------------------
-
-ONE = [[[1]]]
-"""One server of one node with one quantum."""
-
-
-def one(requests: Sequence[tuple[float, float, int]], mode: str = "drop", **more: Any) -> Case:
-    """Requests (arrival, duration, amount) for one server of size one, unless `more` says otherwise."""
-    more = {"capacity": ONE, **more}
-    return Case(more.pop("capacity"), [[1]], (9,), [(a, d, (q,)) for a, d, q in requests], mode, **more)
-
-
 def outcomes(simulation: Simulation) -> list[str]:
     return [OUTCOMES[o] for o in simulation.record.outcome[: simulation.record.rows]]
 
 
-def test_all_answered_ends_a_run() -> None:
-    simulation = simulate(one([(0, 5, 1), (1, 1, 1)], failures=[(100.0, 0, 1.0)]))
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["placed", "rejected"]
-    assert (simulation.now, simulation.offered, simulation.changes) == (1.0, 2, [])
-    assert simulation.advance() is None
-
-
-def test_stop_ends_a_run_at_the_first_misfit() -> None:
-    simulation = simulate(one([(0, 5, 1), (1, 1, 1), (9, 1, 1)], "stop"))
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["placed", "rejected", "pending"]
-    assert simulation.offered == 2
-
-
-def test_expansion_ends_at_the_limit() -> None:
-    case = one([(0, inf, 1)] * 9, "expand", by=2, limit=4)
-    simulation = simulate(case)
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["placed"] * 4 + ["rejected"] + ["pending"] * 4
-    assert [change.subject for change in simulation.changes] == [2, 1]
-
-
-def test_who_waits_for_ever_is_rejected_with_a_reason() -> None:
-    simulation = simulate(one([(0, inf, 1), (1, 1, 1), (2, 1, 1)], "wait"))
-    drive(simulation, first_fit)
-    assert outcomes(simulation) == ["placed", "rejected", "rejected"]
-    reasons = simulation.record.reasons
-    assert [reasons[r] for r in simulation.record.reason[1:]] == ["no server has enough a"] * 2
-    assert simulation.waiting == 0
-
-
-def test_an_empty_workload_is_over_at_once() -> None:
-    simulation = simulate(Case(ONE, [[1]], (9,), []))
-    assert simulation.advance() is None
-
-
-def test_the_impossible_is_never_offered() -> None:
-    simulation = simulate(one([(0, 1, 2), (1, 1, 1), (2, 1, 2)], "wait"))
-    assert [t.row for t in drive(simulation, first_fit)] == [1]
-    assert outcomes(simulation) == ["impossible", "placed", "impossible"]
-    assert simulation.offered == 3
-
-
-def test_who_lasts_no_time_is_gone_before_the_next_is_offered() -> None:
-    """Releases whose end <= now come first: also for a line of which several are placed at one instant."""
-    simulation = simulate(one([(0, 2, 1), (1, 0, 1), (1, 0, 1)], capacity=[[[1]], [[1]]]))
-    drive(simulation, first_fit)
-    assert simulation.record.server.tolist() == [0, 1, 1]
-    simulation = simulate(one([(0, 2, 1), (0, 2, 1), (1, 0, 1), (1, 3, 1)], "wait", capacity=[[[1]], [[1]]]))
-    drive(simulation, first_fit)
-    assert simulation.record.server.tolist() == [0, 1, 0, 0]
-
-
 # -- failures ------------------------------------------------------------------------------------------------------
-
-
-def test_requests_on_a_failed_server_are_lost_or_go_on_later() -> None:
-    for requeue, expected in ((False, ["interrupted"]), (True, ["interrupted", "placed"])):
-        simulation = simulate(one([(0, 10, 1), (20, 1, 1)], "wait", failures=[(4.0, 0, 2.0)], requeue=requeue))
-        drive(simulation, first_fit)
-        assert outcomes(simulation) == [expected[0], "placed", *expected[1:]]
-        assert simulation.record.interruption[0] == 4.0
-    assert simulation.record.decided[2] == 6.0
-    asked = simulation.asked()
-    assert (asked.arrival[2], asked.duration[2], asked.id[2]) == (4.0, 6.0, asked.id[0])
-    assert simulation.record.origin[2] == 0
 
 
 def failures(changes: list[Any]) -> list[tuple[float, str, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,16 @@ class Mine(Agent):
         return None
 """
 """The file of an agent that is first-fit, with a line to be put before every decision."""
+
+
+def changed(given: dict[str, Any], *path: str | int, to: Any) -> dict[str, Any]:
+    """Copy a scenario, with another value at this path."""
+    found = deepcopy(given)
+    at: Any = found
+    for key in path[:-1]:
+        at = at[key]
+    at[path[-1]] = to
+    return found
 
 
 def data(**changes: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.heuristics.lifetimes.lava import Lava
@@ -186,33 +186,20 @@ def test_nilas_is_its_definition(case: Case) -> None:
     assert played(case, over_first(Nilas)) == played(case, Written())
 
 
+OPEN_FIRST = Case(
+    [[[4, 4]]] * 3,
+    [[4, 4]],
+    (0, 0),
+    [(0.0, 5.0, demand) for demand in [(1, 1), (1, 1), (1, 1), (1, 3), (1, 1), (1, 2), (1, 1)]],
+)
+"""The third server, open and of the class, takes the last request, though the second, a recycling one, has room."""
+
+
 @scaled(1)
 @given(cases())
+@example(OPEN_FIRST)
 def test_lava_is_its_definition(case: Case) -> None:
     assert played(case, over_first(Lava, classes=CLASSES, full=0.75)) == played(case, WrittenLava())
-
-
-def test_an_open_server_of_the_class_comes_before_a_recycling_one() -> None:
-    """The third server takes the last request, although the second one has room and is of the same class."""
-    demands = [(1, 1), (1, 1), (1, 1), (1, 3), (1, 1), (1, 2), (1, 1)]
-    case = Case(
-        [[[4, 4]]] * 3,
-        [[4, 4]],
-        (0, 0),
-        [(0.0, 5.0, demand) for demand in demands],
-        "drop",
-        1,
-        0,
-        "stop",
-        [],
-        [],
-        False,
-        0,
-        0.0,
-    )
-    found = played(case, over_first(Lava, classes=CLASSES, full=0.75))
-    assert found == played(case, WrittenLava())
-    assert found[0] == [0, 0, 0, 1, 0, 2, 2]
 
 
 HIDDEN: dict[str, dict[str, Any]] = {

@@ -1,21 +1,32 @@
-"""The movers that come with Binwright, against what they say that they do."""
+"""Movers that follow simple rules: against their slow versions, and every plan can be carried out."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.movers.by_agent import ByAgent
+from agents.heuristics.movers.defragment import Defragment
+from agents.heuristics.movers.empty import Empty, Lars
 from agents.heuristics.movers.make_room import MakeRoom
+from agents.rules.moving import aim_at, fragment_rate, standing
 from fabric.cluster import Cluster
 from fabric.ledger import Ledger
 from simcore import rng
+from simcore.errors import UserError
 from simcore.moves import Mover, Running
-from simcore.types import Request
+from simcore.types import Request, View
+from tests.reference import defragment as slow
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room
 from tests.reference.moving import Runs
+from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
 from tests.support.simulations import place
 
@@ -100,3 +111,123 @@ def test_an_agents_moves_pack_more_tightly_and_end(drawn: tuple[Ledger, Runs, di
         uniform = (total == total[0]).all()
         assert packing() > before or not uniform
     raise AssertionError("moves to and fro")
+
+
+SIZE = 8
+
+
+def goal_of(name: str, view: View, running: Running) -> Any:
+    """Return a goal as a slow function, and its name with the options that say the same."""
+    aim = aim_at("stranded", None, standing(view, running))
+    kinds = zip(aim.demands.tolist(), aim.spread.tolist(), aim.times.tolist(), strict=True)
+    usual = [({"demand": demand, "spread": bool(spread)}, times) for demand, spread, times in kinds]
+    return partial(slow.fragments, size=SIZE) if name == "fragments" else partial(slow.stranded, usual=usual)
+
+
+def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
+    """Return a plan as numbers: which of the running, server, node."""
+    rows = running.row.tolist()
+    return [(rows.index(row), *placement.shares[0][:2]) for row, placement in plan]
+
+
+@pytest.mark.long
+@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.integers(0, 6))
+@scaled(1)
+def test_single_moves_are_as_the_slow_one_says(seed: int, goal: Any, moves: int) -> None:
+    compare(seed, goal, 1, moves)
+
+
+@pytest.mark.long
+@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.sampled_from([2, 3]), st.integers(0, 6))
+@scaled(1)
+def test_groups_are_as_the_slow_one_says(seed: int, goal: Any, together: int, moves: int) -> None:
+    compare(seed, goal, together, moves)
+
+
+def compare(seed: int, goal: Any, together: int, moves: int) -> None:
+    """Defragment a cluster, fast and slowly."""
+    view, running = in_use(seed)
+    mover = Defragment(goal, SIZE / 1e6, together)
+    plan = list(mover.plan(view, running, moves))
+    free, requests = as_slow(view, running)
+    least = goal_of(goal, view, running)
+    assert places(plan, running) == slow.defragment(free, requests, least, moves, together)
+    after = made(view, running, plan, moves)
+    assert after == free
+    assert least(after) < least(view.free.tolist()) or not plan
+
+
+def lying(demand: list[int], server: list[int], left: list[float]) -> tuple[View, Running]:
+    """Put requests of so many cores on servers of one node with 32 cores."""
+    quanta = np.array(demand)[:, None] * 1_000_000
+    capacity = np.full((max(server) + 1, 1, 1), 32_000_000, np.int64)
+    free = capacity.copy()
+    for one, amounts in zip(server, quanta, strict=True):
+        free[one, 0] -= amounts
+    asked = [Request(i, 0.0, 1.0, tuple(amounts), False) for i, amounts in enumerate(quanta.tolist())]
+    rows, nodes = np.arange(len(demand)), np.zeros(len(demand), np.int64)
+    running = Running(rows, np.array(server), nodes, quanta, np.array(left), asked.__getitem__)
+    return View(("cpu",), capacity, free), running
+
+
+@pytest.mark.long
+def test_two_leave_together_where_neither_helps_alone() -> None:
+    """Two requests of 4 cores leave a node that has 8 of 16 free; those that take them have just so much to spare."""
+    view, running = lying([4, 4, 16, 28, 28], [0, 0, 0, 1, 2], [1.0] * 5)
+    assert fragment_rate(view.free, 16_000_000) == 1
+    assert not Defragment(size=16, together=1).plan(view, running, 50)
+    plan = Defragment(size=16).plan(view, running, 50)
+    assert places(plan, running) == [(0, 1, 0), (1, 2, 0)]
+    assert not Defragment(size=16).plan(view, running, 1)
+    assert fragment_rate(np.array(made(view, running, list(plan), 2)), 16_000_000) == 0
+
+
+@pytest.mark.long
+@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(0, 8))
+@scaled(1)
+def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bool, moves: int) -> None:
+    view, running = in_use(seed, servers=5, requests=12)
+    rng = np.random.default_rng(seed)
+    if len(running.row) > 1 and rng.random() < 0.3:  # one that is not to move
+        row, server, node = running.row[1:], running.server[1:], running.node[1:]
+        running = Running(row, server, node, running.demand[1:], running.left[1:], running.request)
+    allowed = rng.random((len(running.row), 5)) < 0.8
+    if ruled:
+        rows = running.row.tolist()
+        running = replace(running, may=lambda row: allowed[rows.index(row)])
+    mover = Lars() if long_first else Empty()
+    plan = list(mover.plan(view, running, moves))
+    free, requests = as_slow(view, running)
+    order = np.argsort(mover.key(running), kind="stable").tolist() if len(running.row) else []
+    said = allowed.tolist() if ruled else None
+    expected = slow.empty(free, view.capacity.tolist(), requests, order, not long_first, moves, said)
+    assert places(plan, running) == expected
+    after = np.array(made(view, running, plan, moves))
+    in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]
+    assert in_use_of[0] <= in_use_of[1] or ruled
+
+
+@pytest.mark.long
+def test_the_longest_moves_first_and_a_server_is_emptied_bit_by_bit() -> None:
+    view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1], [10.0, 100.0, 50.0, 50.0, 50.0])
+    assert places(Lars().plan(view, running, 1), running) == [(1, 1, 0)]
+    assert places(Lars().plan(view, running, 9), running) == [(1, 1, 0), (0, 1, 0)]
+    assert not Empty().plan(view, running, 1)
+    assert places(Empty().plan(view, running, 2), running) == [(0, 1, 0), (1, 1, 0)]
+
+
+@pytest.mark.parametrize("mover", [Defragment(), Empty(), Lars()])
+def test_nothing_moves_where_nothing_runs(mover: Mover) -> None:
+    view, running = in_use(0, requests=0)
+    assert not mover.plan(view, running, 5)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"goal": "fragment"}, "goal"), ({"size": -1}, "size"), ({"together": 0}, "together")],
+)
+def test_options_that_make_no_sense_are_refused(options: Any, said: str) -> None:
+    view, running = in_use(1)
+    with pytest.raises(UserError, match=r"no such goal|takes something|leaves alone") as error:
+        Defragment(**options).plan(view, running, 1)
+    assert error.value.key == said

@@ -211,7 +211,6 @@ def notes(**changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "value-es"}, "these are weights of value-es, not of cvd-rl"),
         ({"layers": [8, 64, 1]}, "trained with layers 8, 64, 1, not with"),
         ({"lookahead": False}, "trained without lookahead, and this agent is to be with"),

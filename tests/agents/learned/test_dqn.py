@@ -455,7 +455,6 @@ def test_a_cluster_of_another_size_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "cvd-rl"}, "these are weights of cvd-rl, not of sched-rl"),
         ({"layers": [11, 64, 6]}, "trained with layers"),
         ({}, "not the weights of this network"),

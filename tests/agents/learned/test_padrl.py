@@ -190,7 +190,6 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "nara"}, "these are weights of nara, not of padrl"),
         ({"sizes": [8, 6, 32]}, "trained with sizes "),
         ({}, "not the weights of this network"),

@@ -129,7 +129,6 @@ def notes(**changed: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"resources": ["cpu", "gpu"]}, "trained with resources cpu, gpu, not with cpu, mem"),
         ({"agent": "nara"}, "these are weights of nara, not of value-es"),
         ({"hidden": 4}, "trained with hidden "),
         ({}, "not the weights of this network"),

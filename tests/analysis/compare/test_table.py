@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.console import Console
 from scipy.stats import t as student
@@ -50,13 +50,6 @@ def cells(found: Table, metric: str) -> list[Entry | None]:
 # -- marks -------------------------------------------------------------------------------------------------------------
 
 
-def test_one_seed_tells_nothing_apart(tmp_path: Path) -> None:
-    found = accepted(tmp_path, {"a": [0.1], "b": [0.9]})
-    assert marks(found, "acceptance") == ["", ""]
-    assert BEST not in found.legend
-    assert "±" not in found.texts()[0][2]
-
-
 def test_the_best_is_marked_and_so_is_what_the_seeds_cannot_tell_from_it(tmp_path: Path) -> None:
     found = accepted(
         tmp_path,
@@ -83,20 +76,6 @@ def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> Non
     assert "No mark" not in alone.legend
 
 
-def test_a_difference_without_noise_is_told(tmp_path: Path) -> None:
-    """By its signs: of five seeds all five are the same way once in 16 times, of six once in 32."""
-    for seeds, wanted in ((2, ["", ""]), (5, ["", ""]), (6, [BEST, ""])):
-        found = accepted(tmp_path, {"a": [0.5] * seeds, "b": [0.25] * seeds})
-        assert marks(found, "acceptance") == wanted
-
-
-def test_few_seeds_tell_nothing(tmp_path: Path) -> None:
-    """However small their deviation: of four differences nobody knows how they are distributed."""
-    numbers = {"a": [0.5, 0.6, 0.7, 0.8, 0.9], "b": [0.4, 0.51, 0.61, 0.7, 0.8]}
-    assert marks(accepted(tmp_path, numbers), "acceptance") == [BEST, ""]
-    assert marks(accepted(tmp_path, {name: some[:4] for name, some in numbers.items()}), "acceptance") == ["", ""]
-
-
 def test_less_is_better_where_it_is(tmp_path: Path) -> None:
     rows = [
         row(agent, seed, wait_mean=wait + seed, fragmentation_cpu=share, decision_us=us + seed / 8, servers_used=used)
@@ -108,41 +87,6 @@ def test_less_is_better_where_it_is(tmp_path: Path) -> None:
     assert marks(found, "fragmentation_cpu") == ["", BEST]
     assert marks(found, "decision_us") == [BEST, ""]
     assert marks(found, "servers_used") == ["", BEST]
-
-
-def test_pairs_are_seeds_that_both_have(tmp_path: Path) -> None:
-    """Seeds in common: 2 to 7, which tell; the others would drown it."""
-    common = {seed: seed / 16 for seed in range(2, 8)}
-    rows = [row("a", seed, acceptance=x + 0.125) for seed, x in {0: 0.9, 1: 0.0, **common}.items()]
-    rows += [row("b", seed, acceptance=x) for seed, x in {8: 0.25, 9: 0.6, **common}.items()]
-    assert marks(table(tmp_path, rows), "acceptance") == [BEST, ""]
-
-
-def test_one_seed_in_common_tells_nothing(tmp_path: Path) -> None:
-    rows = [row("a", seed, acceptance=0.9) for seed in (0, 1)] + [row("b", seed, acceptance=0.1) for seed in (1, 2)]
-    assert marks(table(tmp_path, rows), "acceptance") == ["", ""]
-
-
-def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    rows = [row("a", seed, acceptance=0.5 + seed / 16) for seed in range(6)]
-    rows += [row("b", seed, acceptance=0.45 + seed / 16) for seed in reversed(range(6))]
-    assert marks(table(tmp_path, rows), "acceptance") == [BEST, ""]
-
-
-# -- statistics --------------------------------------------------------------------------------------------------------
-
-
-def test_intervals_are_those_of_students_t() -> None:
-    # t quantiles at 0.975 from the printed tables.
-    for numbers, t in (([1.0, 3.0], 12.706), ([1.0, 2.0, 3.0], 4.303), ([float(i) for i in range(10)], 2.262)):
-        n = len(numbers)
-        mean = sum(numbers) / n
-        deviation = (sum((x - mean) ** 2 for x in numbers) / (n - 1)) ** 0.5
-        found, half = mean_interval(pl.Series(numbers).to_numpy())
-        assert found == pytest.approx(mean)
-        assert half == pytest.approx(t * deviation / n**0.5, rel=1e-3)
-    mean, half = mean_interval(pl.Series([7.0]).to_numpy())
-    assert (mean, half) == (7.0, float("inf"))
 
 
 # -- beside a slow one -------------------------------------------------------------------------------------------------
@@ -235,7 +179,25 @@ some_runs = st.lists(
 )
 
 
+def of(agent: str, shares: Any) -> list[tuple[Any, ...]]:
+    """Runs of an agent that accept these shares, by seed or from seed 0 on."""
+    found = shares.items() if isinstance(shares, dict) else enumerate(shares)
+    return [(None, agent, seed, share, 1.0, True) for seed, share in found]
+
+
+COMMON = {seed: seed / 8 for seed in range(2, 8)}
+RISING = [1.0, 1.25, 1.5, 1.75, 2.0]
+
+
 @given(some_runs)
+@example([*of("a", [0.125]), *of("b", [0.875])])  # one seed tells nothing
+@example([*of("a", [0.5] * 5), *of("b", [0.25] * 5)])  # all five are the same way once in 16 times
+@example([*of("a", [0.5] * 6), *of("b", [0.25] * 6)])  # and all six once in 32
+@example([*of("a", RISING), *of("b", [0.75, 1.0, 1.25, 1.5, 1.875])])
+@example([*of("a", RISING[:4]), *of("b", [0.75, 1.0, 1.25, 1.625])])  # nobody knows how four are distributed
+@example([*of("a", {0: 0.875, 1: 0.0} | {n: x + 0.125 for n, x in COMMON.items()}), *of("b", {8: 0.25} | COMMON)])
+@example([*of("a", {0: 0.875, 1: 0.875}), *of("b", {1: 0.125, 2: 0.125})])  # one seed in common
+@example([*of("a", RISING), *reversed(of("b", [0.875, 1.125, 1.375, 1.625, 1.75]))])  # in whatever order
 def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any, ...]]) -> None:
     runs = [
         row(agent, seed, point={"key": point}, acceptance=share, servers_used=used, wait_mean=used)
@@ -510,21 +472,6 @@ def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> No
     rendered(found, 80)
 
 
-def test_a_swept_key_needs_no_dot(tmp_path: Path) -> None:
-    """`sweep: {product: {overflow: [drop, wait]}}` is the schema's own example."""
-    rows = [
-        row(agent, seed, point={"overflow": mode}, acceptance=0.5 + (mode == "wait") / 4)
-        for mode in ("drop", "wait")
-        for agent in ("a", "b")
-        for seed in range(2)
-    ]
-    found = table(tmp_path, rows)
-    assert found.swept == ["overflow"]
-    assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
-        ("drop", "a", 2), ("drop", "b", 2), ("wait", "a", 2), ("wait", "b", 2),
-    ]  # fmt: skip
-
-
 def test_a_metric_that_some_points_do_not_have_is_a_dash_there(tmp_path: Path) -> None:
     """Prices or resources can be swept, too."""
     rows = [row("a", seed, point={"prices.cpu_hour": None}) | {"income": None} for seed in range(2)]
@@ -557,24 +504,6 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     folder = tmp_path / "load [50 %] *"
     folder.mkdir()
     assert table(folder, [row("a", 0)]).texts()[0][:2] == ["a", "1"]
-
-
-def test_the_example_sweep_of_the_schema_is_valid() -> None:
-    """So that `test_a_swept_key_needs_no_dot` is about something that users can write."""
-    from scenarios.build.plan import plan
-
-    data = {
-        "cluster": {"servers": 2, "node": {"cpu": 4}},
-        "workload": {
-            "arrivals": {"fixed": {"every": 1}},
-            "flavours": [{"cpu": 1}],
-            "lifetimes": {"fixed": 5},
-            "requests": 3,
-        },
-        "agents": ["first-fit"],
-        "sweep": {"product": {"overflow": ["drop", "wait"]}},
-    }
-    assert [run.point for run in plan(scenario_from(data))] == [{"overflow": "drop"}, {"overflow": "wait"}]
 
 
 def test_terminals_show_the_end_of_a_swept_key_that_no_other_has(tmp_path: Path) -> None:

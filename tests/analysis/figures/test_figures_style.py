@@ -22,7 +22,7 @@ from analysis.results_api import Results
 from binwright.cli import main
 from fabric.presets import topology
 from simcore.errors import UserError
-from tests.support.figures import NETWORK, SERVERS, log
+from tests.support.figures import NETWORK, log
 
 Floats = npt.NDArray[np.float64]
 
@@ -173,20 +173,6 @@ def test_samples_say_what_is_used_and_installed_and_failed(network: Results) -> 
         assert set(samples["capacity_cpu"]) == {400.0}
         assert samples["failures"].to_list() == (samples["time"] >= 20).cast(pl.Int64).to_list()
         assert samples["decisions"].to_list() == sorted(samples["decisions"])
-
-
-def test_the_load_is_what_requests_would_hold(network: Results, tmp_path: Path) -> None:
-    servers = bw.run(bw.scenario(SERVERS | {"replications": 1, "overflow": "drop"}), out=tmp_path / "servers")
-    for results, capacity in ((network, 400.0), (servers, 80.0)):
-        for row in results.done.iter_rows(named=True):
-            requests = results.requests(row["run"])
-            first, last = requests["arrival"].min(), requests["decided"].max()
-            held = sum(
-                each["cpu"] * max(0.0, min(each["arrival"] + each["duration"], last) - each["arrival"])
-                for each in requests.iter_rows(named=True)
-                if each["outcome"] != "impossible" and each["origin"] < 0
-            )
-            assert row["load_cpu"] == pytest.approx(held / (last - first) / capacity)  # type: ignore[operator]
 
 
 # -- the command ---------------------------------------------------------------------------------------------------

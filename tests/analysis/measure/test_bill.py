@@ -74,60 +74,6 @@ def test_a_curve_is_linear_between_its_points(share: int, watts: float) -> None:
     assert coarse == pytest.approx({1: 70.0}.get(share, watts) / 1000)
 
 
-def test_half_of_what_is_allocated_may_be_in_use() -> None:
-    """At 25 % instead of 50 %: 150 W for an hour, and 100 W for another one."""
-    assert bill(Case([(4, 4)], HALF), costs(activity=0.5)).energy == pytest.approx(0.25)
-
-
-def test_an_empty_server_is_switched_off_after_a_while_and_woken() -> None:
-    """200 W for an hour, 100 W for a quarter of one, 8 W for three quarters, and 20 Wh to wake it."""
-    found = bill(Case([(4, 4)], HALF), costs(off_after=HOUR / 4, off_power=8.0, waking=20.0))
-    assert found.energy == pytest.approx(0.2 + 0.025 + 0.006 + 0.02)
-    assert (found.there, found.on, found.used, found.woken) == pytest.approx((2, 1.25, 1, 1))
-    assert found.cost == pytest.approx(1.25 * 0.5)  # what is off is not paid
-    assert found.peak == pytest.approx(0.2)
-
-
-def test_a_server_that_is_empty_just_so_long_is_not_switched_off() -> None:
-    assert bill(Case([(4, 4)], HALF), costs(off_after=HOUR)).woken == 0
-    assert bill(Case([(4, 4)], HALF), costs(off_after=HOUR - 1)).woken == 1
-
-
-def test_a_server_that_is_never_used_is_on_at_first() -> None:
-    """It is switched off once it has been empty for long enough, counted from when it is there."""
-    case = Case([(4, 4), (4, 4)], HALF)
-    assert bill(case, costs(off_after=HOUR / 2)).on == pytest.approx(1.5 + 0.5)
-    assert bill(case, costs(off_after=0.0)).on == pytest.approx(1)
-
-
-def test_an_added_server_counts_from_when_it_is_there() -> None:
-    """One server at 200 W and 100 W as above, and for the second hour another one without load."""
-    found = bill(Case([(4, 4)], HALF, expansion=[(HOUR, 1)]), costs())
-    assert (found.there, found.energy) == pytest.approx((3, 0.2 + 0.1 + 0.1))
-    assert found.cost == pytest.approx(3 * 0.5)
-
-
-def test_a_failed_server_draws_nothing() -> None:
-    """200 W for half an hour, then it is out of service for half an hour, and back without anything."""
-    found = bill(Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, HOUR / 2)]), costs())
-    assert (found.there, found.on, found.used) == pytest.approx((2, 1.5, 0.5))
-    assert found.energy == pytest.approx(0.1 + 0.1)
-    assert found.cost == pytest.approx(1.5 * 0.5)
-    gone = bill(Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, inf)]), costs(off_after=0.0))
-    assert (gone.on, gone.energy, gone.woken) == pytest.approx((0.5, 0.1, 0))
-
-
-def test_carbon_goes_by_the_hour() -> None:
-    """.2 kWh in an hour of 100 g, .1 kWh in one of 400 g, all times a PUE of 1.5."""
-    course = TimeSeries(np.array([100.0, 400.0]))
-    found = bill(Case([(4, 4)], HALF), costs(carbon=course, electricity=TimeSeries(np.array([0.25])), pue=1.5))
-    assert found.carbon == pytest.approx(1.5 * (0.2 * 0.1 + 0.1 * 0.4))
-    assert (found.energy, found.electricity) == pytest.approx((0.45, 0.45 * 0.25))
-    assert found.cost == pytest.approx(2 * 0.5 + 0.45 * 0.25)
-    later = TimeSeries(np.array([100.0, 400.0]), start=HOUR / 2)  # half an hour each of 100, 400, 400 and again 100 g
-    assert bill(Case([(4, 4)], HALF), costs(carbon=later)).carbon == pytest.approx(0.1 * 0.5 + 0.05 * 0.5)
-
-
 def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     case, one = Case([(4, 4)], HALF), np.array([100.0, 400.0, 700.0])
     with pytest.raises(RunError, match=r"ends after 1\.5 hours, and the run needs 2:"):
@@ -140,30 +86,6 @@ def test_carbon_that_ends_before_the_run_is_refused_or_repeated() -> None:
     assert twice.carbon == pytest.approx(0.2 * 0.25 + 0.1 * 0.25)
 
 
-def test_reserved_servers_are_paid_whether_they_are_used_or_not() -> None:
-    """Of three servers one is on all the time, another one for an hour of four; two are reserved."""
-    requests = [(0.0, inf, (4, 4)), (HOUR, HOUR, (4, 4)), (4 * HOUR, 1.0, (4, 4))]
-    case = Case([(4, 4)] * 3, requests)
-    for reserved, cost in ((0, 5 * 0.5), (1, 4 * 0.3 + 1 * 0.5), (2, 8 * 0.3), (3, 12 * 0.3)):
-        some = tariff(price=0.5, reserved=reserved, reserved_price=0.3)
-        found = bill(case, costs(some, off_after=0.0))
-        assert found.cost == pytest.approx(cost), reserved
-        assert (found.energy, found.power, found.peak, found.carbon) == (None,) * 4
-
-
-def test_kinds_of_servers_have_tariffs_of_their_own() -> None:
-    """The first server has the load; added ones are like the second, which draws 10 W and costs nothing."""
-    case = Case([(4, 4), (4, 4)], HALF, expansion=[(HOUR, 2)])
-    found = bill(case, costs(LINEAR, tariff((10.0, 20.0), 0.0), kinds=(0, 1)))
-    assert found.energy == pytest.approx(0.3 + 2 * 0.01 + 2 * 0.01)
-    assert found.cost == pytest.approx(2 * 0.5)
-
-
-def test_servers_that_draw_a_power_station_are_added_up() -> None:
-    found = bill(Case([(4, 4)] * 3, HALF), costs(tariff((3e8, 9e8))))
-    assert found.peak == pytest.approx(1.2e6)
-
-
 def test_net_is_income_less_cost() -> None:
     ran = run(Case([(4, 4)], HALF))
     found = measure(finished(ran, costs(), {"cpu": 3.0}))
@@ -172,12 +94,6 @@ def test_net_is_income_less_cost() -> None:
     assert "net" not in measure(finished(ran, costs()))
     assert "net" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
     assert measure(finished(ran, costs(tariff())))["server_hours"] == pytest.approx(2)
-
-
-def test_a_request_for_nothing_of_the_resource_uses_its_server() -> None:
-    case = Case([(4, 4)], [(0.0, HOUR, (0, 1)), (2 * HOUR, 1.0, (1, 0))])
-    found = bill(case, costs(off_after=0.0))
-    assert (found.used, found.energy) == pytest.approx((1, 0.1))
 
 
 class Across(Agent):
@@ -278,8 +194,42 @@ TWICE = Case(
 )
 
 
+LOADED = Case([(4, 4)], HALF)
+COURSE, PRICE = TimeSeries(np.array([100.0, 400.0])), TimeSeries(np.array([0.25]))
+BUSY = Case([(4, 4)] * 3, [(0.0, inf, (4, 4)), (HOUR, HOUR, (4, 4)), (4 * HOUR, 1.0, (4, 4))])
+HAPPENINGS = (
+    (TWICE, SWITCHED),
+    (LOADED, costs(activity=0.5)),
+    # It is switched off after a while and woken; it is empty for just so long, or for a second longer.
+    *((LOADED, costs(off_after=after, off_power=8.0, waking=20.0)) for after in (HOUR / 4, HOUR, HOUR - 1)),
+    # One of two is never used, and on at first.
+    *((Case([(4, 4), (4, 4)], HALF), costs(off_after=after)) for after in (HOUR / 2, 0.0)),
+    # Another one is added after an hour; one fails and is back; one fails for ever.
+    (Case([(4, 4)], HALF, expansion=[(HOUR, 1)]), costs()),
+    (Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, HOUR / 2)]), costs()),
+    (Case([(4, 4)], HALF, failures=[(HOUR / 2, 0, inf)]), costs(off_after=0.0)),
+    # Carbon goes by the hour, from the beginning or from half an hour before.
+    (LOADED, costs(carbon=COURSE, electricity=PRICE, pue=1.5)),
+    (LOADED, costs(carbon=replace(COURSE, start=HOUR / 2))),
+    # Fewer servers are reserved than are on, as many, and more.
+    *((BUSY, costs(tariff(price=0.5, reserved=n, reserved_price=0.3), off_after=0.0)) for n in range(4)),
+    # Added servers are like the second one.
+    (Case([(4, 4), (4, 4)], HALF, expansion=[(HOUR, 2)]), costs(LINEAR, tariff((10.0, 20.0), 0.0), kinds=(0, 1))),
+    (Case([(4, 4)] * 3, HALF), costs(tariff((3e8, 9e8)))),  # they draw a power station
+    # A request for nothing of the resource uses its server.
+    (Case([(4, 4)], [(0.0, HOUR, (0, 1)), (2 * HOUR, 1.0, (1, 0))]), costs(off_after=0.0)),
+)
+
+
+def happening(test: Any) -> Any:
+    """Try these cases and terms, before those that are drawn: in each one thing happens that seldom does."""
+    for case, terms in HAPPENINGS:
+        test = example(case, terms)(test)
+    return test
+
+
 @given(cases(), terms())
-@example(TWICE, SWITCHED)
+@happening
 def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -> None:
     ran = run(case)
     assume(ran.first < len(ran.simulation.workload))

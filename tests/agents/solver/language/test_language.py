@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import binwright as bw
 from agents.solver import examples, load_problem, problem
 from agents.solver.language.errors import SpecError
-from agents.solver.model.program import MICRO
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO, NULL
+from agents.solver.model.verify import utilisation
 from binwright.cli import main
+from binwright.solver_json import as_json
 from simcore.errors import UserError
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
+from tests.support.opencl import opencl_device
+from tests.support.properties import scaled
 
 HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]
 BALLS 3 BINS 2 RESOURCES X => 1000 """
@@ -156,3 +164,146 @@ def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_every_example_says_what_it_is() -> None:
     assert len(examples()) == 20
     assert all(text.startswith("# ") for text in examples().values())
+
+
+# -- NULL, in constants and in UTILFN ----------------------------------------------------------------------------------
+
+
+OTHERS = ["BIN - 1", "0 - 1", "-1", "0.5 - 1.5", "ONE", "DOWN[0]", "DOWN[BIN]", "min(BIN, -1)", "BIN", "0"]
+
+
+def comparing(test: str) -> Problem:
+    return problem(
+        "PARAM ONE = -1 TABLE DOWN = [-1, 0] BALLS 2 BINS 2 RESOURCES C => 9, D => 9 "
+        f"procedure UTILFN(BALL, BIN, ALLOC) if {test} UTIL.C += 1 else UTIL.D += 1 end end"
+    )
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("op", ["==", "!="])
+@pytest.mark.parametrize("turned", [False, True])
+def test_null_equals_no_number(other: str, op: str, turned: bool) -> None:
+    test = f"{other} {op} ALLOC[1 - BALL]" if turned else f"ALLOC[1 - BALL] {op} {other}"
+    found = comparing(test)
+    assert call(found.program, 0, 0, [NULL, NULL]) == [(0 if op == "!=" else 1, 10**6)]
+    for alloc in ([0, NULL], [1, NULL], [NULL, 0], [1, 0], [0, 0]):
+        assert evaluate(found, alloc) == utilisation(found, alloc)
+
+
+def test_null_equals_null() -> None:
+    assert call(comparing("ALLOC[1 - BALL] == NULL").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
+    assert call(comparing("ALLOC[0] == ALLOC[1]").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
+    assert call(comparing("(if BALL == 0 then NULL else 1) == ALLOC[1]").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
+
+
+@pytest.mark.parametrize("device", ["reference", "cpu", "opencl"])
+def test_a_ball_that_is_not_placed_is_not_left_of_bin_0(device: str) -> None:
+    if device == "opencl":
+        opencl_device()
+    found = problem(
+        "BALLS 2 BINS 2 RESOURCES S[b in BINS] => 5 procedure UTILFN(BALL, BIN, ALLOC) "
+        "UTIL.S[BIN] += 1 if ALLOC[1 - BALL] == BIN - 1 REJECT end end"
+    )
+    answer = bw.solve(found, device=device, search="published", attempts=4)
+    assert answer.placed == 2
+    assert answer.alloc[0] == answer.alloc[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("let x = if BALL == 0 then ALLOC[1] else BIN - 1", "a number below zero is not a bin"),
+        ("let x = if BALL == 0 then T[0] else NULL", "a number below zero is not a bin"),
+    ],
+)
+def test_a_number_below_zero_never_passes_for_a_bin(text: str, message: str) -> None:
+    """It would be taken for an index, once it is not NULL."""
+    with pytest.raises(SpecError, match=message):
+        problem(
+            "TABLE T = [-5, 1] BALLS 2 BINS 2 RESOURCES C => 9 "
+            f"procedure UTILFN(BALL, BIN, ALLOC) {text} if x != NULL UTIL.C += T[x] end end"
+        )
+
+
+@pytest.mark.parametrize("more", ["PARAM x = NULL", "TABLE X = [NULL]", "TABLE X[i in 2] = NULL", "FOES 0, NULL"])
+def test_null_is_no_constant(more: str) -> None:
+    with pytest.raises(SpecError, match="NULL is not a number"):
+        problem(f"BALLS 2 BINS 2 RESOURCES C => 9 {more} procedure UTILFN(BALL, BIN, ALLOC) end")
+
+
+@scaled(1.0)
+@given(st.lists(st.integers(NULL, 3), min_size=3, max_size=3), st.integers(-3, 3), st.sampled_from(["==", "!="]))
+def test_the_text_and_the_program_agree(alloc: list[int], less: int, op: str) -> None:
+    found = problem(
+        f"PARAM D = {less} BALLS 3 BINS 4 RESOURCES C => 99 procedure UTILFN(BALL, BIN, ALLOC) "
+        f"for o in BALLS except BALL if ALLOC[o] {op} BIN + D UTIL.C += o + 1 end "
+        f"if ALLOC[o] {op} (BIN + D) / 2 UTIL.C += 10 end end end"
+    )
+    assert evaluate(found, alloc) == utilisation(found, alloc)
+    expected = [(o + 1) * 10**6 for o in (1, 2) if (alloc[o] == 1 + less and alloc[o] != NULL) == (op == "==")]
+    assert [amount for _, amount in call(found.program, 0, 1, alloc) or () if amount < 10**7] == expected
+
+
+# -- terms of goals: max, min and sums over tables ---------------------------------------------------------------------
+
+
+ATOMS = ("2", "0.5", "UTIL.C[1]", "-UTIL.C[0]", "sum(b in BINS: UTIL.C[b])", "3 * (1 + ALLOC[0])", "max(1, ALLOC[1])")
+BODY = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+
+
+def made(*goals: str, more: str = "") -> Problem:
+    """Three balls of 1.5, 2 and 4 in two bins."""
+    lines = "".join(f"\nMINIMISE {goal}" for goal in goals)
+    return problem(f"{more}TABLE D = [1.5, 2, 4] BALLS 3 BINS 2 RESOURCES C[b in BINS] => 9{lines}\n{BODY}")
+
+
+@st.composite
+def sums(draw: st.DrawFn) -> str:
+    """Draw atoms with + and - between them, and parentheses somewhere."""
+    parts = draw(st.lists(st.sampled_from(ATOMS), min_size=1, max_size=4))
+    text = parts[0]
+    for part in parts[1:]:
+        text = f"({text})" if draw(st.booleans()) else text
+        part = f"({part} - 1)" if draw(st.booleans()) else part
+        text += f" {draw(st.sampled_from(['+', '-']))}{draw(st.sampled_from([' ', '  # an aside ( ' + chr(10)]))}{part}"
+    return text
+
+
+@scaled(1)
+@given(sums(), st.lists(st.integers(0, 1), min_size=3, max_size=3))
+def test_terms_add_up_to_the_goal(text: str, alloc: list[int]) -> None:
+    whole, apart = (made(goal).source.goals(2, alloc)[0] for goal in (f"({text})", text))
+    assert len(whole.terms) == 1
+    assert apart.raw == whole.raw
+    assert sum(one.value for one in apart.terms) == pytest.approx(whole.terms[0].value)
+
+
+def test_terms_have_their_text_their_sign_and_the_largest_entries() -> None:
+    given = made("sum(b in BINS: UTIL.C[b]) - 2 * ALLOC[2] + (1 - UTIL.C[0])", "ALLOC[1]")
+    first, second = given.source.goals(2, [0, 1, 1])
+    assert [(one.text, one.value) for one in first.terms] == [
+        ("sum(b in BINS: UTIL.C[b])", 7.5),
+        ("2 * ALLOC[2]", -2),
+        ("(1 - UTIL.C[0])", -0.5),
+    ]
+    assert first.terms[0].largest == (("b = 1", 6.0), ("b = 0", 1.5))
+    assert [one.text for one in second.terms] == ["ALLOC[1]"]
+
+
+@pytest.mark.long
+def test_answers_and_explanations_have_the_terms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "nodes.csv").write_text("name\nn-a\nn-b\n")
+    file, answer = tmp_path / "a.alloc", tmp_path / "answer.json"
+    file.write_text(
+        'TABLE N FROM "nodes.csv" COLUMN "name" AS node\nTABLE D = [1.5, 2, 4]\nBALLS 3 BINS len(N) AS node\n'
+        f"RESOURCES C[b in BINS] => 9\nMINIMISE sum(b in BINS: UTIL.C[b]) + 2 * ALLOC[2]\n{BODY}\n"
+    )
+    answer.write_text(json.dumps(as_json(bw.solve(file, attempts=1))))
+    (goal,) = json.loads(answer.read_text())["goals"]
+    assert [one["text"] for one in goal["terms"]] == ["sum(b in BINS: UTIL.C[b])", "2 * ALLOC[2]"]
+    assert sum(one["value"] for one in goal["terms"]) == goal["value"]
+    assert {one["entry"] for one in goal["terms"][0]["largest"]} <= {"b = n-a", "b = n-b"}
+    assert main(["explain", str(file), str(answer)]) == 0
+    shown = capsys.readouterr().out
+    assert "7.5 by sum(b in BINS: UTIL.C[b])" in shown
+    assert "most: " in shown
