@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,6 +41,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     height = 0.6 + 0.155 * (len(rows) + 1.3 * len(chosen.points))
     figure = new(width, 0.5 + height * lines)
     axes = figure.subplots(lines, columns, squeeze=False)
+    room = int(figure.get_figwidth() * 72 / (0.6 * points("text")) / columns) - 2  # letters below a panel
     for number, ax in enumerate(axes.flat):
         if number >= len(metrics):
             ax.set_axis_off()
@@ -74,7 +76,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
         _room_for_text(ax, ends, alike)
-        ax.set_xlabel(label)
+        ax.set_xlabel("\n".join(wrap(label, room)))
     heading(figure, chosen.title, chosen.caption)
     return figure
 

@@ -100,6 +100,7 @@ def _bubbles(ax: Axes, servers: list[Floats], links: list[Floats], many: Floats,
     x, y = (many[:-1] + many[1:]) / 2, (far[:-1] + far[1:]) / 2
     ax.set_ylim(-0.4, MOST + 0.4)
     ax.set_yticks(range(MOST + 1))
+    ax.margins(x=0.15)  # room for the largest circle at the first number of servers
     ax.scatter(x[across], y[up], s=LARGEST * share[across, up], color=colour, alpha=0.5, linewidths=0, rasterized=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from itertools import pairwise
 from math import isnan, nan
 from pathlib import Path
 from shutil import copytree
@@ -25,9 +26,11 @@ from analysis.figures import FIGURES
 from analysis.figures.chosen_style import PLAIN
 from analysis.figures.draw import draw, summary, svg
 from analysis.figures.kind import kind_named
+from analysis.figures.kinds import distances
 from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.kinds.distances import DOTS
-from analysis.figures.style import SHIPPED, save
+from analysis.figures.style import SHIPPED, new, save
+from analysis.measure.metric import Metric
 from analysis.results.combined import Together
 from analysis.results_api import Results
 from simcore.errors import ResultsError
@@ -210,6 +213,16 @@ def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> No
     assert segment[1, 0] - segment[0, 0] == pytest.approx(200 * half)
 
 
+def test_names_below_bars_do_not_touch(found: dict[str, Results], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name of a link's use over the last part of a run is wider than a panel."""
+    monkeypatch.setattr(Metric, "axis", lambda metric, size: (1.0, "server-rack % (decisions), last 20 %"))
+    metrics = ["acceptance", "allocation_cpu", "allocation_mem", "scheduled"]
+    figure = draw(found["network"], "bars", metrics=metrics)
+    figure.draw_without_rendering()
+    boxes = [ax.xaxis.label.get_window_extent() for ax in figure.axes]
+    assert min(right.x0 - left.x1 for left, right in pairwise(boxes)) > figure.dpi / 9, "a letter apart"
+
+
 def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
     results = found["loaded"]
     lines = list(curves(draw(results, "sweep", metrics=["allocation_cpu"])))
@@ -323,6 +336,20 @@ def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -
     assert bubbles.get_sizes().sum() == pytest.approx(LARGEST)  # type: ignore[attr-defined]
     assert np.asarray(dots.get_offsets())[:, 1].max() <= 1
     assert len(dots.get_offsets()) == min(len(links), DOTS)  # type: ignore[arg-type]
+
+
+def test_no_circle_is_cut_where_nearly_all_requests_have_the_fewest_servers() -> None:
+    figure = new("page", 2.0)
+    ax = figure.subplots(1, 4)[2]
+    servers = np.array([2.0] * 19 + [30.0])
+    edges = np.arange(0.5, 36.5, 4)
+    distances._bubbles(ax, [servers], [np.ones(20)], edges, np.arange(-0.125, 4.25, 0.25), "black")
+    figure.draw_without_rendering()
+    (bubbles,) = ax.collections
+    box, (x, _) = ax.get_window_extent(), bubbles.get_offset_transform().transform(bubbles.get_offsets()).T
+    radii = np.sqrt(bubbles.get_sizes()) / 2 * figure.dpi / 72
+    assert (x - radii >= box.x0).all()
+    assert (x + radii <= box.x1).all()
 
 
 def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:
