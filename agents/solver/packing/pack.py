@@ -125,7 +125,9 @@ def pack(demand: Ints, bins: Ints | Fleet, method: str = "solver", *, seconds: f
             places = places._replace(capacity=room)
         rival = import_module(RIVALS[method])
         where, bound = rival.improve(needs, places, bound, began + seconds - monotonic(), seed, tell)
-        found = None if where is None else emptied(Bought(where, places.kind))
+        found = None
+        if where is not None:  # parts that are packed one by one may use more equal bins than our search
+            found = emptied(Bought(where, np.zeros(where.max() + 1, np.int64) if fleet.equal else places.kind))
     took = monotonic() - began
     if found is None:
         return Packed(method, None, None, None, bound * unit, took, checked, interrupted, tuple(course))

@@ -305,6 +305,14 @@ def test_z3_in_parts_packs_every_part_by_itself(monkeypatch: pytest.MonkeyPatch)
     assert packed.found == packed.seconds
 
 
+def test_parts_may_need_more_bins_together_than_ffd_prod(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("z3")
+    monkeypatch.setattr(z3_parts, "PART", 2)
+    packed = pack(np.array([[6], [6], [4], [4]]), np.array([10]), "z3-parts", seconds=20)
+    assert packed.bins == 3
+    assert pack(np.array([[6], [6], [4], [4]]), np.array([10]), "ffd-prod").bins == 2
+
+
 def test_a_search_says_when_it_had_its_answer() -> None:
     given = machines("pgrank")
     for method in ("published", "solver"):
