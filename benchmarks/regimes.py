@@ -177,8 +177,8 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
 def all_agents(found: dict[str, Found], *, learned: bool) -> list[list[str]]:
     """Make the rows of a table of agents: over the best heuristic of each regime, with = where none can tell.
 
-    Agents that learned in a regime are left out unless `learned`, and always in another one unless they are above that
-    heuristic somewhere.
+    Agents that learned are left out unless `learned`, and those that learned in another regime always, unless they are
+    above that heuristic somewhere.
     """
     standings = {name: Standing(one.runs) for name, one in found.items()}
     labels = next(iter(standings.values())).labels
@@ -192,7 +192,8 @@ def all_agents(found: dict[str, Found], *, learned: bool) -> list[list[str]]:
             text, p = one.over(label, one.best)
             row.append(f"**{text}**" if p <= ALPHA and text.startswith("+") else text if p <= ALPHA else f"{text} =")
         here = [own(name, labels, agent) for name in found for agent in TRAINED]
-        if " of " not in label or (learned and (label in here or any("**" in cell for cell in row))):
+        told = " of " not in label or label in here or any("**" in cell for cell in row)
+        if label in HEURISTICS or label.startswith("random") or (learned and told):
             rows.append(row)
     return rows
 
@@ -239,10 +240,8 @@ def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
     size = Standing(first.runs).size
     names = list(found)
     fours = [names[at : at + 4] for at in range(0, len(names), 4)]
-    regimes = [["regime", "what"], *([f"`{name}`", one.scenario.description] for name, one in found.items())]
     parts = [
         HEAD.format(agents=len(first.scenario.agents), seeds=f"{seeds:,}", family=f"{size:,}"),
-        markdown(regimes),
         "## Where which rule wins",
         OVERVIEW,
         markdown(overview(found)),
@@ -264,8 +263,8 @@ def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
 HEAD = """# Regimes: where learning has something to learn
 
 Which agent places most, under which load? {agents} agents meet fourteen loads on ten servers of two NUMA nodes, empty
-at the start, until the first request that fits nowhere ([scenarios and
-trainings](../guides/numa-learning.md#regimes)). The {seeds} seeds are new to every training and validation.
+at the start, until the first request that fits nowhere ([the
+regimes](../guides/numa-learning.md#regimes)). The {seeds} seeds are new to every training and validation.
 
     python -m benchmarks.regimes --page docs/experiments/regimes.md
 
@@ -276,8 +275,8 @@ OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the reque
 weights `huawei-10`. Behind the semicolon stands the largest p-value beside any heuristic."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
 above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
-and *-10* a candidate of `cvd-rl`; learned agents have their shipped weights. Without `--page` the command also prints
-agents that learned in a regime, in all regimes, and their trainings."""
+and *-10* a candidate of `cvd-rl`. Without `--page` the command also prints all agents that learned, and their
+trainings."""
 LEARNED = """The best validation was kept, so its gains are slightly too good
 ([trainings](numa-learning.md#regimes))."""
 METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,

@@ -67,7 +67,9 @@ def test_tables_and_page() -> None:
     assert cells["first-fit"].startswith("-")
     assert cells["value-es"].endswith("=") == (Standing(few).over("value-es", Standing(few).best)[1] > ALPHA)
     text = page(found, 40, whole=False)
-    assert "| `large` | Regular large requests" in text
+    assert "\n| best-fit |" in text
+    assert "\n| value-es" not in text
+    assert "\n| value-es" in page(found, 40, whole=True)
     assert "met no refusal" not in text
     cut = found["large"]._replace(runs=few.with_columns(pl.lit(value=False).alias("ended")))
     assert "count as they are: 240 in `large`" in page({"large": cut}, 40, whole=True)

@@ -77,7 +77,7 @@ NOT_RUN = {
 """Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
 LONG = {
     f"docs/guides/{name}.md"
-    for name in ("environments", "figures", "learned", "packing", "placement", "report", "size", "solver", "tuning")
+    for name in ("environments", "figures", "learned", "packing", "report", "size", "solver", "tuning")
 }
 """Pages whose Python is run in `make test-all` only."""
 BEFORE = {
