@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scenarios.build.engines import Engine
     from scenarios.build.plan import Run
     from scenarios.run.progress import RunProgress
-    from scenarios.run.why import Refused, Why
+    from scenarios.run.why import RefusedRequests, Why
     from scenarios.size.mixing import Mixed
     from scenarios.size.sizing import Sized, Sizes
     from simcore.types import Agent
@@ -133,7 +133,7 @@ def why(
     agent: str | None = None,
     seed: int | None = None,
     point: Mapping[str, Any] | None = None,
-) -> Refused | Why:
+) -> RefusedRequests | Why:
     """Play a run of some results again: tell what it refused for which reason, or what one request met.
 
     The run is that of an agent (default: the first), a seed (the first), and the values `point` of swept keys. A

@@ -19,7 +19,7 @@ import numpy as np
 from simcore.agent_calls import describe_request
 from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
-from simcore.faults import FaultProcess, Faults, Kind, Together
+from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
 from simcore.lifetime_info import LifetimeOracle
 from simcore.model import Moves, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
@@ -112,9 +112,9 @@ class Simulation:
         self._bandwidth = (
             np.broadcast_to(np.int64(0), len(workload)) if workload.bandwidth is None else workload.bandwidth
         )
-        self._faults: list[tuple[Together | None, FaultProcess]] = []
+        self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
         for each in faults:
-            together = Together(each.domains, self, len(self.view.capacity)) if each.domains else None
+            together = FailingDomains(each.domains, self, len(self.view.capacity)) if each.domains else None
             process = FaultProcess(each, self.clock, together or self)
             process.watch(range(len(together.members) if together else ledger.parts(each.kind)))
             self._faults.append((together, process))

@@ -36,24 +36,24 @@ class Faults:
     domains: Callable[[int], Sequence[Sequence[int]]] | None = None
 
 
-class Parts(Protocol):
+class FailingParts(Protocol):
     """What fails: `fail` is false for a part that is down already, which nothing then happens to."""
 
     def fail(self, part: int, kind: Kind, requeue: bool) -> bool: ...
     def repair(self, part: int, kind: Kind) -> None: ...
 
 
-class Servers(Protocol):
+class FailingServers(Protocol):
     """What fails and comes back together; a server may be down for several reasons."""
 
     def down(self, servers: Sequence[int], requeue: bool) -> None: ...
     def up(self, servers: Sequence[int]) -> None: ...
 
 
-class Together:
+class FailingDomains:
     """Domains of servers as parts that fail. `count` is how many servers there are."""
 
-    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: Servers, count: int) -> None:
+    def __init__(self, domains: Callable[[int], Sequence[Sequence[int]]], servers: FailingServers, count: int) -> None:
         self._domains, self._servers = domains, servers
         self._down: dict[int, Sequence[int]] = {}
         self.grow(count)
@@ -76,7 +76,7 @@ class Together:
 class FaultProcess:
     """Fails and repairs parts on the clock: as scheduled once, at random for ever."""
 
-    def __init__(self, faults: Faults, clock: Clock, parts: Parts) -> None:
+    def __init__(self, faults: Faults, clock: Clock, parts: FailingParts) -> None:
         self.kind = faults.kind
         self._faults = faults
         self._clock = clock

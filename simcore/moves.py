@@ -76,7 +76,7 @@ class Mover:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MoveTrigger:
     """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
 
     With `on_drain` it is also asked when servers are to be emptied, about what is on them. A plan that takes it longer

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from simcore.agent_calls import describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
-from simcore.moves import Asked, Move, Moved, Mover, MoveRules, Outcome, Running, Why
+from simcore.moves import Move, Moved, Mover, MoveRules, MoveTrigger, Outcome, Running, Why
 from simcore.record import SPREAD
 from simcore.types import Floats, Ints, Request, part
 
@@ -46,7 +46,11 @@ class Moving:
     """
 
     def __init__(
-        self, simulation: Simulation, rules: MoveRules, room: Asked | None = None, schedule: Asked | None = None
+        self,
+        simulation: Simulation,
+        rules: MoveRules,
+        room: MoveTrigger | None = None,
+        schedule: MoveTrigger | None = None,
     ) -> None:
         if simulation.ledger.tiers:
             remedy = "Take a cluster without a network."
@@ -118,7 +122,7 @@ class Moving:
         assert self._schedule
         return self._start(self._schedule, "drain")
 
-    def _start(self, asked: Asked, why: Why, request: Request | None = None) -> bool:
+    def _start(self, asked: MoveTrigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
         moves = asked.moves
         if self.rules.per_hour:
@@ -134,7 +138,7 @@ class Moving:
 
     # -- plans ----------------------------------------------------------------------------------------------------
 
-    def _planned(self, asked: Asked, why: Why, moves: int, request: Request | None) -> list[Move]:
+    def _planned(self, asked: MoveTrigger, why: Why, moves: int, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
         view, ledger, mover = self._simulation.view, self._ledger, asked.mover
         running = self._running(why)

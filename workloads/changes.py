@@ -18,7 +18,7 @@ from simcore.roles import where_of
 from simcore.types import Floats, Ints, Workload
 
 
-class Change(Protocol):
+class WorkloadChange(Protocol):
     """A change of a workload: which of its rows come, some of them again, and when."""
 
     def rows(self, base: Workload, rng: np.random.Generator) -> tuple[Ints, Floats]:
@@ -139,7 +139,7 @@ def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt
     return found
 
 
-def changed(base: Workload, changes: Sequence[Change], seed: int) -> Workload:
+def changed(base: Workload, changes: Sequence[WorkloadChange], seed: int) -> Workload:
     """Change a workload step by step; each step draws from a stream of its own.
 
     Requests of one moment stay in order, copies behind all others, and those that run already before them; copies have

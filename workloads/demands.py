@@ -27,7 +27,7 @@ DEMANDS = Registry(
         "alibaba-like": "workloads.demands:AlibabaLike",
         "azure": "workloads.traced_demands:Azure",
         "alibaba": "workloads.traced_demands:Alibaba",
-        "openb": "workloads.traced_demands:OpenB",
+        "openb": "workloads.traced_demands:OpenBDemand",
     },
 )
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"

@@ -35,7 +35,7 @@ ANY = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Servers:
+class ServerKinds:
     """Kinds of servers that can be had."""
 
     names: tuple[str, ...]
@@ -59,7 +59,7 @@ class Machines:
     """[resources]: of a server, or the most of any kind"""
     names: tuple[str, ...] | None = None
     """What the machines are called, if somebody has said it."""
-    servers: Servers | None = None
+    servers: ServerKinds | None = None
     """The kinds of servers, if they are not equal and any number of them."""
 
     def requests(self, resources: tuple[str, ...], most: int | None = None) -> Workload:

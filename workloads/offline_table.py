@@ -10,7 +10,7 @@ import numpy as np
 from simcore.errors import UserError, WorkloadError, unread
 from simcore.types import Ints
 from simcore.units import amount, quanta, say
-from workloads.offline import ANY, Machines, Servers
+from workloads.offline import ANY, Machines, ServerKinds
 
 NAME = "name"
 """The column that says what machines are called."""
@@ -66,7 +66,7 @@ def read_kinds(file: Path, servers: Path) -> Machines:
             )
             raise WorkloadError(problem, file=servers, line=at, key=NAME, value=name, remedy=remedy)
     demand, called = _machines(file, resources, capacity, servers.name)
-    offered = Servers(
+    offered = ServerKinds(
         tuple(names), capacity, np.array(count, np.int64), None if price is None else np.array(price, np.int64)
     )
     for resource, asked, room in zip(resources, demand.sum(axis=0).tolist(), capacity.T, strict=True):

@@ -126,7 +126,7 @@ class Alibaba:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenB:
+class OpenBDemand:
     """Pods of Alibaba 2023 by the rule for Azure: int(500 x fraction) of a machine of `cores` and `memory` (GB).
 
     The default machine is the most common one of that cluster. GPUs are not read.

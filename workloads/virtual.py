@@ -225,7 +225,7 @@ def _all_pairs(machines: int) -> Ints:
     return pairs
 
 
-class Drawn(Sequence[VirtualNetwork]):
+class DrawnNetworks(Sequence[VirtualNetwork]):
     """The networks of a workload, each made when it is asked for, the same every time."""
 
     def __init__(self, kind: Networks, machine: Ints, size: Ints, bandwidth: Ints, seed: int) -> None:
@@ -276,7 +276,7 @@ class TenantRequests:
             size[:, None] * machine,
             np.arange(n),
             kind.total(size, bandwidth),
-            Drawn(kind, machine, size, bandwidth, seed),
+            DrawnNetworks(kind, machine, size, bandwidth, seed),
         )
 
     def _machine(self, resources: tuple[str, ...]) -> Ints:

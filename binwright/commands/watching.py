@@ -11,7 +11,7 @@ from binwright.commands.console import many_of, show
 from binwright.commands.progress import Live, duration
 
 if TYPE_CHECKING:
-    from scenarios.batch.watching import Progress
+    from scenarios.batch.watching import BatchProgress
 
 EVERY = 1.0
 """Seconds between two looks."""
@@ -19,9 +19,9 @@ EVERY = 1.0
 
 def watch(asked: Namespace) -> int:
     """`binwright watch RESULTS`: a line that lives until the batch is over, then what came of it."""
-    from scenarios.batch.watching import Watched
+    from scenarios.batch.watching import WatchedFolder
 
-    watched = Watched(asked.results)
+    watched = WatchedFolder(asked.results)
     found = watched.look()
     if not asked.once and found.running:
         with Live(found.total, len(found.rows), 0) as live:
@@ -37,7 +37,7 @@ def watch(asked: Namespace) -> int:
     return FAILED if not found.running and found.done < found.total else 0
 
 
-def _say(found: Progress) -> None:
+def _say(found: BatchProgress) -> None:
     failed = f", {found.failed} failed" if found.failed else ""
     text = f"{found.name}: {found.done} of {many_of(found.total, 'run')} done{failed}. "
     if found.under_way:

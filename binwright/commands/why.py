@@ -18,7 +18,7 @@ from simcore.units import say
 if TYPE_CHECKING:
     import polars as pl
 
-    from scenarios.run.why import Refused, Why
+    from scenarios.run.why import RefusedRequests, Why
 
 SHOWN = 12
 """Servers, or kinds of requests, of a table."""
@@ -57,7 +57,7 @@ def why(asked: Namespace) -> int:
     return 0
 
 
-def _print_refused(which: str, counted: Refused) -> None:
+def _print_refused(which: str, counted: RefusedRequests) -> None:
     reasons, kinds = counted.reasons, counted.kinds
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""

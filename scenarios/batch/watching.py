@@ -14,7 +14,7 @@ from simcore.errors import ResultsError
 
 
 @dataclass(frozen=True)
-class Progress:
+class BatchProgress:
     """Holds what there is of a batch: its last row of every planned run, by name, and whether somebody goes on.
 
     `under_way` are the rows of runs that are not over, which say how far they were when they were kept; `others` are
@@ -41,7 +41,7 @@ class Progress:
         return len(self.rows) - self.done
 
 
-class Watched:
+class WatchedFolder:
     """A folder that a batch writes its results to, looked at again and again."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -58,7 +58,7 @@ class Watched:
         file = self._folder / "scenario.yaml"
         return Batch(load_scenario(file), self._folder), file.stat().st_mtime
 
-    def look(self) -> Progress:
+    def look(self) -> BatchProgress:
         """Say how far it is now."""
         running = is_taken(self._journal)  # before its rows are read: what is over has written all of them
         if (self._folder / "scenario.yaml").stat().st_mtime != self._said:
@@ -75,4 +75,4 @@ class Watched:
         left = [agent for name, agent in planned.items() if name not in rows]
         seconds = sum(mean(took.get(agent, every)) for agent in left) if every else None
         others = len(there) - len(mine)
-        return Progress(self._batch.scenario.name, len(planned), rows, under_way, others, running, seconds)
+        return BatchProgress(self._batch.scenario.name, len(planned), rows, under_way, others, running, seconds)

@@ -32,7 +32,7 @@ UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
 
 
-class Servers(NamedTuple):
+class ServerTable(NamedTuple):
     """Holds what servers have: `capacity` int64 [servers, nodes, resources] quanta, and the devices of each.
 
     `devices` int64 [servers] is how many devices, and `model` what they are, empty where a server has none. `cells` are
@@ -99,7 +99,7 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
     if spec.numbering != "given":
         order = _order(scenario, servers, seed)
         kinds = [servers.model[one] for one in order]
-        servers = Servers(servers.capacity[order], servers.devices[order], kinds, servers.cells)
+        servers = ServerTable(servers.capacity[order], servers.devices[order], kinds, servers.cells)
         last = int(np.flatnonzero(order == last)[0])
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
     devices = None
@@ -128,7 +128,7 @@ def kinds_of(scenario: Scenario, seed: int = 0) -> tuple[list[str], int]:
     return [kinds[one] for one in order], order.index(len(kinds) - 1)
 
 
-def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
+def _order(scenario: Scenario, servers: ServerTable, seed: int) -> Ints:
     """Return the order in which a seed numbers the servers, int64 [servers]."""
     workload = scenario.workload
     if scenario.cluster.numbering == "fgd" and isinstance(workload, Trace) and workload.inflate:
@@ -141,7 +141,7 @@ def _order(scenario: Scenario, servers: Servers, seed: int) -> Ints:
     return stream(seed, "cluster", "numbering").permutation(len(servers.capacity))
 
 
-def _servers(spec: ClusterSpec) -> Servers:
+def _servers(spec: ClusterSpec) -> ServerTable:
     """Collect the servers in the order in which they are written."""
     if spec.csv:
         return _from_csv(spec.csv, spec.nodes)
@@ -161,10 +161,10 @@ def _servers(spec: ClusterSpec) -> Servers:
     capacity = np.repeat(nodes[:, None, :] * has[:, :, None], times, axis=0)
     models = [devices.model or UNNAMED if devices else "" for _, _, devices, _ in kinds]
     models = [model for model, n in zip(models, times, strict=True) for _ in range(n)]
-    return Servers(capacity, np.repeat(own, times), models, {})
+    return ServerTable(capacity, np.repeat(own, times), models, {})
 
 
-def _from_trace(spec: TracedServers) -> Servers:
+def _from_trace(spec: TracedServers) -> ServerTable:
     """Read the servers of a trace."""
     path, known = find_servers(spec.name, spec.path)
     columns = {name: column for name, (column, _) in known.columns.items()}
@@ -176,10 +176,10 @@ def _from_trace(spec: TracedServers) -> Servers:
     if spec.only == "all":
         return found
     rows = np.flatnonzero(found.devices)
-    return Servers(found.capacity[rows], found.devices[rows], [found.model[row] for row in rows], {})
+    return ServerTable(found.capacity[rows], found.devices[rows], [found.model[row] for row in rows], {})
 
 
-def _from_csv(spec: Csv, nodes: int) -> Servers:
+def _from_csv(spec: Csv, nodes: int) -> ServerTable:
     """Read servers from a file."""
     try:
         with Path(spec.path).open(encoding="utf-8-sig", newline="") as file:
@@ -195,7 +195,7 @@ def _from_csv(spec: Csv, nodes: int) -> Servers:
     devices = np.array([count for _, count, _, _ in rows], np.int64)
     columns = _texts(spec)
     cells = {column: [cells[place] for _, _, _, cells in rows] for place, column in enumerate(columns)}
-    return Servers(capacity, devices, [model for _, _, model, _ in rows], cells)
+    return ServerTable(capacity, devices, [model for _, _, model, _ in rows], cells)
 
 
 def _texts(spec: Csv) -> list[str]:

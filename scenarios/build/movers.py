@@ -16,7 +16,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Generated
 from simcore.engine import Simulation
 from simcore.errors import UserError
-from simcore.moves import Asked, Mover, MoveRules
+from simcore.moves import Mover, MoveRules, MoveTrigger
 from simcore.moving import Moving
 from simcore.roles import where_of
 from simcore.types import QUANTUM, Workload
@@ -25,7 +25,7 @@ from workloads.changes import matching
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def movers_of(scenario: Scenario, world: World) -> tuple[Asked | None, Asked | None]:
+def movers_of(scenario: Scenario, world: World) -> tuple[MoveTrigger | None, MoveTrigger | None]:
     """Make the mover that makes room, and the one that reschedules, where a scenario has them.
 
     Raises a `UserError` for one that does not go with the scenario.
@@ -62,12 +62,12 @@ def rules_of(scenario: Scenario) -> MoveRules:
     )
 
 
-def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> Asked:
+def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> MoveTrigger:
     mover = _fitted(spec.mover.build(), world, keeps_off(scenario), isinstance(spec, MakeRoom), key)
     within = inf if spec.within is None else spec.within
     if isinstance(spec, MakeRoom):
-        return Asked(mover, spec.moves, within=within)
-    return Asked(mover, spec.moves, inf if spec.every is None else spec.every, spec.on_drain, within)
+        return MoveTrigger(mover, spec.moves, within=within)
+    return MoveTrigger(mover, spec.moves, inf if spec.every is None else spec.every, spec.on_drain, within)
 
 
 def keeps_off(scenario: Scenario) -> bool:

@@ -11,7 +11,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from scenarios.draft.request_source import asked_of
-from scenarios.draft.servers import Servers
+from scenarios.draft.servers import DraftServers
 from scenarios.draft.text import amounts, scenario_text
 from scenarios.run.check import check_scenario
 from scenarios.schema.agent import AgentEntry
@@ -76,7 +76,7 @@ def begin(
             given = _own(given, servers, node, found.resources)
         text = found.text(folder, given, overflow, agents)
     else:
-        cluster = Servers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
+        cluster = DraftServers(servers or 10, dict(node or {"cpu": 64.0, "mem": 256.0}))
         text = scenario_text(
             "How do agents compare on these servers?",
             _cluster(cluster.number, cluster.node),
@@ -97,10 +97,13 @@ def begin(
 
 
 def _own(
-    given: Servers | Mapping[str, Any], servers: int | None, node: Mapping[str, float] | None, resources: Sequence[str]
+    given: DraftServers | Mapping[str, Any],
+    servers: int | None,
+    node: Mapping[str, float] | None,
+    resources: Sequence[str],
 ) -> dict[str, Any]:
     """Put the servers that are asked for in place of guessed ones; refuses those that do not suit the requests."""
-    if not isinstance(given, Servers):
+    if not isinstance(given, DraftServers):
         key, remedy = "servers" if servers else "node", "Leave that out, and change the scenario."
         raise UserError("these requests come with servers of their own", key=key, remedy=remedy)
     for problem, names in (
@@ -117,7 +120,7 @@ def _cluster(number: int, node: Mapping[str, float]) -> dict[str, Any]:
     return {"servers": number, "node": amounts(node)}
 
 
-def _generated(servers: Servers) -> dict[str, Any]:
+def _generated(servers: DraftServers) -> dict[str, Any]:
     """Return a workload of small, middle and large requests, which come as often as the load wants."""
     flavours, shares = [], dict.fromkeys(servers.node, 0.0)
     for first, others, weight in _SHARES:

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from analysis.measure.metric import duration
 from scenarios.build.trace import TraceRequests
-from scenarios.draft.servers import Servers, servers_for
+from scenarios.draft.servers import DraftServers, servers_for
 from scenarios.draft.text import AGENTS, amounts, generated, scenario_text
 from scenarios.schema.explain import explain
 from scenarios.schema.load import load_scenario, shipped
@@ -25,7 +25,7 @@ from scenarios.schema.yaml_source import Source
 from simcore.errors import UserError
 from simcore.types import QUANTUM, Floats
 from workloads import TRACES, WITH_SERVERS
-from workloads.changes import Change, changed
+from workloads.changes import WorkloadChange, changed
 from workloads.column_guesses import Proposal, propose
 from workloads.describe import peaks
 from workloads.fit import fit
@@ -46,7 +46,7 @@ MOST = 0.9
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestSource:
     """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
 
     `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. `age` and
@@ -96,7 +96,7 @@ class Asked:
         start = text[:16].replace(" ", "T") if is_date(text) else text
         return f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does fit --start."
 
-    def since(self, start: str) -> Asked:
+    def since(self, start: str) -> RequestSource:
         """Return the requests of the window that begins there, with what runs by then."""
         try:
             begin = yaml.safe_load(start)
@@ -116,7 +116,7 @@ class Asked:
         return resources_in(self.frame.columns)
 
     @property
-    def servers(self) -> Servers | Mapping[str, Any]:
+    def servers(self) -> DraftServers | Mapping[str, Any]:
         """Servers that are about enough: the scenario's, those of the trace, or a guess."""
         if self.scenario:
             return self.scenario.cluster.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude_none=True)
@@ -136,7 +136,7 @@ class Asked:
     def text(
         self,
         folder: Path,
-        servers: Servers | Mapping[str, Any] | None = None,
+        servers: DraftServers | Mapping[str, Any] | None = None,
         overflow: str = "drop",
         agents: Sequence[Any] = AGENTS,
     ) -> str:
@@ -182,7 +182,7 @@ class Asked:
         return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
 
 
-def asked_of(file: str, drop: bool = False) -> Asked:
+def asked_of(file: str, drop: bool = False) -> RequestSource:
     """Find the requests behind the name of a trace or of a shipped scenario, or a file; `drop` as `of_table` has it."""
     path = Path(file)
     if path.suffix in (".yaml", ".yml") or (file in shipped() and not path.exists()):
@@ -210,7 +210,7 @@ def _others(path: Path, options: Mapping[str, Any], resources: tuple[str, ...]) 
     )
 
 
-def of_table(path: Path, proposal: Proposal, drop: bool = False) -> Asked:
+def of_table(path: Path, proposal: Proposal, drop: bool = False) -> RequestSource:
     """Read a table as it is proposed; `drop` leaves out rows that cannot be read."""
     workload = {"trace": "table", "path": str(path), **proposal.workload}
     columns = {name: column for name, column in workload["columns"].items() if name != column}
@@ -235,10 +235,10 @@ def of_table(path: Path, proposal: Proposal, drop: bool = False) -> Asked:
             + "\n".join(f"    {guess.name}: {guess.column} ({guess.unit or guess.why})" for guess in proposal.guesses)
         )
         raise
-    return Asked("table", path, frame, workload, proposal)
+    return RequestSource("table", path, frame, workload, proposal)
 
 
-def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> Asked:
+def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> RequestSource:
     frame = read(name, path)
     spec, resources = _spec(workload), tuple(resources_in(frame.columns))
     try:
@@ -247,10 +247,10 @@ def _of_trace(name: str, path: Path, workload: Mapping[str, Any]) -> Asked:
         workload = {**workload, "units": {name: _MACHINE[name] for name in resources if name in _MACHINE}}
         units = _spec(workload).units_of(resources)
     frame = frame.with_columns(frame[name] * factor for name, factor in units.items())
-    return Asked(name, path, frame, workload)
+    return RequestSource(name, path, frame, workload)
 
 
-def _of_scenario(file: str) -> Asked:
+def _of_scenario(file: str) -> RequestSource:
     scenario = load_scenario(file)
     spec = scenario.workload
     if not isinstance(spec, Trace):
@@ -259,11 +259,11 @@ def _of_scenario(file: str) -> Asked:
     path = find(spec.trace, spec.path)
     plain = spec if spec.inflate is None else spec.model_copy(update={"inflate": None, "running": "drop"})
     parts = _window(plain, scenario.resources, spec.changes, scenario.seed)
-    return Asked(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
+    return RequestSource(spec.trace, path, workload={"trace": spec.trace}, scenario=scenario, **parts)
 
 
-def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[Change], seed: int) -> dict[str, Any]:
-    """Read the requests of a window: the fields of `Asked` that hold them."""
+def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[WorkloadChange], seed: int) -> dict[str, Any]:
+    """Read the requests of a window: the fields of `RequestSource` that hold them."""
     import polars as pl
 
     window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)

@@ -14,14 +14,14 @@ MOST = 40
 """Servers, so that a first run is quick to look at; larger ones are taken instead, as far as there are any."""
 
 
-class Servers(NamedTuple):
+class DraftServers(NamedTuple):
     """How many equal servers, and the units of each resource that each has."""
 
     number: int
     node: dict[str, float]
 
 
-def servers_for(peak: Mapping[str, float], largest: Mapping[str, float]) -> Servers:
+def servers_for(peak: Mapping[str, float], largest: Mapping[str, float]) -> DraftServers:
     """Choose servers that together have about what runs at the peak, and each of them room for every request.
 
     Of the first resource a server has the smallest size that takes four of the largest requests, or the peak on `MOST`
@@ -35,7 +35,7 @@ def servers_for(peak: Mapping[str, float], largest: Mapping[str, float]) -> Serv
             node[name] = _size(max(largest[name], peak[name] / peak[first] * node[first])) if peak[name] else 0.0
     node = {name: min(node[name], LARGEST) for name in peak}
     number = max(ceil(peak[name] / node[name]) for name in peak if node[name])
-    return Servers(max(number, 2), node)
+    return DraftServers(max(number, 2), node)
 
 
 def _size(units: float) -> float:

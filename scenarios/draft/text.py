@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from scenarios.draft.servers import Servers
+from scenarios.draft.servers import DraftServers
 from simcore.errors import UserError
 from simcore.files import replacing
 from simcore.units import measure_of
@@ -76,7 +76,7 @@ def generated(spec: Synthetic) -> dict[str, Any]:
 
 def scenario_text(
     about: str,
-    servers: Servers | Mapping[str, Any],
+    servers: DraftServers | Mapping[str, Any],
     workload: Mapping[str, Any],
     *,
     notes: Iterable[str] = (),
@@ -86,7 +86,7 @@ def scenario_text(
 ) -> str:
     """Write a whole scenario; `notes` stand above the workload."""
     lines = [f"# {about}"]
-    if isinstance(servers, Servers):
+    if isinstance(servers, DraftServers):
         lines.append("# A guess, about what runs at the peak: put your own servers here.")
         servers = {"servers": servers.number, "node": amounts(servers.node)}
     lines.append(block("cluster", servers))

@@ -75,7 +75,7 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     return _Asked(simulation, ledger, row).why(agent)
 
 
-class Refused(NamedTuple):
+class RefusedRequests(NamedTuple):
     """Holds what a run refused.
 
     `reasons` has a row per reason: `reason`, how many `requests`, the `first` and the `last` time in seconds, and `ids`
@@ -95,7 +95,7 @@ class Refused(NamedTuple):
     times: pl.DataFrame
 
 
-def refused(run: Run, cache: Path | None = None) -> Refused:
+def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
     import polars as pl
 
@@ -136,7 +136,7 @@ def refused(run: Run, cache: Path | None = None) -> Refused:
         )
     )
     largest_first: Any = {"descending": True, "maintain_order": True}
-    return Refused(
+    return RefusedRequests(
         found.sort("requests", **largest_first),
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),

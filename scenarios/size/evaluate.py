@@ -21,7 +21,7 @@ from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import plan
 from scenarios.schema.scenario import Scenario
-from scenarios.size.search import Found
+from scenarios.size.search import SizeFound
 from simcore.errors import UserError
 from simcore.types import Floats
 
@@ -33,7 +33,7 @@ ENDS = {"size": 0, "low": 1, "high": -1}
 BEST, TOLD, NOT_TOLD, FAILED = "best", "told apart", "not told apart", "failed"
 
 
-class Asked(Protocol):
+class SizeQuestion(Protocol):
     """A question about sizes, which are numbers of servers, or numbers of several kinds of them."""
 
     @property
@@ -85,7 +85,7 @@ class Runs:
     An agent of which a run fails is looked at no further.
     """
 
-    def __init__(self, question: Asked, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
+    def __init__(self, question: SizeQuestion, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed = folder, dict[str, str]()
         self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
@@ -167,7 +167,7 @@ def searched(
         wanted: Pairs = {}
         for agent, each in steps.items():
             for size in each.values():
-                if not isinstance(size, Found):
+                if not isinstance(size, SizeFound):
                     wanted.setdefault(size, set()).add(agent)
         if not wanted and (size := best(steps)) is not None:
             missing = {agent for agent in steps if size not in runs.looked[agent]}
@@ -181,7 +181,7 @@ def searched(
 
 def answers_in(steps: Mapping[str, Mapping[str, Any]]) -> list[Any]:
     """List the sizes that agents need, as far as they are found."""
-    found = [step.size for each in steps.values() if isinstance(step := each["size"], Found)]
+    found = [step.size for each in steps.values() if isinstance(step := each["size"], SizeFound)]
     return [size for size in found if size is not None]
 
 
@@ -193,7 +193,7 @@ def measured(metric: Metric, at: Looked | None) -> Row:
 
 
 def told_apart(
-    question: Asked, results: Results, here: pl.Expr, agents: Sequence[str], best: str
+    question: SizeQuestion, results: Results, here: pl.Expr, agents: Sequence[str], best: str
 ) -> dict[str, str | None]:
     """Tell which of these agents the seeds tell from the best one, all of them with what it needs: the rows `here`."""
     there = copy(results)

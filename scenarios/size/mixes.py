@@ -9,7 +9,7 @@ from itertools import islice, product
 from math import ceil
 from typing import TypeAlias
 
-from scenarios.size.search import Found, ahead
+from scenarios.size.search import SizeFound, ahead
 
 Mix: TypeAlias = tuple[int, ...]
 """How many servers of each kind."""
@@ -34,7 +34,7 @@ class Market:
         return self.cost(mix), sum(mix), mix
 
 
-def next_mix(known: Mapping[Mix, bool], market: Market, near: Mix | None = None) -> Mix | Found[Mix]:
+def next_mix(known: Mapping[Mix, bool], market: Market, near: Mix | None = None) -> Mix | SizeFound[Mix]:
     """Say which mix to look at next, or the answer, where `known` says of mixes whether they are enough.
 
     A mix is an answer if it is enough and stays so with more servers of one of the kinds. What is not enough is taken
@@ -87,14 +87,14 @@ class _Search:
         upper = (*low[:kind], middle + 1, *low[kind + 1 :]), high
         return [upper, (low, (*high[:kind], middle, *high[kind + 1 :]))]
 
-    def next(self, near: Mix | None) -> Mix | Found[Mix]:
+    def next(self, near: Mix | None) -> Mix | SizeFound[Mix]:
         """Say which mix to look at next, or the answer."""
         if self._best is None:
             unknown = (mix for mix in self._growing(near or self._market.begin) if mix not in self._known)
-            return next(unknown, Found(None))
+            return next(unknown, SizeFound(None))
         last = len(self._market.most) - 1
         whole = (0,) * last, tuple(self._most_of(kind) for kind in range(last))
-        return self._beside(self._best) or self._within(*whole) or self._above(self._best) or Found(self._best)
+        return self._beside(self._best) or self._within(*whole) or self._above(self._best) or SizeFound(self._best)
 
     def _beside(self, best: Mix) -> Mix | None:
         """Look for a better mix with fewer servers of the last kind, or with more or fewer of one of the others.

@@ -41,7 +41,7 @@ from scenarios.size.evaluate import (
 )
 from scenarios.size.mixes import Market, Mix, next_mix, to_come
 from scenarios.size.question import LARGEST, TIMES, refuse
-from scenarios.size.search import Found, next_size
+from scenarios.size.search import SizeFound, next_size
 from scenarios.size.sizing import never
 from simcore.errors import UserError
 from simcore.files import write_text
@@ -174,41 +174,41 @@ def _in_words(question: MixQuestion, on_progress: Callable[[Row], None], row: Ro
     on_progress({**row, "size": question.said(row["size"])})
 
 
-def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | Found[Mix]]:
+def _steps(question: MixQuestion, looked: Mapping[Mix, Looked]) -> dict[str, Mix | SizeFound[Mix]]:
     """Say for each end of an agent's answer, and for each kind alone, which mix to look at next, or what it is."""
     market = question.market
     known = _enough(question, looked, 0)
-    steps: dict[str, Mix | Found[Mix]] = {"size": next_mix(known, market)}
+    steps: dict[str, Mix | SizeFound[Mix]] = {"size": next_mix(known, market)}
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
-        steps |= {"low": Found(None), "high": Found(None)}
-    elif isinstance(found := steps["size"], Found):  # what is known from that search spares the others most looks
+        steps |= {"low": SizeFound(None), "high": SizeFound(None)}
+    elif isinstance(found := steps["size"], SizeFound):  # what is known from that search spares the others most looks
         steps |= {end: next_mix(_enough(question, looked, ENDS[end]), market, found.size) for end in ("low", "high")}
     for number, kind in enumerate(question.kinds):
         steps[f"only {kind}"] = _alone(question, looked, known, number)
     return steps
 
 
-def _left(question: MixQuestion, looked: Mapping[Mix, Looked], steps: Mapping[str, Mix | Found[Mix]]) -> int:
+def _left(question: MixQuestion, looked: Mapping[Mix, Looked], steps: Mapping[str, Mix | SizeFound[Mix]]) -> int:
     """Guess at how many mixes an agent is looked at yet; an interval is searched when the answer is known."""
-    ends = ["size"] if not isinstance(steps["size"], Found) else ["low", "high"]
-    open_ends = [ENDS[end] for end in ends if not isinstance(steps.get(end), Found)]
+    ends = ["size"] if not isinstance(steps["size"], SizeFound) else ["low", "high"]
+    open_ends = [ENDS[end] for end in ends if not isinstance(steps.get(end), SizeFound)]
     found = [to_come(_enough(question, looked, halves), question.market) for halves in open_ends]
-    return max(sum(found), sum(not isinstance(step, Found) for step in steps.values()))
+    return max(sum(found), sum(not isinstance(step, SizeFound) for step in steps.values()))
 
 
 def _alone(
     question: MixQuestion, looked: Mapping[Mix, Looked], known: Mapping[Mix, bool], number: int
-) -> Mix | Found[Mix]:
+) -> Mix | SizeFound[Mix]:
     """Say the same for a cluster of one kind, which may have no room for some requests however large it is."""
     if question.begin not in looked:  # what is impossible anyway is not known yet
         return question.begin
     found = {mix[number]: enough for mix, enough in known.items() if not any(mix[:number] + mix[number + 1 :])}
     lost = looked[question.begin].impossible
     if any(looked[question.mix(number, count)].impossible > lost for count in found):
-        return Found(None)
+        return SizeFound(None)
     step = next_size(found, 1, question.most[number], question.begin[number])
-    if isinstance(step, Found):
-        return Found(None if step.size is None else question.mix(number, step.size))
+    if isinstance(step, SizeFound):
+        return SizeFound(None if step.size is None else question.mix(number, step.size))
     return question.mix(number, step)
 
 
@@ -219,22 +219,26 @@ def _enough(question: MixQuestion, looked: Mapping[Mix, Looked], halves: int) ->
     return {mix: met and looked[mix].impossible <= least for mix, met in found.items()}
 
 
-def _best(question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | Found[Mix]]]) -> Mix | None:
+def _best(question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | SizeFound[Mix]]]) -> Mix | None:
     """Find the cheapest answer of all agents."""
     return min(answers_in(steps), key=question.market.rank, default=None)
 
 
 def _frame(
-    question: MixQuestion, steps: Mapping[str, Mapping[str, Mix | Found[Mix]]], runs: Runs, results: Results, best: Mix
+    question: MixQuestion,
+    steps: Mapping[str, Mapping[str, Mix | SizeFound[Mix]]],
+    runs: Runs,
+    results: Results,
+    best: Mix,
 ) -> pl.DataFrame:
     """Lay the answers out, a row per agent."""
     cost = question.market.cost
     here = reduce(and_, (pl.col(key) == count for key, count in zip(question.keys, best, strict=True)))
-    first = next(agent for agent, each in steps.items() if each["size"] == Found(best))
+    first = next(agent for agent, each in steps.items() if each["size"] == SizeFound(best))
     told = told_apart(question, results, here, list(steps), first)
     rows = []
     for agent, looked in runs.looked.items():
-        found = {end: step.size for end, step in steps.get(agent, {}).items() if isinstance(step, Found)}
+        found = {end: step.size for end, step in steps.get(agent, {}).items() if isinstance(step, SizeFound)}
         mix = found.get("size")
         at = looked[mix] if mix else None
         rows.append(

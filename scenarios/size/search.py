@@ -14,13 +14,15 @@ Size = TypeVar("Size")
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[Size]):
+class SizeFound(Generic[Size]):
     """The answer of a search: the smallest size from which on all are enough, or None where not even the most is."""
 
     size: Size | None
 
 
-def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True) -> int | Found[int]:
+def next_size(
+    known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True
+) -> int | SizeFound[int]:
     """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
 
     The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
@@ -29,7 +31,7 @@ def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, s
     """
     low = max((size for size, enough in known.items() if not enough), default=least - 1)
     if low >= most:
-        return Found(None)
+        return SizeFound(None)
     above = [size for size, enough in known.items() if enough and size > low]
     if not above:
         return max(least, min(most, max(begin, 2 * low, low + 1) if known else begin))
@@ -37,9 +39,9 @@ def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, s
     if high - low > 1:
         return (low + high) // 2
     if not sure:
-        return Found(high)
+        return SizeFound(high)
     unknown = [size for size in range(high + 1, min(most, high + ahead(high)) + 1) if size not in known]
-    return unknown[0] if unknown else Found(high)
+    return unknown[0] if unknown else SizeFound(high)
 
 
 def to_come(known: Mapping[int, bool], least: int, most: int, begin: int) -> set[int]:

@@ -28,10 +28,10 @@ from scenarios.size.evaluate import (
     BEST,
     ENDS,
     FAILED,
-    Asked,
     Looked,
     Row,
     Runs,
+    SizeQuestion,
     answers_in,
     enough,
     measured,
@@ -39,7 +39,7 @@ from scenarios.size.evaluate import (
     told_apart,
 )
 from scenarios.size.question import Question
-from scenarios.size.search import Found, next_size, to_come
+from scenarios.size.search import SizeFound, next_size, to_come
 from simcore.errors import UserError
 from simcore.files import write_text
 
@@ -151,7 +151,7 @@ def _searched(
 def _answers(question: Question, runs: Runs) -> dict[str, Row]:
     """Collect each agent's answer, of a search that has ended."""
     return {
-        agent: {end: step.size for end, step in _steps(question, looked).items() if isinstance(step, Found)}
+        agent: {end: step.size for end, step in _steps(question, looked).items() if isinstance(step, SizeFound)}
         for agent, looked in runs.looked.items()
         if agent not in runs.failed
     }
@@ -164,15 +164,19 @@ def _written(question: Question, runs: Runs) -> Sized:
     return Sized(question, frame, results)
 
 
-def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | Found[int]]:
+def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound[int]]:
     """Say for each end of an agent's answer which size to look at next, or what it is."""
     bounds = question.least, question.most, question.begin
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
-        return {"size": next_size(enough(question.target, looked, 0), *bounds), "low": Found(None), "high": Found(None)}
+        return {
+            "size": next_size(enough(question.target, looked, 0), *bounds),
+            "low": SizeFound(None),
+            "high": SizeFound(None),
+        }
     return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
 
 
-def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, int | Found[int]]) -> int:
+def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, int | SizeFound[int]]) -> int:
     """Guess at how many sizes an agent is still looked at."""
     bounds = question.least, question.most, question.begin
     several = all(isfinite(one.half) for one in looked.values())
@@ -180,7 +184,7 @@ def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, 
     return len(set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends)))
 
 
-def never(question: Asked, runs: Runs) -> UserError:
+def never(question: SizeQuestion, runs: Runs) -> UserError:
     """Say that no agent has enough with as many servers as there may be."""
     if len(runs.failed) == len(runs.looked):
         agent, error = next(iter(runs.failed.items()))

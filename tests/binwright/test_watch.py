@@ -14,7 +14,7 @@ from scenarios.batch import lock as locks
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import line_of
 from scenarios.batch.lock import is_taken, lock
-from scenarios.batch.watching import Watched
+from scenarios.batch.watching import WatchedFolder
 from simcore.errors import ResultsError
 from tests.support.batches import scenario
 
@@ -99,11 +99,11 @@ def test_what_is_left_is_estimated_by_agent(batch: Batch) -> None:
     took = {"first-fit": 2.0, "worst-fit": 5.0}
     kept = [row | {"seconds": took[row["agent"]]} for row in rows[:3]]
     (batch.folder / "journal.jsonl").write_text("".join(map(line_of, kept)))
-    assert Watched(batch.folder).look().seconds == sum(took[row["agent"]] for row in rows[3:])
+    assert WatchedFolder(batch.folder).look().seconds == sum(took[row["agent"]] for row in rows[3:])
 
 
 def test_another_scenario_in_the_folder_is_read_anew(batch: Batch) -> None:
-    watched = Watched(batch.folder)
+    watched = WatchedFolder(batch.folder)
     Batch(scenario(replications=4), batch.folder).run()
     assert (watched.look().total, watched.look().done) == (8, 8)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.cli import MISTAKE, main
 from scenarios.size.mixes import Market, Mix, next_mix
-from scenarios.size.search import Found
+from scenarios.size.search import SizeFound
 from simcore.errors import ResultsError, UserError
 from tests.reference.mixes import cheapest, every, safest
 
@@ -51,7 +51,7 @@ def two(tmp_path: Path) -> Path:
 
 def found(enough: dict[Mix, bool], market: Market, near: Mix | None = None) -> Mix | None:
     known: dict[Mix, bool] = {}
-    while not isinstance(step := next_mix(known, market, near), Found):
+    while not isinstance(step := next_mix(known, market, near), SizeFound):
         assert step not in known, "looked at twice"
         known[step] = enough[step]
     return step.size
@@ -111,7 +111,7 @@ def test_few_mixes_are_looked_at(prices: tuple[float, float], needs: list[tuple[
         return all(a * mix[0] + b * mix[1] >= least for a, b, least in needs)
 
     known: dict[Mix, bool] = {}
-    while not isinstance(step := next_mix(known, market), Found):
+    while not isinstance(step := next_mix(known, market), SizeFound):
         known[step] = enough(step)
     fewest = [
         (large, max(0, *(-((a * large - least) // b) for a, b, least in needs if b)))
@@ -128,7 +128,7 @@ def test_the_cheapest_is_no_dearer_than_what_meets_the_target_alone() -> None:
     enough = {mix: mix[0] >= 7 and mix != (7, 1) for mix in every(market)}
     assert cheapest(enough.__getitem__, market) == (7, 0)
     known: dict[Mix, bool] = {mix: enough[mix] for mix in ((7, 2), (7, 1), (7, 0), (8, 0), (9, 0))}
-    while not isinstance(step := next_mix(known, market), Found):
+    while not isinstance(step := next_mix(known, market), SizeFound):
         known[step] = enough[step]
     assert step.size == (7, 0)
     assert market.cost((7, 0)) < market.cost((7, 2))

@@ -24,7 +24,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.errors import WorkloadError
 from simcore.types import Workload
 from tests.support.batches import data
-from workloads.changes import Change, DemandChange, HolidayChange, WaveChange, changed
+from workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
 from workloads.predictors import Survival
 from workloads.starts import RandomStart
 from workloads.survival import kaplan_meier
@@ -203,7 +203,7 @@ def test_what_is_repeated_without_an_end_takes_nothing_over(trace: dict[str, Any
         (HolidayChange.model_validate({"holiday": 0.0, "from": 0.0, "until": 35.0}), 2, 1),
     ],
 )
-def test_changes_keep_apart_what_runs_and_what_comes(change: Change, running: int, arriving: int) -> None:
+def test_changes_keep_apart_what_runs_and_what_comes(change: WorkloadChange, running: int, arriving: int) -> None:
     base = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
     for seed in range(5):
         found = changed(base, [change], seed)

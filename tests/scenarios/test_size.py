@@ -22,7 +22,7 @@ from analysis.measure.metric import Metric
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
 from scenarios.size.evaluate import ENDS, Looked, Runs
-from scenarios.size.search import AHEAD, Found, ahead, next_size
+from scenarios.size.search import AHEAD, SizeFound, ahead, next_size
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
@@ -81,7 +81,7 @@ def searched(enough: Sequence[bool], least: int, begin: int) -> tuple[int | None
     most = least + len(enough) - 1
     while True:
         step = next_size(known, least, most, begin)
-        if isinstance(step, Found):
+        if isinstance(step, SizeFound):
             return step.size, len(known)
         assert least <= step <= most
         assert step not in known

@@ -15,7 +15,7 @@ import scenarios.run.why
 from binwright.cli import main
 from scenarios.build.plan import Run, plan
 from scenarios.run.execute import execute
-from scenarios.run.why import ROOM, Refused, Why, refused, why
+from scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError
 from simcore.types import QUANTUM, part
@@ -142,7 +142,7 @@ def test_who_is_refused_more_than_others_who_ask_for_the_same(
     }
     bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
     found = bw.why(tmp_path / "results")
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedRequests)
     assert found.labels.rows() == [
         ("team", "bob", 2, 2, 1.25),
         ("team", "cid", 1, 0, 0.25),
@@ -323,7 +323,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     again = bw.why(folder, wanted, agent="first-fit", seed=1)
     assert isinstance(again, Why)
     assert again.servers["why"].to_list() == pl.read_csv(csv)["why"].to_list()
-    assert isinstance(bw.why(bw.load(folder)), Refused)
+    assert isinstance(bw.why(bw.load(folder)), RefusedRequests)
     for arguments, said in (
         (
             ["--agent", "worst-fit"],

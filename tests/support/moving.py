@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from simcore.engine import Simulation
-from simcore.moves import Asked, Move, Mover, MoveRules, Running
+from simcore.moves import Move, Mover, MoveRules, MoveTrigger, Running
 from simcore.moving import Moving
 from simcore.types import Request, View
 from tests.reference.engine import Room, Where, feasible, shares
@@ -77,8 +77,8 @@ def move_in(simulation: Simulation, rules: Rules, mover: Mover) -> Moving:
         rules.per_hour,
         lambda workload: np.isin(np.arange(n), list(rules.fixed)),
     )
-    room = Asked(mover, rules.room) if rules.room else None
-    return Moving(simulation, found, room, Asked(mover, rules.moves, rules.every) if rules.every else None)
+    room = MoveTrigger(mover, rules.room) if rules.room else None
+    return Moving(simulation, found, room, MoveTrigger(mover, rules.moves, rules.every) if rules.every else None)
 
 
 rules_of_moves = st.builds(

@@ -25,7 +25,7 @@ from simcore.types import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
 from workloads.multiserver import MultiServerRequests
-from workloads.traced_demands import Alibaba, Azure, OpenB
+from workloads.traced_demands import Alibaba, Azure, OpenBDemand
 from workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
@@ -336,8 +336,8 @@ def test_openb_pods(tmp_path: Path) -> None:
     header = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
     pods = "a,12000,16384,1,1000,0,5\nb,96000,16384,0,0,1,5\nc,100,1,0,0,2,5\n"
     path = put(tmp_path / "p.csv", header + pods)
-    assert table(OpenB(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
-    assert (60, 17) in table(OpenB(path, "all", cores=100, memory=500).law())
+    assert table(OpenBDemand(path, "all").law()) == {(62, 20): 0.5, (1, 1): 0.5}
+    assert (60, 17) in table(OpenBDemand(path, "all", cores=100, memory=500).law())
 
 
 def test_a_trace_is_read_once_while_its_file_stays(tmp_path: Path) -> None:
@@ -395,7 +395,7 @@ def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, m
 
 def test_a_trace_of_another_kind(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", "vmid,cpu,mem,at,lt\n0,4,16,0.0,194.0\n")
-    for kind in (Azure, OpenB):
+    for kind in (Azure, OpenBDemand):
         with pytest.raises(WorkloadError, match="of the format huawei-east-1") as caught:
             kind(path).law()
         assert "reads" in caught.value.remedy

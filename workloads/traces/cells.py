@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from simcore.errors import UserError, WorkloadError
 from simcore.units import TIME, amount
-from workloads.traces.faults import Fault, also, collected
+from workloads.traces.faults import RowFault, also, collected
 
 if TYPE_CHECKING:
     import polars as pl
@@ -176,7 +176,7 @@ def _each(
         if faults is None:
             problem += also(frame, bad)
             raise WorkloadError(problem, file=path, line=line, key=cells.name, value=cells[row], remedy=remedy)
-        faults.append(Fault(problem, cells.name, cells[row], frame["line"].filter(bad).to_list()))
+        faults.append(RowFault(problem, cells.name, cells[row], frame["line"].filter(bad).to_list()))
     return values.alias(cells.name)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simcore.errors import UserError, WorkloadError, as_one
 from simcore.roles import read_where
 from workloads.traces.cells import moment
-from workloads.traces.faults import Fault, also, collected, lines_of
+from workloads.traces.faults import RowFault, also, collected, lines_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -76,7 +76,7 @@ def check(
         row = mask.arg_max() if mask.any() else None
         if row is not None and faults is not None:
             lines = frame["line"].filter(mask).to_list()
-            faults.append(Fault(problem, keys.get(name, name), _shown(frame, name, row, keys, factors), lines))
+            faults.append(RowFault(problem, keys.get(name, name), _shown(frame, name, row, keys, factors), lines))
             frame = frame.filter(~mask)
         elif row is not None:
             if "line" not in frame.columns:

@@ -16,7 +16,7 @@ NAMED = 10
 """So many further rows are named in which the same is wrong."""
 
 
-class Fault(NamedTuple):
+class RowFault(NamedTuple):
     """Says what is wrong in a column, and in which lines; `value` is that of the first one."""
 
     problem: str
@@ -30,13 +30,13 @@ class Fault(NamedTuple):
         return f"{self.key}: {self.problem} (got {self.value!r}), {many}"
 
 
-_faults: ContextVar[list[Fault] | None] = ContextVar("_faults", default=None)
+_faults: ContextVar[list[RowFault] | None] = ContextVar("_faults", default=None)
 
 
 @contextmanager
-def collecting() -> Iterator[list[Fault]]:
+def collecting() -> Iterator[list[RowFault]]:
     """Within, rows that cannot be read are noted and left out, and not refused."""
-    found: list[Fault] = []
+    found: list[RowFault] = []
     token = _faults.set(found)
     try:
         yield found
@@ -44,12 +44,12 @@ def collecting() -> Iterator[list[Fault]]:
         _faults.reset(token)
 
 
-def collected() -> list[Fault] | None:
+def collected() -> list[RowFault] | None:
     """Return what was noted so far; None where such rows are refused."""
     return _faults.get()
 
 
-def lines_of(faults: list[Fault]) -> set[int]:
+def lines_of(faults: list[RowFault]) -> set[int]:
     """Return all lines in which something is wrong."""
     return {line for fault in faults for line in fault.lines}
 

@@ -26,7 +26,7 @@ REMEDY = 'Write a value, a list of values, or comparisons: "> 0", "!= failed", "
 
 
 @dataclass(frozen=True)
-class Kept(Trace):
+class FilteredTrace(Trace):
     """Another trace, of which those requests are read whose common columns meet conditions, as `kept` has them."""
 
     trace: Trace

@@ -18,7 +18,7 @@ from simcore.folders import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace
-from workloads.traces.filters import Kept
+from workloads.traces.filters import FilteredTrace
 from workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from workloads.traces.text import GZIP, header
@@ -164,7 +164,7 @@ def read(
     trace = _build(name, options or {}, resources)
     LOG.info("read the trace %s from %s", name, file)
     if is_parquet(file) and not trace.parquet:
-        table = Table(keep=trace.keep) if isinstance(trace, Kept) else Table()
+        table = Table(keep=trace.keep) if isinstance(trace, FilteredTrace) else Table()
         return _only(table, resources).read(file)
     return trace.read(file)
 
@@ -223,12 +223,12 @@ def _build(name: str, options: Mapping[str, Any], resources: tuple[str, ...] | N
                 f"unknown option of the trace {name}", key=f"workload.{key}", remedy=suggest(key, known)
             )
     trace = _only(kind(**options), resources)
-    return Kept(trace, keep) if keep else trace
+    return FilteredTrace(trace, keep) if keep else trace
 
 
 def _digest(file: Path, trace: Trace) -> str:
     with file.open("rb") as data:
         content = hashlib.file_digest(data, hashlib.blake2b)
-    reader = trace.trace if isinstance(trace, Kept) else trace
+    reader = trace.trace if isinstance(trace, FilteredTrace) else trace
     content.update(f"{trace!r} {reader.version}".encode())
     return content.hexdigest()[:32]
