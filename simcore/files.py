@@ -11,12 +11,9 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
 
 from simcore.errors import ResultsError
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STALE = 60.0
@@ -149,8 +146,6 @@ def write_tables(
         with replacing(file, lasting=lasting) as unfinished:
             _write(unfinished, frame, metadata)
         return
-    import polars as pl
-
     parts: list[Path] = []
     try:
         for number, block in enumerate(chain([frame, more], blocks)):

@@ -7,16 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from simcore.units import DATA
 from workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
 from workloads.traces.table import CENSORED, is_parquet, read_parquet
 from workloads.traces.text import read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _WORDS = {
     "arrival": "arrival arrived submit submitted submission requested created creation create start started begin "
@@ -111,8 +109,6 @@ class _Column:
     @cached_property
     def numbers(self) -> pl.Series | None:
         """Return its numbers if there is nothing else in it."""
-        import polars as pl
-
         if self.there.is_empty() or not (self.there.dtype.is_numeric() or self.there.dtype == pl.String):
             return None
         values = self.there.cast(pl.Float64, strict=False)
@@ -124,8 +120,6 @@ class _Column:
 
         Nine tenths of its cells or more must be amounts; of the others, reading says the line.
         """
-        import polars as pl
-
         if self.numbers is not None or self.there.dtype != pl.String:
             return self.numbers
         values = self.there.cast(pl.Float64, strict=False).drop_nulls()
@@ -136,8 +130,6 @@ class _Column:
     @cached_property
     def is_dates(self) -> bool:
         """Whether nine tenths of it or more are dates that can be read; of the others, reading says the line."""
-        import polars as pl
-
         if self.there.dtype == pl.Date or isinstance(self.there.dtype, pl.Datetime):
             return True
         some = self.there.head(50)
@@ -146,8 +138,6 @@ class _Column:
     @cached_property
     def looks_dated(self) -> bool:
         """Whether it has dates that are not read, as nobody knows which of two orders they have: 03/11/2026."""
-        import polars as pl
-
         some = self.there.head(50)
         if some.dtype != pl.String or self.is_dates or not any(map(DAY_FIRST.fullmatch, some)):
             return False
@@ -272,8 +262,6 @@ def _marks(column: _Column) -> bool:
 
 
 def _spans(column: _Column) -> bool:
-    import polars as pl
-
     return isinstance(column.there.dtype, pl.Duration)
 
 
@@ -316,8 +304,6 @@ def _demands(look: _Look, empty: dict[str, str], keep: dict[str, str]) -> None:
 
 def _doubt_words(name: str, look: _Look) -> None:
     """Name a column that sounds right and has something else than numbers."""
-    import polars as pl
-
     for column in look.columns:
         if column.rank(name) is not None and column.there.dtype == pl.String and not column.there.is_empty():
             odd = column.there.filter(column.there.cast(pl.Float64, strict=False).is_null())

@@ -6,21 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simcore.errors import UserError
 from simcore.files import write_table
+from simcore.later import pl
 from simcore.types import Floats
 from workloads import TRACES
 from workloads.survival import kaplan_meier
 from workloads.traces.check import resources_in
 from workloads.traces.library import detect, read
 from workloads.windows import last_moment
-
-if TYPE_CHECKING:
-    import polars as pl
 
 POINTS = 48
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
@@ -60,8 +57,6 @@ def describe(path: str | Path) -> Description:
 
 def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[str, str]) -> Description:
     """Describe requests in the common columns, which are in these units."""
-    import polars as pl
-
     names = resources_in(frame.columns)
     load, peak = _load(frame, names)
     last = last_moment(frame["arrival"].to_numpy(), frame["lifetime"].to_numpy())
@@ -106,8 +101,6 @@ def convert(path: str | Path, out: str | Path) -> int:
 
 def _summary(requests: int, last: float) -> list[pl.Expr]:
     """Return what is said of lifetimes, of so many requests in all, in a trace whose last moment is `last`."""
-    import polars as pl
-
     lifetime = pl.col("lifetime")
 
     def quantile(columns: Sequence[pl.Series], share: float) -> float:
@@ -138,8 +131,6 @@ def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str
 
     At one instant, releases come before arrivals, as in the engine.
     """
-    import polars as pl
-
     arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
     ends = np.isfinite(lifetime)
     times = np.concatenate([(arrival + lifetime)[ends], arrival])

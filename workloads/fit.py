@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from simcore.types import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
@@ -15,9 +14,6 @@ from workloads.lifetimes import Empirical
 from workloads.survival import kaplan_meier
 from workloads.traces.cells import moment
 from workloads.traces.check import resources_in
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def fit(
@@ -42,8 +38,6 @@ def fit(
     say how long requests stay, as far as they were seen, and nothing of how many come. `watched` float64 [n] says for
     how long those were seen that never end; without it, until the trace ends.
     """
-    import polars as pl
-
     names = resources_in(frame.columns)
     for key, value, least in (("requests", len(frame), 2), ("flavours", flavours, 1), ("points", points, 3)):
         if value < least:

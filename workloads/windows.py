@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.types import QUANTUM, Floats, Ints, Workload
@@ -20,9 +21,6 @@ from workloads.starts import ApartStart, RandomStart
 from workloads.traces.cells import DATED, moment
 from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)

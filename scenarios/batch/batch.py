@@ -39,6 +39,7 @@ from simcore.errors import ResultsError, UserError
 from simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
+from simcore.later import pl
 from simcore.memmap import in_files
 
 LOG = logging.getLogger("binwright")
@@ -254,8 +255,6 @@ class Batch:
             yield journal
 
     def _write_runs(self, rows: list[Row]) -> None:
-        import polars as pl
-
         order = {run.name: number for number, run in enumerate(self.runs)}
         rows = sorted(rows, key=lambda row: order.get(row["run"], len(order)))
         # The keys of a failed run come first, and those of a finished one complete them.

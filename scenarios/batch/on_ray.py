@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from scenarios.batch.attempt import Task, attempt
 from scenarios.batch.journal import Row
@@ -36,6 +36,12 @@ from simcore.cores import ONE_THREAD, usable_cpus
 from simcore.errors import UserError
 from simcore.extras import need
 from simcore.files import replacing
+from simcore.later import Later
+
+if TYPE_CHECKING:
+    import ray
+else:
+    ray = Later("ray")  # once the environment says what it takes from there
 
 TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""
@@ -83,8 +89,6 @@ class RayCluster:
     def __enter__(self) -> Self:
         for name, value in QUIET.items():
             os.environ.setdefault(name, value)
-        import ray
-
         others = _family(os.getpid())
         if not ray.is_initialized():
             options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
@@ -117,14 +121,10 @@ class RayCluster:
             self._heir.kill()
             self._heir.communicate()
         if self._ours:
-            import ray
-
             ray.shutdown()
 
     def _await_a_worker(self) -> None:
         """Ray itself would wait forever for a free CPU, or for a process that does not start."""
-        import ray
-
         ref = ray.remote(num_cpus=1)(version).remote("binwright")
         if not ray.wait([ref], timeout=SLOW)[0]:
             free = ray.available_resources().get("CPU", 0)
@@ -150,8 +150,6 @@ class RayCluster:
 
     def rows(self, tasks: Sequence[Task]) -> Generator[tuple[Task, Row], None, None]:
         """Do the tasks, and give each one's row as it finishes."""
-        import ray
-
         # Retries are ours: Ray does not know how much of a portion was done.
         do = ray.remote(num_cpus=1, max_retries=0)(_do)
         handout = Handout(tasks, TRIES)
@@ -175,8 +173,6 @@ class RayCluster:
 
         What loses its worker or its node is tried again, TRIES times in all.
         """
-        import ray
-
         remote = ray.remote(num_cpus=cpus, max_retries=0)(do)
         going: dict[Any, tuple[T, int]] = {}
         lost: list[tuple[T, int]] = []
@@ -239,8 +235,6 @@ def _no_worker() -> UserError:
 
 def _cpus() -> int:
     """How many CPUs all nodes that are there have."""
-    import ray
-
     return int(ray.cluster_resources().get("CPU", 0))
 
 
@@ -294,8 +288,6 @@ def check_code(there: str, code: str) -> None:
 
 def fetched(ref: Any) -> Any:
     """Fetch what a task returned."""
-    import ray
-
     try:
         return ray.get(ref)
     except ray.exceptions.RayTaskError as error:
@@ -308,8 +300,6 @@ def fetched(ref: Any) -> Any:
 
 def _answered(ref: Any, portion: list[Task], handout: Handout) -> Generator[tuple[Task, Row], None, None]:
     """Turn a portion that ended, one way or another, into rows; what is to be tried again goes back to the handout."""
-    import ray
-
     try:
         done: Done = fetched(ref)
     except ray.exceptions.RayError as error:

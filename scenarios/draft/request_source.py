@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Source
 from simcore.errors import UserError
+from simcore.later import pl
 from simcore.types import QUANTUM, Floats
 from workloads import TRACES, WITH_SERVERS
 from workloads.changes import WorkloadChange, changed
@@ -35,9 +36,6 @@ from workloads.traces.check import MODELS, resources_in
 from workloads.traces.faults import collecting, lines_of
 from workloads.traces.kubernetes import read_nodes
 from workloads.traces.library import find, read, recognised
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
@@ -264,8 +262,6 @@ def _of_scenario(file: str) -> RequestSource:
 
 def _window(spec: Trace, resources: tuple[str, ...], changes: Sequence[WorkloadChange], seed: int) -> dict[str, Any]:
     """Read the requests of a window: the fields of `RequestSource` that hold them."""
-    import polars as pl
-
     window = TraceRequests(spec, resources, None, dict).window_of(seed, watched=True)
     found = changed(window, changes, seed)
     demands = {name: found.demand[:, place] / QUANTUM for place, name in enumerate(found.resources)}

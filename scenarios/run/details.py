@@ -16,6 +16,7 @@ from fabric.fragmentation import CAUSES
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.files import write_tables
+from simcore.later import pl
 from simcore.memmap import blocks
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED
@@ -24,8 +25,6 @@ from simcore.units import measure_of
 from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analysis.measure.devices import DeviceHistory
     from analysis.measure.states import StateSampler
 
@@ -45,8 +44,6 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
 
     It has those that arrived while the run lasted, which metrics count, and after them those that failures sent back.
     """
-    import polars as pl
-
     record, asked = simulation.record, simulation.asked()
     roles, spread = asked.roles, {}
     groups = np.array([role.group for role in roles.all] if roles else [])
@@ -89,8 +86,6 @@ def write_samples(path: Path, simulation: Simulation, samples: Mapping[str, Any]
 
     Of every resource the units that are used, free, stranded and installed; of link tiers those used and installed.
     """
-    import polars as pl
-
     columns = {name: column for name, column in samples.items() if column.ndim == 1 and name != "changes"}
     failed = np.cumsum([0, *(change.what == "failure" for change in simulation.changes)])
     columns["failures"] = failed[samples["changes"]]
@@ -113,8 +108,6 @@ def write_states(path: Path, states: StateSampler) -> None:
 
 def write_times(path: Path, simulation: Simulation, first: int) -> None:
     """Write a row per decision, in order: its request, how long the agent took, and whether the request got a place."""
-    import polars as pl
-
     row, took = np.array(simulation.times, np.int64).reshape(-1, 2).T
     placed = np.isin(simulation.record.outcome[row], (PLACED, INTERRUPTED))
     frame = pl.DataFrame({"row": row, "seconds": took / 1e9, "placed": placed})
@@ -123,8 +116,6 @@ def write_times(path: Path, simulation: Simulation, first: int) -> None:
 
 def write_moves(path: Path, simulation: Simulation) -> None:
     """Write a row per move that was begun, in order: whose, why, from where to where, when, and what became of it."""
-    import polars as pl
-
     assert simulation.moving
     rules, log = simulation.moving.rules, simulation.moving.log
     rows = [moved.row for moved in log]
@@ -152,8 +143,6 @@ def write_moves(path: Path, simulation: Simulation) -> None:
 
 def write_devices(path: Path, found: DeviceHistory) -> None:
     """Write a row per decision, in order: devices asked for until then, held, free, and of these fragments by cause."""
-    import polars as pl
-
     causes = {f"fragments_{cause}": found.fragments[:, place] for place, cause in enumerate(CAUSES)}
     columns = {"row": found.row, "arrived": found.arrived, "allocated": found.allocated, "free": found.free}
     _write(path, [pl.DataFrame({**columns, **causes})])
@@ -174,8 +163,6 @@ def _write(path: Path, frames: Iterable[pl.DataFrame], resources: tuple[str, ...
 
 def _words(codes: Any, words: tuple[str, ...]) -> pl.Series:
     """Turn codes into categories; -1 is null."""
-    import polars as pl
-
     text = pl.Series([None, *words], dtype=pl.Enum(words))
     return text.gather(pl.Series(codes.astype(np.int64) + 1))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,13 +20,11 @@ from scenarios.run.refusals import over_time
 from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
+from simcore.later import pl
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
 from simcore.rng import stream
 from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
 from workloads.traces.check import LABELS
-
-if TYPE_CHECKING:
-    import polars as pl
 
 ROOM = "room"
 """What is said of a server where nothing stood in the way."""
@@ -97,8 +95,6 @@ class RefusedRequests(NamedTuple):
 
 def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
-    import polars as pl
-
     world = build_world(run.scenario, cache)
     first, simulation = _played(run, world)
     record, asked = simulation.record, simulation.asked()
@@ -146,8 +142,6 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
 
 def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused by the values of each label, those first that are refused more than others."""
-    import polars as pl
-
     words = dict.fromkeys(("label", "value"), pl.String())
     schema = pl.Schema({**words, "offered": pl.UInt32(), "refused": pl.UInt32(), "expected": pl.Float64()})
     found = [pl.DataFrame(schema=schema)]
@@ -163,8 +157,6 @@ def _by_label(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
     """Count what was offered and refused in equal spans, from the first request to the last."""
-    import polars as pl
-
     ends, counts = over_time(frame["arrival"].to_numpy(), frame["no"].to_numpy())
     return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": counts[:, 0], "refused": counts[:, 1]})
 
@@ -249,8 +241,6 @@ class _Asked:
 
     def _look(self, request: Request, free: Ints, answer: str) -> Why:
         """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""
-        import polars as pl
-
         resources, ledger = self._view.resources, self._ledger
         workload = self._simulation.workload
         node, there, lacks = _nearest(free, request)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from simcore.later import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check
 from workloads.traces.text import number, read_headless
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COLUMNS = ("container_id", "machine_id", "time_stamp", "app_du", "status", "cpu_request", "cpu_limit", "mem_size")
 SOURCE = (
@@ -58,8 +56,6 @@ class AlibabaContainers(Trace):
         return len(cells) == len(COLUMNS) and cells[0].startswith("c_") and cells[1].startswith("m_")
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         text = read_headless(path, COLUMNS, GET)
         rows = text.with_columns(number(text, name, path) for name in ("time_stamp", "cpu_request", "mem_size"))
         rows = rows.sort("time_stamp", maintain_order=True)

@@ -6,15 +6,13 @@ import sqlite3
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check, require
-
-if TYPE_CHECKING:
-    import polars as pl
 
 DAY = 86_400.0
 SIZES = {"cpu": "core", "mem": "memory", "hdd": "hdd", "ssd": "ssd", "nic": "nic"}
@@ -43,8 +41,6 @@ class AzurePacking(Trace):
     headers: ClassVar[tuple[frozenset[str], ...]] = (frozenset(COLUMNS),)
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         tables = _tables(path)
         prices = _prices(tables["vmType"], self.machine, path)
         start = pl.max_horizontal(pl.col("starttime"), 0.0)
@@ -80,8 +76,6 @@ def read_types(path: Path, machine: int | Literal["best"] | None = None) -> Floa
 
 def _prices(types: pl.DataFrame, machine: int | Literal["best"], path: Path) -> pl.DataFrame:
     """Make a row per vmTypeId with its sizes; a size not given (no such disk, say) is 0."""
-    import polars as pl
-
     sizes = list(SIZES.values())
     types = types.with_columns(pl.col(sizes).fill_null(0.0))
     if machine != "best":
@@ -146,8 +140,6 @@ def _tables(path: Path, *wanted: str) -> dict[str, pl.DataFrame]:
 
 def _table(base: sqlite3.Connection, table: str, columns: tuple[str, ...], path: Path) -> pl.DataFrame:
     """Id as Int64, all else as Float64; `vm` in order of starttime, since a database has no order of its own."""
-    import polars as pl
-
     require([row[1] for row in base.execute(f"PRAGMA table_info({table})")], frozenset(columns), path)
     for column in columns:
         # SQLite stores what it is given in any column, so a text can hide among the numbers.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import LABELS, check
 from workloads.traces.text import number, read_headless
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COLUMNS = (
     *("vmid", "subscriptionid", "deploymentid", "vmcreated", "vmdeleted", "maxcpu", "avgcpu", "p95maxcpu"),
@@ -45,8 +43,6 @@ class AzureTable(Trace):
         return len(cells) == len(COLUMNS) and cells[8].strip('"') in CATEGORIES
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         text = read_headless(path, COLUMNS, "Download it again.")
         created, deleted = number(text, "vmcreated", path), number(text, "vmdeleted", path)
         stays = pl.select(
@@ -69,8 +65,6 @@ class AzureTable(Trace):
 
 def _bucket(text: pl.DataFrame, column: str, above: float, path: Path) -> pl.Series:
     """Read sizes; what is only known to be above the largest bucket becomes `above`."""
-    import polars as pl
-
     cell = pl.col(column)
     said = pl.when(cell.str.starts_with(">")).then(pl.lit(str(above))).otherwise(cell)
     return number(text.with_columns(said.alias(column)), column, path)

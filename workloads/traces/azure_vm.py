@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import check
 from workloads.traces.text import columns_of, number, read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NAMES = {"id": "vmid", "arrival": "at", "lifetime": "lt", "cpu": "cpu", "mem": "mem"}
 HEADER = frozenset({*NAMES.values(), "censored"})
@@ -33,8 +31,6 @@ class AzureVM(Trace):
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         text = read_text(path, HEADER)
         # `lt` of a censored VM is only how long it was watched, so it keeps running here.
         stays = pl.when(number(text, "censored", path) != 0).then(float("inf")).otherwise(pl.col("lifetime"))

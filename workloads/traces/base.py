@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 
 class ServerFile(NamedTuple):

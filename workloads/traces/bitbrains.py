@@ -8,14 +8,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import check
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COLUMNS = {"timestamp": 0, "cpu cores": 1, "memory capacity provisioned": 5}
 GB_PER_KB = 1.024e-6
@@ -47,8 +45,6 @@ class Bitbrains(Trace):
         return start.startswith(b"PK\x03\x04") and b".csv" in start
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         rows = list(self._machines(path))
         schema = {"id": pl.String, **dict.fromkeys(("arrival", "last", "step", "cpu", "mem"), pl.Float64)}
         found = pl.DataFrame(rows, schema=schema, orient="row").filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
@@ -88,8 +84,6 @@ def _is_machine(name: str) -> bool:
 
 
 def _machine(data: bytes, path: Path, name: str) -> tuple[float, float, float, float, float]:
-    import polars as pl
-
     try:
         # Without the header, whose blanks differ; what is behind the columns that are needed may be missing.
         rows = io.BytesIO(data.partition(b"\n")[2])

@@ -6,14 +6,11 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simcore.errors import UserError, WorkloadError
+from simcore.later import pl
 from simcore.units import TIME, amount
 from workloads.traces.faults import RowFault, also, collected
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""
@@ -33,8 +30,6 @@ _CLOCK = re.compile(r"(?:(\d+)(?:-|\s*days?,?\s*))?(\d+):(\d\d)(?::(\d\d(?:\.\d+
 
 def filled(frame: pl.DataFrame, column: str) -> pl.Series:
     """Read a column with null for cells that hold nothing; numbers stay, texts lose the blanks around them."""
-    import polars as pl
-
     cells = frame[column]
     if cells.dtype in (pl.Categorical, pl.Enum):
         cells = cells.cast(pl.String)
@@ -49,8 +44,6 @@ def amounts(frame: pl.DataFrame, column: str, path: Path, resource: str, unit: f
 
     Numbers count in `unit`s of the resource. What says its own unit is turned into as many of these.
     """
-    import polars as pl
-
     cells = filled(frame, column)
     if cells.dtype != pl.String:
         return _plain(cells, path, "numbers")
@@ -73,8 +66,6 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
 
     Dates without a zone count as UTC; a column that has both, or dates beside numbers, is refused.
     """
-    import polars as pl
-
     cells = filled(frame, column)
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         return cells.cast(pl.Datetime("us", getattr(cells.dtype, "time_zone", None))).dt.epoch("us") / 1e6
@@ -100,8 +91,6 @@ def moments(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Ser
 
 def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Series:
     """Read how long something takes, Float64 in seconds: numbers in `unit`, `inf`, `2 h`, `1-02:03:04` or `02:03`."""
-    import polars as pl
-
     cells = filled(frame, column)
     if isinstance(cells.dtype, pl.Duration):
         return cells.dt.total_microseconds() / 1e6
@@ -124,8 +113,6 @@ def spans(frame: pl.DataFrame, column: str, path: Path, unit: float) -> pl.Serie
 
 def marked(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
     """Read marks, Boolean: 1 and 0, true and false, yes and no; an empty cell is no mark."""
-    import polars as pl
-
     cells = filled(frame, column)
     known = {text: float(mark) for mark, texts in enumerate(MARKS) for text in texts}
 
@@ -153,8 +140,6 @@ def _each(
     remedy: str,
 ) -> pl.Series:
     """Turn texts into Float64, as plain numbers where `read` is None; the first that cannot be read is named."""
-    import polars as pl
-
     values = cells.cast(pl.Float64, strict=False)
     faults = collected()
     if read is not None:
@@ -181,8 +166,6 @@ def _each(
 
 
 def _plain(cells: pl.Series, path: Path, what: str) -> pl.Series:
-    import polars as pl
-
     if not (cells.dtype.is_numeric() or cells.dtype == pl.Null):
         remedy = "Store this column as numbers."
         raise WorkloadError(f"not {what} but {cells.dtype}", file=path, key=cells.name, remedy=remedy)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcore.errors import UserError, WorkloadError, as_one
+from simcore.later import pl
 from simcore.roles import read_where
 from workloads.traces.cells import moment
 from workloads.traces.faults import RowFault, also, collected, lines_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""
@@ -133,8 +131,6 @@ def _rules(
     columns: list[str], keys: Mapping[str, str], factors: Mapping[str, float] | None
 ) -> Iterator[tuple[str, pl.Expr, str, str]]:
     """Column, where it is broken, what is wrong, what to do."""
-    import polars as pl
-
     resources = resources_in(columns)
     for name in columns:
         kept = f"`keep: {{{keys.get(name, name)}: '!='}}` leaves it out"

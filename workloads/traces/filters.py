@@ -6,14 +6,12 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcore.errors import UserError, WorkloadError, suggest
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.cells import NOTHING, is_date, seconds_of_date
-
-if TYPE_CHECKING:
-    import polars as pl
 
 COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,
@@ -75,8 +73,6 @@ def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> 
 
 def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], path: Path) -> pl.Series:
     """Tell which cells meet the conditions, bool [rows]; words that are to be compared by size are refused."""
-    import polars as pl
-
     cells = frame[column]
     text = cells.cast(pl.String).fill_null("").str.strip_chars()
     found = pl.Series([not conditions or bool(conditions[0][0])]).new_from_index(0, len(cells))
@@ -104,8 +100,6 @@ def _meets(frame: pl.DataFrame, column: str, conditions: list[tuple[str, str]], 
 
 def _numbers(cells: pl.Series, text: pl.Series) -> pl.Series:
     """Read cells as numbers, or dates as seconds since 1970; null for others."""
-    import polars as pl
-
     if cells.dtype == pl.Date or isinstance(cells.dtype, pl.Datetime):
         return cells.cast(pl.Datetime("us")).dt.epoch("us") / 1e6
     numbers = text.cast(pl.Float64, strict=False)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import LABELS, check
 from workloads.traces.text import contents
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TYPES = (
     *("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST"),
@@ -49,8 +47,6 @@ class Google(Trace):
         return line.startswith(b"{") and b'"collection_id"' in line and b'"instance_index"' in line
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         events = _events(path)
         size = pl.col("resource_request").struct
         events = events.select(
@@ -92,8 +88,6 @@ class Google(Trace):
 
 def _events(path: Path) -> pl.DataFrame:
     """Read events, whose whole numbers may be texts (as JSON has no 64 bits), and whose types may be words."""
-    import polars as pl
-
     try:
         frame = pl.read_ndjson(io.BytesIO(contents(path)), infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import cell, check
 from workloads.traces.text import columns_of, read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 OF_INTERVALS = {"id": "vmid", "arrival": "at", "lifetime": "lt", "cpu": "cpu", "mem": "mem"}
 OF_EVENTS = {"id": "vmid", "arrival": "time", "cpu": "cpu", "mem": "memory", "type": "type"}
@@ -57,8 +55,6 @@ class HuaweiEvents(Huawei):
 
 def _events(text: pl.DataFrame, path: Path) -> pl.DataFrame:
     """Pair each creation (type 0) with its deletion (type 1); a VM never deleted keeps running."""
-    import polars as pl
-
     events = columns_of(text, OF_EVENTS, path)
     created = events.filter(pl.col("type") == 0).drop("type")
     deleted = events.filter(pl.col("type") == 1).select("line", "id", end="arrival")

@@ -6,15 +6,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import LABELS, check
 from workloads.traces.text import contents
-
-if TYPE_CHECKING:
-    import polars as pl
 
 T = TypeVar("T")
 HOST = "host"
@@ -59,8 +57,6 @@ class Kubernetes(Trace):
         return start.lstrip()[:1] == b"{" and b'"items"' in start and b'"apiVersion"' in start
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         items = _items(path)
         nodes = {node.name: node for node in _nodes(items, path)}
         rows = sorted(_pods(items, nodes, path), key=lambda row: row["arrival"])

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
 from simcore.folders import user_cache
+from simcore.later import pl
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace
@@ -22,9 +23,6 @@ from workloads.traces.filters import FilteredTrace
 from workloads.traces.mapped import Columns, is_mapped, load, save, structured
 from workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
 from workloads.traces.text import GZIP, header
-
-if TYPE_CHECKING:
-    import polars as pl
 
 LOG = logging.getLogger("binwright")
 FOLDER = "BINWRIGHT_TRACES"

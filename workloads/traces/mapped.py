@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.files import replacing
+from simcore.later import pl
 from workloads.traces.check import is_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Columns: TypeAlias = npt.NDArray[Any]
 """Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as texts are."""

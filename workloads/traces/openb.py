@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from simcore.later import pl
 from workloads.traces.base import ServerFile, Trace
 from workloads.traces.check import MODELS, check
 from workloads.traces.text import number, read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 HEADER = frozenset({"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
 GB_PER_MIB = 1.048576e-3
@@ -46,8 +44,6 @@ class OpenB(Trace):
     )
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         text = read_text(path, HEADER)
         none = pl.Series([0.0]).new_from_index(0, len(text))
         arrival = number(text, "creation_time", path) if "creation_time" in text.columns else none

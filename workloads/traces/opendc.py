@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.cells import amounts, moments, spans
 from workloads.traces.check import check, require
 from workloads.traces.table import read_parquet
-
-if TYPE_CHECKING:
-    import polars as pl
 
 TASKS = frozenset({"id", "submission_time", "duration", "cpu_count", "mem_capacity"})
 META = frozenset({"id", "start_time", "stop_time", "cpu_count", "mem_capacity"})
@@ -37,8 +35,6 @@ class OpenDC(Trace):
     parquet: ClassVar[bool] = True
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         found = read_parquet(path)
         older = set(found.columns) >= META
         require(found.columns, META if older else TASKS, path)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import LABELS, check
 from workloads.traces.text import contents
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FIELDS = (
     *("job number", "submit time", "wait time", "run time", "allocated processors", "average cpu time", "used memory"),
@@ -50,8 +48,6 @@ class StandardWorkload(Trace):
         return False
 
     def read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         rows = list(_rows(contents(path).decode(), path))
         schema = {"line": pl.UInt32, **dict.fromkeys(FIELDS, pl.Float64)}
         table = pl.DataFrame(rows, schema=schema, orient="row")
@@ -89,8 +85,6 @@ def _rows(text: str, path: Path) -> Iterator[tuple[float, ...]]:
 
 def _number(field: str) -> pl.Expr:
     """Write a number of somebody or something as text, empty where it is not known."""
-    import polars as pl
-
     known = pl.col(field).cast(pl.Int64).cast(pl.String)
     return pl.when(pl.col(field) >= 0).then(known).otherwise(pl.lit(""))
 

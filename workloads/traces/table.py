@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from simcore.errors import WorkloadError, suggest
+from simcore.later import pl
 from simcore.units import COUNT, measure_of
 from workloads.traces.base import Trace
 from workloads.traces.cells import amounts, filled, marked, moments, spans
@@ -17,9 +18,6 @@ from workloads.traces.faults import collected, collecting
 from workloads.traces.filters import kept
 from workloads.traces.mapped import begins_with
 from workloads.traces.text import identity, read_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PARQUET = b"PAR1"
 HEADER = frozenset(COMMON)
@@ -67,8 +65,6 @@ class Table(Trace):
             return self._read(path)
 
     def _read(self, path: Path) -> pl.DataFrame:
-        import polars as pl
-
         frame = read_parquet(path) if is_parquet(path) else read_text(path)
         if collected() is not None and "line" not in frame.columns:
             frame = frame.with_row_index("line", offset=1)
@@ -139,8 +135,6 @@ class Table(Trace):
 
     def _lifetime(self, frame: pl.DataFrame, arrival: pl.Series, of: Mapping[str, str], path: Path) -> pl.Series:
         """Read how long each request stays."""
-        import polars as pl
-
         if "end" in of:
             found = moments(frame, of["end"], path, self.factors.get("end", self.factors.get("arrival", 1.0))) - arrival
         elif "lifetime" in of:
@@ -161,8 +155,6 @@ class Table(Trace):
 
     def _texts(self, frame: pl.DataFrame, of: Mapping[str, str]) -> list[pl.Series]:
         """Read the columns of text; labels that a server must have become one, as in `zone=a;kind=large`."""
-        import polars as pl
-
         found = []
         for name, column in of.items():
             if is_text(name) and (name in self.columns or name.startswith(LABELS) or frame.schema[column] == pl.String):
@@ -189,8 +181,6 @@ class _Columns(Table):
 
 
 def _ids(column: pl.Series) -> pl.Series:
-    import polars as pl
-
     if column.dtype == pl.String:
         return identity(column)
     return column.cast(pl.Int64 if column.dtype.is_integer() else pl.String)
@@ -198,8 +188,6 @@ def _ids(column: pl.Series) -> pl.Series:
 
 def _is_words(column: pl.Series, units: bool) -> bool:
     """Whether nothing in a column is a number; with `units`, nothing in it begins with one."""
-    import polars as pl
-
     if not column.dtype.is_numeric():
         if column.dtype != pl.String:
             return True
@@ -217,8 +205,6 @@ def is_parquet(path: Path) -> bool:
 
 def read_parquet(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
     """Read a Parquet file, or these columns of it."""
-    import polars as pl
-
     try:
         return pl.read_parquet(path, columns=columns)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:

@@ -8,13 +8,10 @@ import io
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from simcore.errors import WorkloadError
+from simcore.later import pl
 from workloads.traces.check import require
-
-if TYPE_CHECKING:
-    import polars as pl
 
 GZIP = b"\x1f\x8b"
 SWELLING = 300
@@ -60,8 +57,6 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
     The file must have all columns of one of the `wanted` sets, if there are any; the first is named when it has none
     of them. Cells are separated by commas, or where the header has none, by semicolons, tabs or bars.
     """
-    import polars as pl
-
     data = contents(path)
     names, separator = header(data, path)
     try:
@@ -95,8 +90,6 @@ def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | 
 
     `remedy` says where to get the file, and `key` who asked for it.
     """
-    import polars as pl
-
     data = contents(path)
     names = [cell.strip() for cell in data.partition(b"\n")[0].decode().split(",")]
     if has_header := not {*columns}.isdisjoint(names):
@@ -147,8 +140,6 @@ def _ragged(data: bytes, separator: str) -> int | None:
 
 def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
     """Read a column of text as Float64; what is not a number is refused, an empty cell stays null."""
-    import polars as pl
-
     text = frame[column].str.strip_chars()
     values = text.cast(pl.Float64, strict=False)
     if values.null_count() > text.null_count():
@@ -162,7 +153,5 @@ def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
 
 def identity(text: pl.Series) -> pl.Series:
     """Id as Int64 where all of them are integers, else as they are written."""
-    import polars as pl
-
     numbers = text.cast(pl.Int64, strict=False)
     return text if numbers.null_count() > text.null_count() else numbers
