@@ -27,8 +27,7 @@ from binwright.service.access_control import Gate, Pace, Right, Tokens, refusal,
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.offered_devices import CPU, named
-from binwright.service.openapi import LISTING, LONGEST, PAGE, body_of
-from binwright.service.request_bodies import Bodies
+from binwright.service.request_bodies import LISTING, LONGEST, PAGE, Bodies, body_of
 from binwright.service.watch import Watch
 from simcore.errors import UserError
 

@@ -9,7 +9,7 @@ import pytest
 
 from analysis.results_api import Results
 from binwright.cli import main
-from binwright.replays import SECONDS, played
+from binwright.commands.reporting import SECONDS, played
 from tests.support.batches import FIRST, TEXT
 
 AGAIN, NOT = "Played again for this report: one seed of each agent.", "these runs were not played again"

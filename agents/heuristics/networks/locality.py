@@ -1,15 +1,174 @@
-"""Starts where Tetris would, and goes from server to server along the links: the two locality-based heuristics."""
+"""Starts where Tetris would, and goes from server to server along the links: NULB and NALB, the locality-based two.
+
+Names the neighbours of a vertex in their order, as far as they are asked for. A spine has as many links as there are
+pods, and of most vertices few neighbours are needed: none are sorted beforehand.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, Paths
-from agents.heuristics.networks.searching import Searching, search, searching
-from agents.heuristics.networks.tetris import Score
+from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
+from agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
+from fabric.multi_server import GOES_ON, begin, has_any
 from fabric.network import NetworkView
+from fabric.topology import Indices
+from simcore.jit import kernel, lean, lean_inlined
+from simcore.types import Amounts, Ints
+
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+
+
+class Searching(NamedTuple):
+    """Holds what searching the network takes: `neighbour` is the topology's, all behind `whole` is scratch.
+
+    A search is `deep`, and takes of equal neighbours the last in the adjacency first, or broad, and takes the first.
+    Neighbours behind links with `whole` int64 [vertices] free come before all others of their vertex: that is what its
+    widest link can have, or `LEAST` where only the adjacency counts.
+
+    `seen` int64 [vertices] holds the stamp of the last request that came by; `ahead` int32 [vertices] is for a stack
+    or a queue. Of a vertex that came up `looked` int32 [vertices] entries of the adjacency were looked at, one more
+    when the `waiting` int32 [vertices] of them are a heap: in `heap` int32 [entries], where the vertex has its own.
+    """
+
+    scoring: Scoring
+    switches: int
+    deep: bool
+    neighbour: Indices
+    whole: Ints
+    seen: Ints
+    ahead: Indices
+    looked: Indices
+    waiting: Indices
+    heap: Indices
+
+
+def searching(view: NetworkView, network: Network, score: Score, widest: bool, deep: bool) -> Searching:
+    """Make what one agent needs; with `widest` neighbours come by the free bandwidth of the links to them."""
+    topology = view.topology
+    vertices, entries = len(topology.first) - 1, len(topology.neighbour)
+    whole = np.full(vertices, LEAST)
+    if widest:
+        can = np.where(topology.via < 0, MOST, topology.link_capacity[topology.via])
+        np.maximum.at(whole, np.repeat(np.arange(vertices), np.diff(topology.first)), can)
+    return Searching(
+        scoring=scoring(view, network, score),
+        switches=topology.switches,
+        deep=deep,
+        neighbour=topology.neighbour,
+        whole=whole,
+        seen=np.zeros(vertices, np.int64),
+        ahead=np.zeros(vertices, np.int32),
+        looked=np.zeros(vertices, np.int32),
+        waiting=np.zeros(vertices, np.int32),
+        heap=np.zeros(entries, np.int32),
+    )
+
+
+@kernel
+def search(
+    searching: Searching, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
+) -> int:
+    """Go, as a `Rule`, from the server with the highest score to its neighbours, and theirs, taking what has anything.
+
+    Depth-first goes on from the last vertex that has neighbours left, breadth-first from the first.
+    """
+    scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
+    begin(network.room, demand)
+    score(scoring, free, link_free, demand, bandwidth)
+    start = best_scored(scoring, free, link_free, bandwidth, -1, weighted, False)
+    if start < 0:
+        return 0
+    vertex, turn, count, passed, status = switches + start, 0, 0, -1, GOES_ON
+    while vertex >= 0 and status == GOES_ON:
+        _come_to(searching, vertex, count)
+        count += 1
+        server = vertex - switches
+        if server >= 0 and has_any(free, server):
+            if masked and not reaches(network, scoring.joined, link_free, server, bandwidth, weighted):
+                passed = server if passed < 0 else passed
+            else:
+                status = take(network, free, link_free, server, bandwidth, weighted)
+        vertex = -1
+        while vertex < 0 and turn < count:
+            vertex = _next(searching, link_free, searching.ahead[count - 1 if searching.deep else turn])
+            if vertex < 0 and searching.deep:
+                count -= 1
+            elif vertex < 0:
+                turn += 1
+    if status == GOES_ON and passed >= 0:  # tell for want of what
+        status = take(network, free, link_free, passed, bandwidth, weighted)
+    return answered(network, status)
+
+
+@lean
+def _come_to(searching: Searching, vertex: int, place: int) -> None:
+    """Count a vertex as seen, and write it to this place of `ahead`."""
+    searching.ahead[place] = vertex
+    searching.seen[vertex] = searching.scoring.network.room.counts[3]
+    searching.looked[vertex] = searching.waiting[vertex] = 0
+
+
+@lean
+def _next(searching: Searching, link_free: Ints, vertex: int) -> int:
+    """Return the next neighbour of a vertex that was not seen, -1 without any. Changes `looked`, `waiting` and `heap`.
+
+    Those with whole links come as they are found in the adjacency, and then the others, from a heap.
+    """
+    stamp, seen, neighbour = searching.scoring.network.room.counts[3], searching.seen, searching.neighbour
+    looked, waiting, whole = searching.looked, searching.waiting, searching.whole[vertex]
+    begin, end = searching.scoring.first[vertex], searching.scoring.first[vertex + 1]
+    heap = searching.heap[begin:end]
+    while looked[vertex] < end - begin:
+        edge = end - 1 - looked[vertex] if searching.deep else begin + looked[vertex]
+        looked[vertex] += 1
+        if seen[neighbour[edge]] == stamp:
+            continue
+        if _room(searching, link_free, edge) >= whole:
+            return int(neighbour[edge])
+        heap[waiting[vertex]] = edge
+        waiting[vertex] += 1
+    if looked[vertex] == end - begin:
+        looked[vertex] += 1
+        for place in range(waiting[vertex] // 2 - 1, -1, -1):
+            _sink(searching, link_free, heap, waiting[vertex], place, heap[place])
+    while waiting[vertex] > 0:
+        near = neighbour[heap[0]]
+        waiting[vertex] -= 1
+        _sink(searching, link_free, heap, waiting[vertex], 0, heap[waiting[vertex]])
+        if seen[near] != stamp:
+            return int(near)
+    return -1
+
+
+@lean
+def _sink(searching: Searching, link_free: Ints, heap: Indices, length: int, place: int, edge: int) -> None:
+    """Put an entry into a heap of this length, at this place or below it: to where nothing below comes before it."""
+    while 2 * place + 1 < length:
+        child = 2 * place + 1
+        if child + 1 < length and _before(searching, link_free, heap[child + 1], heap[child]):
+            child += 1
+        if not _before(searching, link_free, heap[child], edge):
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = edge
+
+
+@lean_inlined
+def _before(searching: Searching, link_free: Ints, edge: int, other: int) -> bool:
+    """Tell whether one entry of the adjacency comes before another of the same vertex."""
+    room, others = _room(searching, link_free, edge), _room(searching, link_free, other)
+    return bool(room > others or (room == others and (edge > other) == searching.deep))
+
+
+@lean_inlined
+def _room(searching: Searching, link_free: Ints, edge: int) -> int:
+    """Return what the link of an entry of the adjacency has free; without a link there is no bound."""
+    link = searching.scoring.via[edge]
+    return int(link_free[link]) if link >= 0 else MOST
 
 
 class NULB(NetworkAgent):

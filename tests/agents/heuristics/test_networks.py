@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from agents import AGENTS
-from agents.heuristics.networks.random_servers import DRAWS
 from agents.heuristics.networks.tetris import scales
+from agents.heuristics.random_fit import DRAWS
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
 from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
