@@ -10,7 +10,8 @@ from itertools import chain, islice
 from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
-from binwright.parser.drawing import add_figures, add_heading
+from binwright.parser.drawing import add_figures
+from binwright.parser.options import add_heading, add_sets, add_several, add_where_runs
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
 from simcore.errors import nearest, suggest
 
@@ -133,15 +134,14 @@ def _run(commands: Commands) -> None:
     run = commands.add_parser("run", help="run scenarios, print their tables, write results and figures")
     run.set_defaults(answer="running.run")
     run.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name (quickstart)")
-    run.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    add_sets(run)
     run.add_argument(
         "--agents",
         help="these agents instead of the scenario's, with commas between; files are relative to the working folder",
     )
     run.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
     run.add_argument("--out", help="folder of the results (default: results/NAME); of several files OUT/NAME")
-    run.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
-    run.add_argument("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT")
+    add_where_runs(run)
     run.add_argument(
         "--engine",
         default="auto",
@@ -174,21 +174,18 @@ def _compare(commands: Commands) -> None:
         "first, and for every two agents)",
     )
     compare.add_argument("--since", metavar="RESULTS", help="earlier results: compare each agent with itself in them")
-    compare.add_argument(
-        "--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these metrics"
-    )
+    add_several(compare, "--metric", "metrics", "NAME", "only these metrics")
     compare.add_argument(
         "--format", choices=("terminal", "markdown", "csv", "latex"), help="default: terminal, or as the file ends"
     )
     compare.add_argument("--out", metavar="FILE", help="the file to write: .md, .csv or .tex")
     add_heading(compare)
-    compare.add_argument(
+    add_several(
+        compare,
         "--fail-if",
-        dest="limits",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="exit with 1 if it holds for some agent: 'acceptance < -1 %%' of the baseline, 'wait_p95 > 10 min'",
+        "limits",
+        "LIMIT",
+        "exit with 1 if it holds for some agent: 'acceptance < -1 %%' of the baseline, 'wait_p95 > 10 min'",
     )
 
 
@@ -204,9 +201,7 @@ def _why(commands: Commands) -> None:
     why.add_argument("--request", metavar="ID", help="the request to look at, by its id, or as 'row 12'")
     why.add_argument("--agent", metavar="AGENT", help="whose run (default: the first agent's)")
     why.add_argument("--seed", type=int, metavar="N", help="of which seed (default: the first)")
-    why.add_argument(
-        "--point", dest="points", action="append", default=[], metavar="KEY=VALUE", help="at which point of a sweep"
-    )
+    add_several(why, "--point", "points", "KEY=VALUE", "at which point of a sweep")
     why.add_argument("--out", metavar="FILE", help="a CSV file with all rows of the last table")
 
 
@@ -248,10 +243,9 @@ def _train(commands: Commands) -> None:
     )
     train.set_defaults(answer="training.train")
     train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
-    train.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    add_sets(train)
     train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
-    train.add_argument("--jobs", type=int, metavar="N", help="seeds and settings at a time (default: one per CPU)")
-    train.add_argument("--on", default="local", help="where: local (default), ray, or ray://HOST:PORT")
+    add_where_runs(train, "where", "seeds and settings")
     train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
     train.add_argument("--dry-run", action="store_true", help="say what the training will cost, and write nothing")
 
@@ -261,13 +255,12 @@ def _tune(commands: Commands) -> None:
     tune.set_defaults(answer="tuning.tune")
     tune.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one (nara/table1)")
     tune.add_argument("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'")
-    tune.add_argument(
+    add_several(
+        tune,
         "--param",
-        dest="params",
-        action="append",
-        default=[],
-        metavar="OPTION=RANGE",
-        help="what is searched, as in stranded=0..2, or penalty=0.01..1:log for what varies by orders of magnitude",
+        "params",
+        "OPTION=RANGE",
+        "what is searched, as in stranded=0..2, or penalty=0.01..1:log for what varies by orders of magnitude",
     )
     tune.add_argument("--metric", default="acceptance", help="of which the best mean is searched (default: acceptance)")
     tune.add_argument("--rounds", type=int, default=20, metavar="N", help="default: 20")
@@ -275,9 +268,8 @@ def _tune(commands: Commands) -> None:
     tune.add_argument("--seeds", type=int, default=8, metavar="N", help="that each of them is tried on (default: 8)")
     tune.add_argument("--held-out", type=int, default=100, metavar="N", help="seeds at the end (default: 100)")
     tune.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
-    tune.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
-    tune.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
-    tune.add_argument("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT")
+    add_sets(tune)
+    add_where_runs(tune)
     tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
 
 
@@ -297,7 +289,7 @@ def _size(commands: Commands) -> None:
     )
     size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
     size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
-    size.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    add_sets(size)
     size.add_argument(
         "--mix",
         metavar="PRICES",
@@ -315,7 +307,7 @@ def _validate(commands: Commands) -> None:
     validate = commands.add_parser("validate", help="check scenario files")
     validate.set_defaults(answer="running.validate")
     validate.add_argument("files", nargs="+", metavar="FILE", help="a scenario file, or a shipped one's name")
-    validate.add_argument("--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value")
+    add_sets(validate)
 
 
 def _scenarios(commands: Commands) -> None:
@@ -333,9 +325,7 @@ def _agents(commands: Commands) -> None:
     agents = commands.add_parser("agents", help="list the agents, or check one of your own")
     agents.set_defaults(answer="catalogue.agents")
     agents.add_argument("--for", dest="scenario", metavar="FILE", help="only those that can run this scenario")
-    agents.add_argument(
-        "--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="change a value of the scenario"
-    )
+    add_sets(agents, "change a value of the scenario")
     check = agents.add_subparsers(metavar="COMMAND").add_parser(
         "check", help="play an agent in small worlds, and say what it does wrong"
     )
@@ -355,16 +345,14 @@ def _workloads(commands: Commands) -> None:
     workloads.set_defaults(answer="catalogue.workloads")
     workloads.add_argument("demands", nargs="*", metavar="DEMAND", help="uniform, '{azure: {path: FILE}}', ... to draw")
     workloads.add_argument("--draw", metavar="FILE", help="draw the densities of these demands (PNG, SVG or PDF)")
-    workloads.add_argument(
-        "--set", dest="sets", action="append", default=[], metavar="KEY=VALUE", help="other keys of the workload"
-    )
+    add_sets(workloads, "other keys of the workload")
 
 
 def _topology(commands: Commands) -> None:
     topology = commands.add_parser("topology", help="a network: its tiers, oversubscription, and a drawing")
     topology.set_defaults(answer="catalogue.topology")
     topology.add_argument("name", help="alpha, beta, gamma, delta, fabric, fat-tree, tree, or a CSV or GraphML file")
-    topology.add_argument("--set", dest="sets", action="append", default=[], metavar="OPTION=VALUE", help="its options")
+    add_sets(topology, "its options", metavar="OPTION=VALUE")
     topology.add_argument("--parts", action="store_true", help="list every link and switch by number")
     topology.add_argument("--draw", metavar="FILE", help="draw it (PNG, SVG or PDF)")
 

@@ -6,18 +6,7 @@ import argparse
 from typing import Any
 
 from analysis.figures.venues import VENUES
-
-
-def add_heading(to: argparse._ActionsContainer) -> None:
-    """Add `--heading`, which every command has that shows results."""
-    to.add_argument(
-        "--heading",
-        dest="headings",
-        action="append",
-        default=[],
-        metavar="NAME=TEXT",
-        help="what to call an agent, a swept key or a metric",
-    )
+from binwright.parser.options import add_heading, add_several
 
 
 def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
@@ -26,20 +15,11 @@ def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     figures.set_defaults(answer="drawing.figures")
     figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
     figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
-    figures.add_argument(
-        "--kind",
-        dest="kinds",
-        action="append",
-        default=[],
-        metavar="KIND",
-        help="a name, or mine.py:my_figure (default: all that can be drawn)",
-    )
+    add_several(figures, "--kind", "kinds", "KIND", "a name, or mine.py:my_figure (default: all that can be drawn)")
     figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
-    figures.add_argument("--metric", dest="metrics", action="append", default=[], metavar="NAME", help="only these")
+    add_several(figures, "--metric", "metrics", "NAME", "only these")
     figures.add_argument("--agents", help="only these, with commas between")
-    figures.add_argument(
-        "--where", action="append", default=[], metavar="KEY=VALUE", help="only these points, or seed=N"
-    )
+    add_several(figures, "--where", "where", "KEY=VALUE", "only these points, or seed=N")
     figures.add_argument("--x", metavar="KEY", help="the swept key to draw or rank over")
     figures.add_argument("--at", metavar="TIME", help="the moment that a topology is drawn at (default: the busiest)")
     figures.add_argument("--baseline", metavar="AGENT", help="what the others are compared with (default: the first)")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any, TypeAlias
 
+from binwright.parser.options import add_sets, add_several
+
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 
 
@@ -23,7 +25,7 @@ def add_solve(commands: Commands) -> None:
     solve.add_argument("--search", default="ours", help="ours (the default), or published")
     solve.add_argument("--time", default="10s", help="the search ends after this long (default: 10s)")
     solve.add_argument("--seed", type=int, default=0, help="of the random orders (default: 0)")
-    solve.add_argument("--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM")
+    add_sets(solve, "change a PARAM", metavar="PARAM=NUMBER")
     _change(solve)
     solve.add_argument("--server", metavar="URL", help="let this service solve it (binwright serve)")
     solve.add_argument("--token-file", metavar="F", help="the service's token")
@@ -46,13 +48,8 @@ def add_explain(commands: Commands) -> None:
     explain.set_defaults(answer="explaining.explain")
     explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
     explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
-    explain.add_argument(
-        "--ball", dest="balls", action="append", default=[], metavar="BALL",
-        help="say for every bin what stands in the way of this ball (a number or a name)",
-    )  # fmt: skip
-    explain.add_argument(
-        "--set", dest="sets", action="append", default=[], metavar="PARAM=NUMBER", help="change a PARAM"
-    )
+    add_several(explain, "--ball", "balls", "BALL", "say for every bin what stands in the way of this ball (a number or a name)")  # fmt: skip
+    add_sets(explain, "change a PARAM", metavar="PARAM=NUMBER")
     _change(explain)
     explain.add_argument("--json", action="store_true", help="print all of it as JSON")
 
@@ -92,9 +89,7 @@ def add_serve(commands: Commands) -> None:
         "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
     )
     serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")
-    serve.add_argument(
-        "--limit", dest="limits", action="append", default=[], metavar="NAME=NUMBER", help="change a limit (memory=2e9)"
-    )
+    add_several(serve, "--limit", "limits", "NAME=NUMBER", "change a limit (memory=2e9)")
 
 
 def add_pack(commands: Commands) -> None:
