@@ -48,7 +48,8 @@ def add_explain(commands: Commands) -> None:
     explain.set_defaults(answer="explaining.explain")
     explain.add_argument("file", help="a specification (*.alloc), or the name of a shipped one")
     explain.add_argument("answer_file", metavar="ANSWER", help="what solve --json or solve --csv printed")
-    add_several(explain, "--ball", "balls", "BALL", "say for every bin what stands in the way of this ball (a number or a name)")  # fmt: skip
+    help = "say for every bin what stands in the way of this ball (a number or a name)"
+    add_several(explain, "--ball", "balls", "BALL", help)
     add_sets(explain, "change a PARAM", metavar="PARAM=NUMBER")
     _change(explain)
     explain.add_argument("--json", action="store_true", help="print all of it as JSON")
