@@ -253,17 +253,3 @@ def room_lost(free: Ints, capacity: Ints, demand: Amounts, node: int, nodes: int
 def _sizes(room: int, of: int) -> int:
     """Return for which sizes there is room, as bits: 4 for 80 % of capacity, 2 for 40 %, 1 for 20 %."""
     return 4 * (room * 100 >= of * 80) + 2 * (room * 100 >= of * 40) + (room * 100 >= of * 20)
-
-
-@kernel
-def rooms_lost(free: Any, capacity: Ints, demands: Any, spread: Any, codes: Any) -> Ints:
-    """Return the `room_lost` of decisions, int64 [n].
-
-    Each has what is free before it, float or int [n, servers, nodes, resources]; demands may be floats, too, [n, 2].
-    """
-    found, nodes = np.empty(len(codes), np.int64), capacity.shape[1]
-    for i in range(len(codes)):
-        demand = (int(demands[i, 0]), int(demands[i, 1]))
-        server, node = codes[i] // nodes, codes[i] % nodes
-        found[i] = room_lost(free[i, server].astype(np.int64), capacity[server], demand, node, nodes, spread[i])
-    return found

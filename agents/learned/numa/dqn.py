@@ -19,7 +19,6 @@ from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, t
 from agents.learned.numa.settings import CompiledAgent
 from agents.learned.numa.trainer import NumaTrainer
 from agents.learned.numa.trajectory import Decisions
-from agents.rules.candidates import rooms_lost
 from agents.world import World
 from fabric.compiled.numa_replay import Replay
 from simcore.errors import UserError
@@ -28,7 +27,7 @@ from simcore.types import Compiled, Floats, Ints
 
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""
-Reward: TypeAlias = Literal["one", "delta", "room"]
+Reward: TypeAlias = Literal["one", "delta"]
 SIMPLE = ("best-fit", "internal", "first-fit")
 ROWS = 10_000
 """Decisions of an episode that are learned from, at most."""
@@ -43,12 +42,11 @@ class DQN(NumaTrainer):
     `rate`. With updates `decision` it learns after each episode from as many batches as it had decisions.
 
     The share of choices that are random falls from 1 to `explore` over the first `annealed` iterations; with one of
-    them it is the same throughout. `reward` for a request placed is 1 (`one`), its share of the cluster's first
-    resource, per server (`delta`), or 1 less the share of room that its server loses (`room`: of seven parts, four are
-    for room for 80 % of both nodes, two for 40 %, one for 20 %); times 1 - `discount`, so that values are about as
-    large as rewards. A choice is held to the rewards of the next `returns` decisions and what the target network says
-    of the one after them, or to all rewards of its `episode`. After every `target` updates the target network moves to
-    the network by a share `tau` of the way. Errors count by Huber's `loss` or `squared`.
+    them it is the same throughout. `reward` for a request placed is 1 (`one`) or its share of the cluster's first
+    resource, per server (`delta`), times 1 - `discount`, so that values are about as large as rewards. A choice is held
+    to the rewards of the next `returns` decisions and what the target network says of the one after them, or to all
+    rewards of its `episode`. After every `target` updates the target network moves to the network by a share `tau` of
+    the way. Errors count by Huber's `loss` or `squared`.
 
     With `telling` only those episodes of the pool are played in which simple rules differ. In the first `lessons`
     iterations the network also learns to take the candidate that the agent `teacher` would (its name, or {name:
@@ -196,9 +194,6 @@ class DQN(NumaTrainer):
         capacity, earned = self.view.capacity, np.ones(len(decisions.code))
         if self.reward == "delta":
             earned *= decisions.demand[:, 0] * (len(capacity) / capacity[:, :, 0].sum())
-        if self.reward == "room":
-            of = decisions.demand, decisions.spread, decisions.code
-            earned -= rooms_lost(decisions.free, capacity, *of) / 7
         return earned
 
     def _learn(self, rng: np.random.Generator, updates: int, imitates: bool = False) -> list[tuple[float, float]]:
