@@ -111,10 +111,11 @@ def _section(model: type[Model], seen: dict[str, str]) -> str:
 
 
 def _examples(key: str, field: FieldInfo) -> list[str]:
-    """Write the examples of a field, unless its type says already how a number or a time is written."""
+    """Write the examples of a field, unless its type says already how it is written: a number, a time, one word."""
     if re.match(r"(whole number|number|time|share|power|energy)( from \d+| above 0| or `never`)?$", _type(field)):
         return []
-    return [f"Example: `{key}: {one}`." for one in field.examples or ()]
+    words = "text" in _type(field).split(",")
+    return [f"Example: `{key}: {one}`." for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))]
 
 
 def _title(model: type[Model]) -> str:
