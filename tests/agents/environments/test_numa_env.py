@@ -97,18 +97,6 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
     check_env(gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped, skip_render_check=True)
 
 
-def test_rewards() -> None:
-    for reward in ("delta", "income"):
-        env = gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped
-        seen, _ = env.reset(seed=1)
-        workload = build_world(small()).draw(1)
-        row = int(env._face.episodes.row[0])
-        assert seen["request"][0] == pytest.approx(workload.demand[row, 0] / 10e6)
-        _, got, *_ = env.step(int(seen["mask"].argmax()))
-        cpu = workload.demand[row, 0] / 1e6
-        assert got == pytest.approx(cpu / 60 if reward == "delta" else cpu * 2.0 * workload.duration[row] / 3600)
-
-
 def test_what_the_mask_forbids_refuses_the_request() -> None:
     env = gymnasium.make(NAME, scenario=small(overflow="stop")).unwrapped
     env.reset(seed=0)
@@ -131,29 +119,6 @@ def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
     assert (reward, over) == (0.0, True)
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.step(0)
-
-
-def test_many_are_as_one_each_and_begin_anew() -> None:
-    many = gymnasium.make_vec(NAME, 3, scenario=small())
-    ones = [gymnasium.make(NAME, scenario=small()).unwrapped for _ in range(3)]
-    seen, _ = many.reset(seed=5)
-    alone = [env.reset(seed=5 + i)[0] for i, env in enumerate(ones)]
-    over = np.zeros(3, np.bool_)
-    rng, anew = np.random.default_rng(0), np.zeros(3, np.bool_)
-    for _ in range(150):
-        for i in range(3):
-            if not anew[i]:
-                for name in ("free", "request", "mask"):
-                    np.testing.assert_array_equal(seen[name][i], alone[i][name])
-        actions = np.array([int(rng.choice(np.flatnonzero(m))) if m.any() else 0 for m in seen["mask"]])
-        anew |= over
-        seen, rewards, over, _, _ = many.step(actions)
-        for i in range(3):
-            if not anew[i]:
-                alone[i], reward, done, _, _ = ones[i].step(actions[i])
-                assert (reward, done) == (rewards[i], over[i])
-    assert anew.all()
-    assert seen["mask"].any()
 
 
 @pytest.mark.parametrize(
