@@ -26,6 +26,7 @@ from time import perf_counter
 
 from benchmarks.service import ask
 from scenarios.schema.load import shipped
+from simcore.later import pl
 
 SHORT = """\
 cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}
@@ -71,8 +72,6 @@ def took(do: Callable[[dict[str, str], Path], None], checkout: Path) -> tuple[fl
 
 def numbers(checkouts: Sequence[Path]) -> None:
     """Print for every shipped scenario how many runs it has, and the columns in which two checkouts differ."""
-    import polars as pl
-
     runs_in_all = 0
     for name in shipped():
         with tempfile.TemporaryDirectory() as scratch:

@@ -13,10 +13,9 @@ from scenarios.schema.load import Override, folder_for, load_scenario, load_to_r
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.yaml_source import Shorthand, Source
 from simcore.errors import UserError, suggest
+from simcore.later import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from agents.solver.model.problem import Problem
     from agents.solver.solving.answer import Answer
     from scenarios.build.engines import Engine

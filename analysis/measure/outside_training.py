@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 ENOUGH = 0.5
 """The share of the runs of an agent at a point from which on it is said: single seeds may be unusual."""
@@ -14,8 +12,6 @@ ENOUGH = 0.5
 
 def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
     """Name the agents whose weights are used outside of what they were learned on at some point, and how; else ''."""
-    import polars as pl
-
     if "outside" not in runs.columns:
         return ""
     done = runs.filter(pl.col("status") == "done", pl.col("outside").is_not_null())
@@ -37,6 +33,4 @@ def outside_of(runs: pl.DataFrame, keys: Sequence[str]) -> str:
 
 def bare(column: str) -> pl.Expr:
     """Take the numbers, which differ between seeds, out of what a column says."""
-    import polars as pl
-
     return pl.col(column).str.replace_all(r" \([^)]*\)", "")

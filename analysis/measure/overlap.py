@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 Rows = Sequence[tuple[int, int]]
 """Of a seed's windows: first row, and the row after the last."""
@@ -79,8 +78,6 @@ def overlap_of(runs: pl.DataFrame, keys: Sequence[str]) -> Overlap | None:
 
     Of agents that met more or less of the same windows, the one that met most counts.
     """
-    import polars as pl
-
     if "windows" not in runs.columns:
         return None
     points: dict[object, dict[int, Rows]] = {}

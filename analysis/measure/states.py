@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import ceil, floor, frexp, ldexp
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,9 @@ from analysis.measure.moved import stays
 from analysis.measure.samples import KEPT
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
+from simcore.later import pl
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
 from simcore.types import Floats, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Shares = npt.NDArray[np.float32]
 Part = tuple[int, int, tuple[int, ...]]
@@ -58,8 +56,6 @@ class StateSampler:
         of what is installed; as lists of float32 a share of each server's capacity in `used_<resource>`, and in
         networks of each link's in `links`. Null is out of service.
         """
-        import polars as pl
-
         simulation, record, asked = self._simulation, self._simulation.record, self._simulation.asked()
         times = moments(self._begin, simulation.now)
         outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
@@ -173,6 +169,4 @@ def _shares(capacity: Ints, used: Ints) -> Shares:
 
 
 def _lists(rows: list[Shares]) -> pl.Series:
-    import polars as pl
-
     return pl.Series([pl.Series(row, nan_to_null=True) for row in rows], dtype=pl.List(pl.Float32))

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from analysis.report.page import compose
 from analysis.results.folder import ResultsFolder, check_target
 from simcore.files import write_text
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 
 def write(

@@ -9,14 +9,12 @@ from hashlib import blake2b
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from analysis.measure.metric import Better, Metric, Table
 from analysis.results.escaping import plain
 from simcore.files import replacing, write_text
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 FILE, RUNS = "columns.json", "runs.parquet"
 

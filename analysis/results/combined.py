@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.results.columns import merged
 from analysis.results.concatenated import joined
 from analysis.results.folder import ResultsFolder
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 
 class Together(ResultsFolder):
@@ -22,8 +20,6 @@ class Together(ResultsFolder):
     """
 
     def __init__(self, parts: Sequence[ResultsFolder], names: Sequence[str] = ()) -> None:
-        import polars as pl
-
         names = names or [part.name for part in parts]
         if len(set(names)) < len(parts):
             names = [str(part.folder) for part in parts]

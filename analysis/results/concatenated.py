@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.results.columns import Columns, merged
 from simcore.errors import ResultsError
+from simcore.later import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analysis.results.folder import ResultsFolder
 
 
@@ -32,8 +31,6 @@ def pooled(several: Sequence[ResultsFolder]) -> Pool:
     `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
     different settings; `_agent` is always the label alone. The same run in two folders counts once.
     """
-    import polars as pl
-
     if not several:
         raise ResultsError("there are no results to compare", remedy="Name a results folder.")
     short = Counter(one.folder.resolve().name for one in several)
@@ -72,8 +69,6 @@ def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
     The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order. Where each side is of one
     scenario, the two may have different names.
     """
-    import polars as pl
-
     parts = [pooled([before]), pooled(now)]
     sides = [
         part.runs.with_columns(pl.col("agent").alias("of"), pl.lit(side).alias("agent"), pl.lit(side).alias("_agent"))
@@ -87,8 +82,6 @@ def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
 
 def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Put frames of the results one below the other; null where one has not the other's columns."""
-    import polars as pl
-
     if len(parts) == 1:
         return parts[0]
     try:

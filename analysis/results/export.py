@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from analysis.results.folder import ResultsFolder, check_target
 from simcore.errors import UserError
 from simcore.files import write_text
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 TAG = "binwright.run"
 """The tag of an MLflow run that has the name of ours: what is there already is not exported again."""

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.measure.metric import Metric
+from simcore.later import pl
 from simcore.types import Floats, Ints
-
-if TYPE_CHECKING:
-    import polars as pl
-
 
 LARGEST = 1e90
 """Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""
@@ -27,8 +23,6 @@ class Groups:
     """
 
     def __init__(self, runs: pl.DataFrame, keys: Sequence[str]) -> None:
-        import polars as pl
-
         runs = runs.with_columns(pl.Series("_point", _numbered(runs, keys))).sort("_point", maintain_order=True)
         self._group = _numbered(runs, ["_point", "agent"])
         first = np.unique(self._group, return_index=True)[1]
@@ -47,8 +41,6 @@ class Groups:
 
         A column is one seed within a point, so that rows of a point are paired column by column.
         """
-        import polars as pl
-
         values = self._runs[metric].cast(pl.Float64).to_numpy()
         found = np.full((len(self.runs), int(self._seed.max()) + 1), np.nan)
         use = self._done & (abs(values) < LARGEST)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from analysis.measure.metric import Metric
 from simcore.errors import UnknownName, suggest
-
-if TYPE_CHECKING:
-    import polars as pl
-
+from simcore.later import pl
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""
@@ -76,8 +73,6 @@ def _informative(done: pl.DataFrame, metrics: Sequence[Metric], headlines: Seque
 
 def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
     """Find the metrics that differ between runs which agree in the columns `met`."""
-    import polars as pl
-
     spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
     found = done.group_by(met).agg(spread) if names else done
     return {name for name in names if found[name].any()}
@@ -89,7 +84,6 @@ def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) 
     By a two-way analysis of variance, of agents and of the requests that they met, over all points together. It says
     what comes first and nothing more: what is told apart, paired tests say.
     """
-    import polars as pl
     from scipy.special import fdtrc
 
     if not differ:

@@ -9,15 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from binwright.commands.console import say, show, where
 from binwright.commands.headings import head
 from binwright.commands.progress import Line
 from simcore.errors import UserError
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.later import pl
 
 SECONDS = 5.0
 """Runs that took longer, all together, are not played again."""
@@ -39,8 +37,6 @@ def played(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def _played(folder: Path) -> dict[str, pl.DataFrame]:
-    import polars as pl
-
     from scenarios.batch.attempt import Task, attempt, detail
     from scenarios.batch.batch import Batch
     from scenarios.build.code import ours

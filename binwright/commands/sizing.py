@@ -13,12 +13,12 @@ from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
+from simcore.later import pl
 
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import polars as pl
     import rich.table
 
     from analysis.measure.metric import Metric

@@ -13,9 +13,9 @@ from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import entry, new_table, out, show, where
 from simcore.errors import UserError
+from simcore.later import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.table import Table
 
     from workloads.column_guesses import Proposal

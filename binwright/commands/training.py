@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Iterations, duration
+from simcore.later import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from scenarios.schema.scenario import Scenario
     from scenarios.schema.train import Train
 
@@ -137,8 +136,6 @@ def _value(key: str, value: float) -> str:
 
 def _report_sweep(folder: Path) -> None:
     """Print the table of a sweep: a row per point, the mean over its seeds of the best validations."""
-    import polars as pl
-
     from analysis.compare.statistics import mean_interval
     from scenarios.learn.sweeping import SETTING, TABLE
 
@@ -156,8 +153,6 @@ def _report_sweep(folder: Path) -> None:
 
 
 def _report(log: pl.DataFrame, folder: Path) -> None:
-    import polars as pl
-
     for seed in log["seed"].unique(maintain_order=True):
         rows = log.filter(pl.col("seed") == seed)
         cpu, steps = rows.select(pl.col("cpu_seconds").max(), pl.col("step").max()).row(0)

@@ -13,11 +13,10 @@ from analysis.measure.metric import duration
 from binwright.commands.console import many_of, new_table, out, show
 from simcore.errors import RunError, UserError
 from simcore.files import write_text
+from simcore.later import pl
 from simcore.units import say
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from scenarios.run.why import RefusedRequests, Why
 
 SHOWN = 12
@@ -126,8 +125,6 @@ def _print(which: str, found: Why) -> None:
         lines += _would(found)
     for line in lines:
         show(line)
-    import polars as pl
-
     lacking = [
         pl.col(f"lacks_{name}") * 1e6 / amount for name, amount in zip(resources, request.demand, strict=True) if amount
     ]

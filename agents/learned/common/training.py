@@ -20,6 +20,7 @@ from agents.learned.common.trainer import Trainer, ValidatesAnywhere
 from agents.world import World
 from simcore.errors import UserError
 from simcore.files import sync, write_table
+from simcore.later import pl
 
 Row: TypeAlias = dict[str, Any]
 WELL_BELOW = 0.05
@@ -78,8 +79,6 @@ class Training:
         return self.folder / "state.safetensors"
 
     def _resume(self) -> None:
-        import polars as pl
-
         tensors, notes = read(self._state, state=True)
         if notes["terms"] != self.course.terms:
             before, now = _flat(notes["terms"]), _flat(self.course.terms)
@@ -205,8 +204,6 @@ def _flat(terms: Any, at: str = "") -> Row:
 
 def write_log(file: Path, rows: Sequence[Row]) -> None:
     """Write rows as Parquet, whole or not at all; a row has null for what it does not say."""
-    import polars as pl
-
     write_table(file, pl.DataFrame(rows, infer_schema_length=None))
 
 

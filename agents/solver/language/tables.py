@@ -18,6 +18,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
 from simcore.errors import short, suggest
+from simcore.later import pl
 from simcore.types import Ints
 
 ENTRY_LIMIT = 20_000_000
@@ -169,8 +170,6 @@ def from_file(
     (CSV), they are the rows of a table with two. With `names` cells are names instead, and the table has their numbers,
     -1 for an empty cell; new ones are added to `names`, and get the next numbers.
     """
-    import polars as pl
-
     if folder is None:
         raise SpecError("there is no folder to find files in", "Read it in Python and pass tables={...}.", at)
     if not file.isprintable():
