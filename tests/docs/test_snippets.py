@@ -72,7 +72,6 @@ NOT_RUN = {
     "docs/guides/batches.md": "needs a Ray cluster; tests/scenarios/test_ray.py has one",
     "docs/guides/reproduce.md": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
     "docs/guides/service.md": "needs a service; tests/binwright/service has one",
-    "docs/guides/traces.md": "needs the trace azure-vm-2017",
 }
 """Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
 LONG = {
