@@ -32,15 +32,15 @@ def dense(program: Program, families: Sequence[Family], capacity: Ints, balls: i
     local = [(family, family.bin_axis) for family in families if family.bin_axis is not None]
     if any(family.sizes[axis] != bins for family, axis in local) or not local:
         return None
-    dims = np.concatenate([_by_bin(family, axis) for family, axis in local], axis=1)  # [bins, d]
+    dims = np.concatenate([by_bin(family, axis) for family, axis in local], axis=1)  # [bins, d]
     demand = _demand(program, balls, dims[0])
     if demand is None:
         return None
-    names = (family.name_of(dim, axis) for family, axis in local for dim in _by_bin(family, axis)[0].tolist())
+    names = (family.name_of(dim, axis) for family, axis in local for dim in by_bin(family, axis)[0].tolist())
     return Matrix(demand, capacity[dims], tuple(names))
 
 
-def _by_bin(family: Family, axis: int) -> Ints:
+def by_bin(family: Family, axis: int) -> Ints:
     """Return the dimensions of a family by the bin that they belong to, int64 [bins, its dimensions of a bin]."""
     numbers = family.offset + np.arange(family.count).reshape(family.sizes)
     return np.moveaxis(numbers, axis, 0).reshape(family.sizes[axis], -1)

@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from agents.solver.model.dense import by_bin
 from agents.solver.model.evaluate import evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import (
@@ -62,10 +63,8 @@ def floor(problem: Problem) -> Floor | None:
     families = [(family, axis) for family, axis in families if family.sizes[axis] == problem.bins]
     if not families or not problem.balls:
         return None
-    numbers = (family.offset + np.arange(family.count).reshape(family.sizes) for family, _ in families)
-    axes = [axis for _, axis in families]
-    by_bin = [np.moveaxis(one, axis, 0).reshape(problem.bins, -1) for one, axis in zip(numbers, axes, strict=True)]
-    dims = np.concatenate(by_bin, axis=1)  # [bins, d]
+    of_families = [by_bin(family, axis) for family, axis in families]
+    dims = np.concatenate(of_families, axis=1)  # [bins, d]
     matrix = problem.matrix
     if matrix is not None and not (matrix.demand < 0).any() and matrix.demand.shape[1] == dims.shape[1]:
         demand: Ints | None = matrix.demand
@@ -74,7 +73,9 @@ def floor(problem: Problem) -> Floor | None:
     if demand is None:
         return None
     of_units = np.add.reduceat(demand[problem.units.members], problem.units.offsets[:-1], axis=0)
-    names = (family.name_of(dim, axis) for (family, axis), one in zip(families, by_bin, strict=True) for dim in one[0])
+    names = (
+        family.name_of(dim, axis) for (family, axis), one in zip(families, of_families, strict=True) for dim in one[0]
+    )
     return Floor(of_units, problem.ceiling[dims], tuple(names), tuple(pairs(problem)))
 
 

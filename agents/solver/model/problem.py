@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -251,22 +251,7 @@ class Problem:
         """Join balls by the FRIENDS whose chance is at least this; sorted by first ball."""
         if not (self.friends.chance >= least).any():
             return Sets(np.arange(self.balls + 1), np.arange(self.balls), np.full(self.balls, MICRO))
-        leader = list(range(self.balls))
-
-        def find(ball: int) -> int:
-            while leader[ball] != ball:
-                leader[ball] = leader[leader[ball]]
-                ball = leader[ball]
-            return ball
-
-        for members, chance in self.friends:
-            for ball in members if chance >= least else ():
-                low, high = sorted((find(members[0]), find(ball)))
-                leader[high] = low
-        joined: dict[int, list[int]] = {}
-        for ball in range(self.balls):
-            joined.setdefault(find(ball), []).append(ball)
-        return Sets.of([(members, MICRO) for members in joined.values()])
+        return joined(self.balls, (members for members, chance in self.friends if chance >= least))
 
     @cached_property
     def unit_of(self) -> Ints:
@@ -317,6 +302,26 @@ class Problem:
         if found is None or not self.drained.any():
             return found
         return replace(found, capacity=np.where(self.drained[:, None], 0, found.capacity))
+
+
+def joined(balls: int, sets: Iterable[Sequence[int]]) -> Sets:
+    """Join the balls that are in a set together, directly or by others: sets of all balls, sorted by first ball."""
+    leader = list(range(balls))
+
+    def find(ball: int) -> int:
+        while leader[ball] != ball:
+            leader[ball] = leader[leader[ball]]
+            ball = leader[ball]
+        return ball
+
+    for members in sets:
+        for ball in members:
+            low, high = sorted((find(members[0]), find(ball)))
+            leader[high] = low
+    found: dict[int, list[int]] = {}
+    for ball in range(balls):
+        found.setdefault(find(ball), []).append(ball)
+    return Sets.of([(members, MICRO) for members in found.values()])
 
 
 def leaving(now: Ints, drained: npt.NDArray[np.bool_], pins: Ints) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,8 @@ from functools import cached_property
 
 from agents.solver.model.impossible import hopeless
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.model.tenants import Tenants
 from agents.solver.solving.conclude import Allocated
 
 
@@ -26,13 +28,18 @@ class Known:
         """Attempts so far."""
         self.better = 0
         """Of `checked`: when the best was found."""
+        self.tenants: Tenants | None = None
+        """Those of several balls, where there are any: one that is not placed whole counts as not placed."""
         self.impossible = ""
         """Why no allocation places all balls."""
 
     def keep(self, found: Allocated) -> bool:
         """Keep what is better than the best; returns whether all balls are placed, and no set is missing."""
         missing = self.missing(found.problem, found.alloc) if found.left == 0 else 0
-        rank = found.left, missing, found.problem.bins
+        left = found.left
+        if left and self.tenants is not None:
+            left = int((self.tenants.whole(found.alloc) == NULL).sum())
+        rank = left, missing, found.problem.bins
         if self.best is None or rank < self.rank:
             self.best, self.rank, self.better = found, rank, self.checked
         if found.left or missing:

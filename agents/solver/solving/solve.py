@@ -12,18 +12,21 @@ from operator import index
 import numpy as np
 
 from agents.solver.backends.numbered_attempts import LONGEST
+from agents.solver.local.greedy import Greedy
 from agents.solver.local.objective_search import Better, better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.impossible import impossible, too_few
 from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
+from agents.solver.model.tenants import Tenants
 from agents.solver.model.verify import faults
 from agents.solver.search.bin_count import fewest, rounds
 from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.climb import climb
 from agents.solver.solving.conclude import Allocated, conclude
+from agents.solver.solving.first_answer import FirstAnswer
 from agents.solver.solving.proofs import SEARCH, Proofs
 from agents.solver.solving.python_search import Plain
 from agents.solver.solving.searches import Searches
@@ -64,8 +67,9 @@ def solve(
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `binwright.opencl_devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
     `search` is `published`, which gives the same answer on every device, or `ours`. On `cpu` that is ruin and recreate
-    where the problem has a dense form, else a portfolio of the published search, trimming where a ball more may need
-    less, and local search; on other devices it is trimming, or what is published.
+    where the problem has a dense form; else whole tenants are placed first, and then a portfolio takes turns: the
+    published search, trimming where a ball more may need less, and local search. On other devices it is trimming, or
+    what is published.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
@@ -133,6 +137,7 @@ class _Search:
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
         self.known = Known(problem)
+        self.first = FirstAnswer(problem, self.known, seed, self.look_at_clock, lambda: self.late)
         self.fallback: Allocated | None = None
         """What first fit came to."""
         self.made: dict[int, tuple[Problem, Packing | None]] = {}
@@ -155,12 +160,38 @@ class _Search:
         if self.problem.searched:
             known.most = self.problem.limits[1]
             known.bound = min(lower_bound(self.problem), known.most)
-        if self.attempts is None and self.searches.dense:
+        greedy = self.place_tenants() if FirstAnswer.suits(self.problem, self.searches) else None
+        if self.attempts is None and self.searches.dense and not known.settled:
             self.search_in_python()
+        if not known.settled and greedy is not None:
+            self.search_by_tenants(greedy)
         if not known.settled:
             self.search()
         if self.problem.objective is not None and known.best is not None and known.best.left == 0:
             self.improve(known.best.problem, known.best.alloc)
+
+    def place_tenants(self) -> Greedy | None:
+        """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
+
+        That takes a quarter of the time at most, or half where there are such tenants.
+        """
+        quarter = (self.end - self.start) / 4
+        brief, over = self.within(quarter), self.within(2 * quarter)
+        return self.first.construct(self.attempts is None, brief, over)
+
+    def search_by_tenants(self, greedy: Greedy) -> None:
+        """Search by whole tenants, for half of the time that is left at most."""
+        if not self.eager:
+            self.eager, self.known.impossible = True, impossible(self.problem)
+        if self.known.impossible:
+            raise _Over
+        self.first.search(greedy, self.attempts, self.within((self.end - clock.monotonic()) / 2))
+
+    @staticmethod
+    def within(seconds: float) -> Callable[[], bool]:
+        """Return what tells that so many seconds are over from now on."""
+        until = clock.monotonic() + seconds
+        return lambda: clock.monotonic() >= until
 
     def search_in_python(self) -> None:
         """Try all allocations for a moment; then begin to compile, and search meanwhile if time is limited."""
@@ -348,6 +379,12 @@ class _Search:
         left = len(np.unique(problem.unit_of[apart]))
         return None if faults(problem, alloc) else Allocated(left, problem, alloc, "as it was")
 
+    def without_parts(self, found: Allocated, tenants: Tenants) -> Allocated:
+        """Take tenants out that are not placed whole, unless others need what they give."""
+        alloc = tenants.whole(found.alloc).tolist()
+        left = len(np.unique(found.problem.unit_of[np.array(alloc) == NULL]))
+        return found if faults(found.problem, alloc) else found._replace(left=left, alloc=alloc)
+
     def notes(self) -> Iterator[str]:
         """List what a user would not expect of the search."""
         device = self.searches.device
@@ -373,6 +410,8 @@ class _Search:
         known = self.known
         if self.fallback is not None and (known.best is None or self.searches.ours or known.best.left > 0):
             known.best = min(known.best or self.fallback, self.fallback, key=lambda one: (one.left, one.problem.bins))
+        if known.best is not None and known.best.left and known.tenants is not None:
+            known.best = self.without_parts(known.best, known.tenants)
         at_fault = self.blame() if known.impossible and not interrupted else ()
         nothing = Allocated(1, self.problem, [NULL] * self.problem.balls, self.searches.name)
         return conclude(

@@ -1,0 +1,83 @@
+"""Find a first answer of problems without a dense form, before any search: by whole tenants, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+from agents.solver.local.greedy import Greedy
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.model.tenants import tenants
+from agents.solver.model.verify import faults
+from agents.solver.solving.conclude import Allocated
+from agents.solver.solving.searches import Searches
+from agents.solver.solving.shared_progress import Known
+
+NAME = "whole tenants"
+NODES = 25_000_000
+"""Nodes of UTILFN that a call for every ball evaluates, at most: half a second."""
+STEPS, EACH = 200, 20
+"""Steps of the search, which goes on while it has found something better in the second half of them; and those that an
+attempt stands for, at most."""
+
+
+class FirstAnswer:
+    """Places the tenants of a problem; what it comes to goes to `known`, and `look` is called with how it goes."""
+
+    def __init__(
+        self, problem: Problem, known: Known, seed: int, look: Callable[[], None], late: Callable[[], bool]
+    ) -> None:
+        self._problem, self._known, self._seed, self._look, self._late = problem, known, seed, look, late
+
+    @staticmethod
+    def suits(problem: Problem, searches: Searches) -> bool:
+        """Tell whether balls can be placed one after another: into a given number of bins, all of them anew."""
+        if not (searches.ours and searches.dense) or problem.searched or searches.packing is not None:
+            return False
+        fixed = not len(problem.soft_allowed) and problem.most_moves is None and not (problem.now != NULL).any()
+        return fixed and problem.balls * max(1, problem.program.steps) <= NODES
+
+    def construct(self, alone: bool, brief: Callable[[], bool], over: Callable[[], bool]) -> Greedy | None:
+        """Place balls one after another until `brief` says that it has taken too long, or whole tenants until `over`.
+
+        Unless they may be `alone`, nothing is done where no tenant has several balls. Returns what the search goes on
+        with, if there is anything to search for by tenants.
+        """
+        found = tenants(self._problem, over)
+        if found is None or len(found.sets) == 1 or not (alone or found.several):
+            return None
+        self._known.tenants = found if found.several else None
+        greedy = Greedy(self._problem, found, self._seed, self._late)
+        greedy.construct(over if found.several else brief)
+        if not self._keep(greedy):
+            self._known.tenants = None
+            return None
+        return greedy if found.several and greedy.left else None
+
+    def search(self, greedy: Greedy, attempts: int | None, over: Callable[[], bool]) -> None:
+        """Search by tenants until all are placed, time is `over`, or nothing better has been found for long.
+
+        With `attempts` it makes `EACH` steps for each of them, at most.
+        """
+        made, last, left = 0, 0, greedy.count(greedy.left)
+        most = inf if attempts is None else EACH * attempts
+        try:
+            while left and made < max(STEPS, 2 * last) and made < most and not over():
+                greedy.step()
+                made += 1
+                if (now := greedy.count(greedy.left)) < left:
+                    last, left = made, now
+        finally:  # it is verified once, at the end
+            self._keep(greedy)
+
+    def _keep(self, greedy: Greedy) -> bool:
+        """Keep an allocation, and tell whether it is one: something is placed, and others matter as it seemed."""
+        alloc = greedy.alloc
+        if not greedy.placed or faults(self._problem, alloc):
+            return False
+        self._known.checked += 1
+        left = sum(len(greedy.units[one]) for one in greedy.left)
+        self._known.keep(Allocated(left, self._problem, alloc, NAME))
+        self._look()
+        return True
