@@ -301,7 +301,9 @@ class Found:
     attempt: int
     group: int
     checked: int
-    """How many attempts were made."""
+    """How many attempts were made; first fits and moves of other searches."""
+    search: str = "published"
+    """Which search found it."""
 
 
 def attempts(

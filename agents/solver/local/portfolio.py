@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from typing import NamedTuple, TypeAlias
@@ -13,6 +12,7 @@ import numpy as np
 from agents.solver.backends.cpu import compiled, search
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.backends.numbered_attempts import in_waves
+from agents.solver.backends.reference import Found
 from agents.solver.local.search import begin, improve, relent
 from agents.solver.local.state import State, state
 from agents.solver.model.emit import PYTHON, utilfn
@@ -35,20 +35,6 @@ LONGEST, SHORTEST = 64.0, 0.25
 """How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
 Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
 """(cancelled) -> whether local search is compiled. It is called when the other searches have failed, and may wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The best so far."""
-
-    alloc: list[int]
-    left: int
-    """Units that are not placed."""
-    attempt: int
-    checked: int
-    """Attempts, first fits and moves."""
-    search: str
-    """Which of the searches found it."""
 
 
 class Tried(NamedTuple):
@@ -109,7 +95,7 @@ class Portfolio:
                 for name, left in tried.lefts.items():
                     fewest[name] = min(left, fewest.get(name, left))
             if best is not None:
-                yield Found(best.where.tolist(), best.left, best.attempt, checked, best.search)
+                yield Found(best.where.tolist(), best.left, best.attempt, 0, checked, best.search)
                 if best.left == 0:
                     return
         if monotonic() >= until:

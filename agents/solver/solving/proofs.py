@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from threading import Thread
 from time import monotonic
 
 from agents.solver.exact.prover import LARGEST, Prover, prepare
 from agents.solver.model.fleet import Fleet
 from agents.solver.model.problem import Problem
 from agents.solver.search.packing import Packing
+from agents.solver.solving.compiling import Compiling
 
 SHARE, FIRST = 0.2, 1.0
 """Of all the time, and if that is not limited of the time that has gone by, and so many seconds more."""
@@ -26,7 +26,7 @@ class Proofs:
         self.problem, self.end = problem, end
         self.prover = Prover(packing.demand, Fleet.alike(packing.capacity[0]))
         self.start = monotonic()
-        self.compiling: Thread | None = None
+        self.compiling: Compiling | None = None
 
     @staticmethod
     def suit(packing: Packing) -> bool:
@@ -57,7 +57,5 @@ class Proofs:
     def _compiled(self) -> bool:
         """Compile in a thread of its own, so that the search goes on; returns whether that is done."""
         if self.compiling is None:
-            self.compiling = Thread(target=prepare, name="compile proofs")
-            self.compiling.start()
-        self.compiling.join(None if self.end == inf else 0)
-        return not self.compiling.is_alive()
+            self.compiling = Compiling(prepare)
+        return self.compiling.wait(inf if self.end == inf else 0)

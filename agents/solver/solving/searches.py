@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 from math import inf
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 
@@ -25,21 +24,7 @@ from agents.solver.solving.compiling import Compiling, Later
 from simcore.errors import UserError, suggest
 from simcore.types import Ints
 
-
-class Best(Protocol):
-    """What a search has found so far."""
-
-    @property
-    def alloc(self) -> list[int]: ...
-    @property
-    def left(self) -> int: ...
-    @property
-    def checked(self) -> int: ...
-    @property
-    def attempt(self) -> int: ...
-
-
-Attempts = Callable[..., Iterator[Best]]
+Attempts = Callable[..., Iterator[Found]]
 """(problem, seed, first, count, trims=, until=): attempts first, ..., first + count - 1 in every grouping, as
 `reference.attempts`."""
 SEARCHES = ("ours", "published")
@@ -148,7 +133,7 @@ class Searches:
         """Put balls into the first bin of capacity [bins, d] that takes them: int64 [balls]; next fit, if need be."""
         return first_fit(packing, capacity, until) if self._fits else next_fit(packing, capacity, packing.pins)
 
-    def attempts(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Best]:
+    def attempts(self, problem: Problem, packing: Packing | None, first: int, count: int) -> Iterator[Found]:
         """Make some attempts of the search that suits the problem, which has its number of bins and its dense form."""
         if packing is not None:
             self.name = "ruin and recreate" if self.ours else "published"
@@ -159,7 +144,7 @@ class Searches:
         self.name = "trimming" if trims else "published"
         return self._device(problem, self.seed, first, count, trims=trims, until=self.end)
 
-    def _in_turns(self, problem: Problem, local: Later, first: int, count: int) -> Iterator[Best]:
+    def _in_turns(self, problem: Problem, local: Later, first: int, count: int) -> Iterator[Found]:
         """Make attempts of the portfolio, whose members take turns."""
         if problem.bins not in self._portfolios:
             self._portfolios[problem.bins] = Portfolio(problem, self.seed, local.ready)
@@ -167,7 +152,7 @@ class Searches:
             self.name = found.search
             yield found
 
-    def one_attempt(self, problem: Problem, until: float) -> Iterator[Best]:
+    def one_attempt(self, problem: Problem, until: float) -> Iterator[Found]:
         """Make a published attempt, in plain Python if nothing is compiled."""
         device = reference.attempts if self.late else self._device
         return device(problem, self.seed, 0, 1, until=until)
