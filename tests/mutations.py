@@ -42,7 +42,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("simcore/moving.py", 3, f"tests/simcore/test_moving.py tests/scenarios/test_moves.py {MEASURE}"),
     ("agents/rules/moving.py", 2, f"{HEURISTICS}test_movers.py"),
     ("agents/heuristics/movers/empty.py", 1, f"{HEURISTICS}test_movers.py tests/scenarios/test_movers.py"),
-    ("agents/rules/candidates.py", 3, f"{HEURISTICS}test_candidates.py tests/agents/rules/test_following.py"),
+    ("agents/rules/candidates.py", 3, "tests/agents/learned/test_cvd_rl.py tests/agents/rules/test_following.py"),
     ("agents/rules/cheapest_place.py", 2, f"tests/agents/rules/test_cheapest.py {HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/best_fit.py", 1, f"{HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/dot_product.py", 1, f"{HEURISTICS}test_servers.py"),
