@@ -27,6 +27,7 @@ from analysis.results.escaping import plain
 from analysis.results.folder import ResultsFolder
 from analysis.results.groups import Groups
 from analysis.results.metric_choice import choose_metrics, metric_named
+from analysis.results.swept_values import short_key, telling_keys
 from simcore.errors import ResultsError, UnknownName, suggest
 from simcore.types import Floats, Ints
 
@@ -44,12 +45,13 @@ EQUAL, SAME, UNTESTED = "equal", "not told apart", "not tested"
 class Differences:
     """Sets agents beside a baseline, for every point and metric; `frame` is tidy, a row per (keys..., agent, metric).
 
-    `keys` are the swept keys, `scenario` first where there are several; `points` their values; `agents` the labels;
-    `metrics` what is compared, of which the `same` need no table; `is_since` whether each agent is beside itself in
-    earlier results: the key `of` is then the agent, and `agent` is `before` or `now`; `families` how many comparisons
-    by each are corrected for at most, as `family` says in words; `overlap` that of the seeds' windows of a trace, if it
-    is worth saying; `outside` which weights are used on something else than they were learned on; `versions` those of
-    Binwright that wrote the runs. docs/guides/results.md says what each column is, and how it is computed.
+    `keys` are the swept keys, `scenario` first where there are several, and `shown_keys` those of them that do not
+    follow from others; `points` their values; `agents` the labels; `metrics` what is compared, of which the `same` need
+    no table; `is_since` whether each agent is beside itself in earlier results: the key `of` is then the agent, and
+    `agent` is `before` or `now`; `families` how many comparisons by each are corrected for at most, as `family` says in
+    words; `overlap` that of the seeds' windows of a trace, if it is worth saying; `outside` which weights are used on
+    something else than they were learned on; `versions` those of Binwright that wrote the runs.
+    docs/guides/results.md says what each column is, and how it is computed.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Differences:
             raise ResultsError("does not go with earlier results", key="baseline", value=baseline, remedy=remedy)
         runs, self.keys, columns = pooled(several) if since is None else set_beside(several, since)
         self.headings = columns.headings
+        self.shown_keys = telling_keys(runs, self.keys)
         self.done = done = runs.filter(pl.col("status") == "done")
         self.agents: list[str] = runs["agent"].unique(maintain_order=True).to_list()
         self.versions: list[str] = runs["version"].unique().drop_nulls().sort().to_list()
@@ -245,6 +248,10 @@ class Differences:
         """Return what people read in place of the name of an agent, also with its folder, or of a key."""
         folder, slash, agent = name.rpartition("/")
         return plain(self.headings.get(name, folder + slash + self.headings.get(agent, agent)))
+
+    def short(self, key: str) -> str:
+        """Return what people read in place of a key where there is little room."""
+        return self.heading(key) if key in self.headings else short_key(key, self.keys)
 
     def beyond(self, limit: Limit) -> pl.DataFrame:
         """Return the rows of `frame` that are beyond a limit; a difference counts where the seeds can tell it from 0.

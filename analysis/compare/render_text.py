@@ -37,18 +37,22 @@ def terminal(comparison: Differences, width: int) -> rich.console.Group:
     from rich.console import Group
     from rich.text import Text
 
-    first = len(comparison.keys) + 2
+    first = len(comparison.shown_keys) + 2
     shown = [(metric, lines[:MOST], len(lines)) for metric, lines in blocks(comparison)]
-    whole = enough((headings(comparison), [line for _, line in lines]) for _, lines, _ in shown) if shown else None
+    whole = (
+        enough((headings(comparison, short=True), [line for _, line in lines]) for _, lines, _ in shown)
+        if shown
+        else None
+    )
     tables = [
         fitted(
-            headings(comparison),
+            headings(comparison, short=True),
             [line for _, line in lines],
             width,
             first=first,
-            groups=[tuple(row[key] for key in comparison.keys) for row, _ in lines],
+            groups=[tuple(row[key] for key in comparison.shown_keys) for row, _ in lines],
             styles=[_styles(row, line) for row, line in lines],
-            foremost=[headings(comparison).index(name, first) for name in ("verdict", "difference")],
+            foremost=[headings(comparison, short=True).index(name, first) for name in ("verdict", "difference")],
             title=title(metric),
             caption=f"{count - MOST:,} more rows: --format csv has all." if count > MOST else "",
             whole=whole,
@@ -73,7 +77,7 @@ def markdown(comparison: Differences) -> str:
 def latex(comparison: Differences) -> str:
     """Write one `tabular` with a block per metric; needs booktabs and textcomp, which LaTeX has since 2020."""
     heads = headings(comparison, escaping.latex)
-    first = len(comparison.keys) + 1
+    first = len(comparison.shown_keys) + 1
     lines = [
         r"% \usepackage{booktabs}",
         *(f"% {note}" for note in legend(comparison, escaping.plain).splitlines()),
@@ -155,9 +159,9 @@ def blocks(comparison: Differences, escape: Escape = str) -> Iterator[tuple[Metr
         yield metric, [(row, _line(comparison, known, row, escape)) for row in rows]
 
 
-def headings(comparison: Differences, escape: Escape = str) -> Line:
-    """Return the headings of the cells in a line of `blocks`."""
-    heads = [comparison.heading(key) for key in comparison.keys]
+def headings(comparison: Differences, escape: Escape = str, *, short: bool = False) -> Line:
+    """Return the headings of the cells in a line of `blocks`; of keys their ends alone, where they are `short`."""
+    heads = [comparison.short(key) if short else comparison.heading(key) for key in comparison.shown_keys]
     heads = ["agent" if head == "of" else head for head in heads] if comparison.is_since else heads
     agent = "results" if comparison.is_since else "agent"
     numbers = ["mean", "difference", "verdict", "%", "p", "runs", "seeds for 1 %"]
@@ -168,7 +172,9 @@ def broken(comparison: Differences, limit: Limit) -> list[str]:
     """Say which rows are beyond a limit, a line each."""
     lines = []
     for row in comparison.beyond(limit).iter_rows(named=True):
-        point = ", ".join(f"{comparison.heading(key)} {as_written(row[key])}" for key in comparison.keys if key != "of")
+        point = ", ".join(
+            f"{comparison.heading(key)} {as_written(row[key])}" for key in comparison.shown_keys if key != "of"
+        )
         agent = comparison.heading(row.get("of", row["agent"]))
         value = _mean(limit.metric, row)
         if limit.of != "mean":
@@ -179,8 +185,9 @@ def broken(comparison: Differences, limit: Limit) -> list[str]:
 
 
 def title(metric: Metric) -> str:
-    """Names the metric, and says which way is better."""
-    return metric.heading + BETTER[metric.better]
+    """Name the metric, and say which way is better, and what differences are in."""
+    points = "; differences in percentage points" if metric.unit == "%" else ""
+    return metric.heading + BETTER[metric.better] + points
 
 
 def _line(comparison: Differences, metric: Metric, row: dict[str, Any], escape: Escape) -> Line:
@@ -189,7 +196,10 @@ def _line(comparison: Differences, metric: Metric, row: dict[str, Any], escape: 
         runs += f" ({_count(row['pairs'], 'pair')})"
     own = row["verdict"] == "baseline"
     return [
-        *(escape(comparison.heading(row[key]) if key == "of" else as_written(row[key])) for key in comparison.keys),
+        *(
+            escape(comparison.heading(row[key]) if key == "of" else as_written(row[key]))
+            for key in comparison.shown_keys
+        ),
         escape(comparison.heading(row["agent"])),
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),

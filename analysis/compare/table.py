@@ -16,7 +16,7 @@ from analysis.measure.metric import Metric
 from analysis.results import escaping
 from analysis.results.groups import Groups
 from analysis.results.metric_choice import TOLERANCE
-from analysis.results.swept_values import as_written
+from analysis.results.swept_values import as_written, telling_keys
 from simcore.types import Floats
 
 if TYPE_CHECKING:
@@ -70,17 +70,22 @@ class TableRow:
 class Table:
     """Shows agents as rows and metrics as columns, for every point of the sweep. `str()` gives Markdown.
 
-    The metrics are by default those that vary, the headline metrics first; `same` says what does not. `heading` gives
-    what people read in place of the name of an agent or a key.
+    The metrics are by default those that vary, the headline metrics first; `same` says what does not, and which keys of
+    the sweep have no column, because they go with others. `heading` gives what people read in place of the name of an
+    agent or a key.
     """
 
     def __init__(self, results: ResultsFolder, metrics: Sequence[Metric] = ()) -> None:
-        self.swept, self.heading, self._added = results.swept, results.heading, results.columns.added
+        self.swept = telling_keys(results.runs, results.swept)
+        self.heading, self._added = results.heading, results.columns.added
         self._short = results.short
         done, groups = results.done, Groups(results.runs, self.swept)
         choice = results.choose()
         self.metrics = list(metrics) or [*choice.first, *choice.others]
-        self.same = "" if metrics else in_one_note(done, choice.same, points=bool(self.swept))
+        notes = [in_one_note(done, choice.same, points=bool(self.swept))] if not metrics else []
+        if follow := [self._short(key) for key in results.swept if key not in self.swept]:
+            notes.append(f"{', '.join(follow)} go with {', '.join(map(self._short, self.swept))}.")
+        self.same = " ".join(filter(None, notes))
         families = [Family(groups, metric) for metric in self.metrics]
         self._tested = max((family.size for family in families), default=0)
         columns = [_column(metric, groups, family) for metric, family in zip(self.metrics, families, strict=True)]

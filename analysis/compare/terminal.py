@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 DIGITS = 12
 """So many columns of a terminal times may need more when they are measured again."""
-SQUEEZED = 8
+SQUEEZED = 12
 """So narrow a column of words may become for the sake of the foremost numbers."""
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Figure  # for those who may not import m
 from PIL import Image
 
 from analysis.figures.kind import kind_named
-from analysis.figures.style import rendered, save
+from analysis.figures.style import for_dark_pages, rendered, save
 from analysis.results.combined import Together
 from analysis.results.folder import ResultsFolder
 from simcore.errors import ResultsError
@@ -43,14 +43,14 @@ def image(figure: Figure) -> tuple[str, bytes, tuple[int, int]]:
     The kind is `svg`, or `png` where an SVG would be large, and larger than that.
     """
     width, height = figure.get_size_inches()
-    size, text = (round(96 * width), round(96 * height)), svg(figure).encode()
+    size, text = (round(96 * width), round(96 * height)), svg(figure)
     if len(text) <= LARGE:
-        return "svg", text, size
+        return "svg", for_dark_pages(text).encode(), size
     drawn, few = BytesIO(), BytesIO()
     figure.savefig(drawn, format="png", dpi=150)
     Image.open(drawn).convert("RGB").quantize(PALETTE).save(few, "png", optimize=True)
-    kind, content = min(("svg", text), ("png", few.getvalue()), key=lambda one: len(one[1]))
-    return kind, content, size
+    kind, content = min(("svg", text.encode()), ("png", few.getvalue()), key=lambda one: len(one[1]))
+    return kind, for_dark_pages(text).encode() if kind == "svg" else content, size
 
 
 def summary(results: ResultsFolder) -> Path | None:

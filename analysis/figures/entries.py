@@ -65,6 +65,11 @@ class Compared:
         told, sign = ("hollow: not", ">") if hollow else ("all", "<=")
         return f"{told} told from {self.baseline}, p {sign} .05, {self.family}"
 
+    @property
+    def hatched(self) -> str:
+        """Say what it means that cells are hatched."""
+        return self.said(hollow=True).replace("hollow", "hatched")
+
     def values(self, metric: Metric, entries: Sequence[Entry | None]) -> Panel:
         """Make a panel of a metric's own values, whose marks are hollow where those of its differences are."""
         known = {panel.metric.name: panel.hollow for panel in self.panels}
@@ -88,7 +93,7 @@ def compared(chosen: FigureData, table: Table, metrics: Sequence[Metric]) -> Com
     found: dict[Any, Entry] = {}
     told = set()
     for row in comparison.frame.iter_rows(named=True):
-        key = row["metric"], *(row[key] for key in comparison.keys), row["agent"]
+        key = row["metric"], *(row[key] for key in comparison.shown_keys), row["agent"]
         if row["diff"] is not None:
             half = float("inf") if row["diff_low"] is None else (row["diff_high"] - row["diff_low"]) / 2
             found[key] = Entry(row["diff"], half, exact=row["test"] == "exact")
@@ -107,11 +112,15 @@ def compared(chosen: FigureData, table: Table, metrics: Sequence[Metric]) -> Com
     return Compared(panels, chosen.heading(comparison.baseline) if tested else "", comparison.family)
 
 
-def draw(
-    chosen: FigureData, table: Table, rows: Sequence[TableRow], panels: Sequence[Panel], compared: Compared
-) -> Figure:
-    """Draw the panels, whose entries are those of the rows."""
+def draw(chosen: FigureData, table: Table, panels: Sequence[Panel], compared: Compared, *, without: str = "") -> Figure:
+    """Draw the panels, whose entries are those of the table's rows, sorted by mean, and `without` those of an agent."""
     numeric = is_numeric(table)
+    order = _order(chosen, table, panels, without)
+    rows = [table.rows[place] for place in order]
+    panels = [
+        replace(panel, entries=[panel.entries[at] for at in order], hollow=[panel.hollow[at] for at in order])
+        for panel in panels
+    ]
     if not panels or (not numeric and len(rows) > ROWS):
         raise ResultsError(
             "this figure says nothing, or too much",
@@ -148,15 +157,25 @@ def draw(
     if numeric:
         legend(figure, dict.fromkeys(row.agent for row in rows), chosen.look, named=chosen.heading)
     hollow = any(panel.hollow[at] for panel in panels for at, entry in enumerate(panel.entries) if entry)
-    heading(figure, chosen.title, _caption(rows, panels, "" if numeric else compared.said(hollow=hollow)))
+    caption = _caption(rows, panels, "" if numeric else compared.said(hollow=hollow))
+    heading(figure, chosen.finding(panels[0].metric), f"{chosen.title}: {caption}")
     return figure
+
+
+def _order(chosen: FigureData, table: Table, panels: Sequence[Panel], without: str) -> list[int]:
+    """Return the places of the rows to draw, those of a point together, the best agents by the first panel on top."""
+    sort = {agent: at for at, agent in enumerate(chosen.by_mean(panels[0].metric) if panels else chosen.agents)}
+    points = list(dict.fromkeys(row.point for row in table.rows))
+    there = [place for place, row in enumerate(table.rows) if row.agent != without]
+    return sorted(there, key=lambda at: (points.index(table.rows[at].point), sort.get(table.rows[at].agent, len(sort))))
 
 
 def _words(chosen: FigureData, panel: Panel, unit: str, letters: int) -> str:
     """Write what stands beside a panel's axis."""
     metric = panel.metric
-    points = " points" if panel.baseline and metric.unit == "%" else ""
-    lines = [metric.heading + points + (unit and f",{unit}")]
+    lines = [metric.heading + (unit and f",{unit}")]
+    if panel.baseline and metric.unit == "%":
+        lines = [f"{metric.heading.removesuffix(' %')}, percentage points"]
     lines += [f"difference to {chosen.heading(panel.baseline)}"] if panel.baseline else []
     lines += ["(lower is better)"] if metric.better == "lower" else []
     return "\n".join(fill(line, letters, break_on_hyphens=False) for line in lines)
@@ -183,8 +202,11 @@ def few(table: Table, panels: list[Panel]) -> list[Panel]:
 
 
 def _varied(chosen: FigureData, table: Table, row: TableRow) -> tuple[Any, ...]:
-    """Return what of a row's point differs from those of others."""
-    return tuple(value for key, value in zip(table.swept, row.point, strict=True) if key in chosen.swept)
+    """Return the point of a row as the figure has it, with the values of all keys that still vary."""
+    known = {key: value for key, value in zip(table.swept, row.point, strict=True) if key in chosen.swept}
+    points = (dict(zip(chosen.swept, point, strict=True)) for point in chosen.points)
+    found = next((point for point in points if known.items() <= point.items()), known)
+    return tuple(found.get(key) for key in chosen.swept)
 
 
 def _dots(

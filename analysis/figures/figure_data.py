@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
+from analysis.compare.finding import finding
 from analysis.compare.statistics import mean_interval
+from analysis.compare.table import Table
 from analysis.figures.chosen_style import Style, Width, style_of
 from analysis.figures.style import Look, looks
 from analysis.measure.metric import Metric
@@ -18,7 +20,7 @@ from analysis.results.combined import Together
 from analysis.results.escaping import cut
 from analysis.results.folder import ResultsFolder
 from analysis.results.metric_choice import Choice, metric_named
-from analysis.results.swept_values import as_written
+from analysis.results.swept_values import as_written, telling_keys
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
@@ -124,6 +126,27 @@ class FigureData:
         note = f" ({', '.join(demands)}: fitted stand-ins, not the original tables)" if demands else ""
         return f"{self.results.name}{note}"
 
+    @cached_property
+    def table(self) -> Table:
+        """The table of these runs."""
+        return Table(self.results)
+
+    def finding(self, metric: Metric) -> str:
+        """Say who is the best by a metric, in the words of a title; which results these are, where there is nobody."""
+        table = self.table if metric in self.table.metrics else Table(self.results, [metric])
+        return finding(table, metric) or self.title
+
+    def captioned(self, *notes: str) -> str:
+        """Say below a title which results these are, what is averaged, and what else there is to know."""
+        return "; ".join(filter(None, (f"{self.title}: {self.caption}", *notes)))
+
+    def by_mean(self, metric: Metric) -> list[str]:
+        """Sort the agents by their mean over all points, the best first; by where neither way is, the highest."""
+        found: dict[str, list[float]] = {agent: [] for agent in self.agents}
+        for (_, agent), average in self.averages(metric.name).items():
+            found[agent].append(average.mean if metric.better == "lower" else -average.mean)
+        return sorted(self.agents, key=lambda agent: sum(found[agent]) / len(found[agent]) if found[agent] else inf)
+
     @property
     def demands(self) -> list[str]:
         """What the requests ask for, by name, where it has one."""
@@ -208,6 +231,14 @@ class FigureData:
         for point, agent, runs in self.seeded():
             yield point, agent, list(runs.values())
 
+    def shared_seed(self, runs: Iterable[Mapping[int, str]]) -> int:
+        """Return the first seed that all of these have a run of."""
+        shared = set.intersection(*map(set, runs))
+        if not shared:
+            remedy = "Choose agents with --agents, or one seed with --where seed=NUMBER."
+            raise ResultsError("no seed was finished by all agents", file=self.results.folder, remedy=remedy)
+        return min(shared)
+
     def heading(self, name: str) -> str:
         """Return what people read in place of the name of an agent or a key, as far as there is room."""
         return cut(self.results.heading(name), LONGEST)
@@ -217,16 +248,30 @@ class FigureData:
         return self.results.short(key)
 
     def name(self, point: Point) -> str:
-        """Say a point in words."""
-        return ", ".join(f"{self.short(key)} {as_written(value)}" for key, value in zip(self.swept, point, strict=True))
+        """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
+        return self.said(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
+
+    def said(self, keys: Sequence[str], values: Mapping[str, Any]) -> str:
+        """Say values of swept keys in words; a name needs no key before it."""
+        words = [as_written(values[key]) for key in keys]
+        named = [self._has_names(key) for key in keys]
+        return " · ".join(
+            word if is_name else f"{self.short(key)} {word}"
+            for key, word, is_name in zip(keys, words, named, strict=True)
+        )
+
+    def _has_names(self, key: str) -> bool:
+        """Tell whether all values of a swept key are names, which say by themselves what they are of."""
+        values = self.runs[key].unique().to_list()
+        return all(isinstance(value, str) and value[:1].isalpha() for value in values) and self.numbers(key) is None
 
     def facets(self, keys: Sequence[str]) -> list[str]:
         """Return the swept keys that still vary where `keys` do not: what a line over `keys` must not mix."""
         others = [key for key in self.swept if key not in keys]
         if not keys:
-            return others
+            return telling_keys(self.runs, others)
         counts = self.runs.group_by(keys).n_unique().select(others)
-        return [key for key in others if (counts[key] > 1).any()]
+        return telling_keys(self.runs, [key for key in others if (counts[key] > 1).any()])
 
     def few_points(self, most: int = MOST) -> list[Point]:
         """Return the points, if there are few enough to draw a panel each."""

@@ -19,7 +19,7 @@ End = float | None
 
 @dataclass(frozen=True)
 class Line:
-    """Holds one line: `points` (x, mean, low, high) in the order of x; of a published one rings are drawn."""
+    """Holds one line: `points` (x, mean, low, high) in the order of x; of a published one crosses are drawn."""
 
     name: str
     points: Sequence[tuple[float, float, End, End]]
@@ -46,7 +46,7 @@ def lines(panels: Sequence[Panel], title: str, *, caption: str = "", logarithmic
     names = list(dict.fromkeys(line.name for line in drawn))
     look = looks(names)
     marked = {line.name for line in drawn if not line.published and len(line.points) < FEW}
-    rings = {line.name for line in drawn if line.published} - {line.name for line in drawn if not line.published}
+    crosses = {line.name for line in drawn if line.published} - {line.name for line in drawn if not line.published}
     first = dict[str, Axes]()
     rows, columns = grid(len(panels), 3)
     with style():
@@ -63,9 +63,9 @@ def lines(panels: Sequence[Panel], title: str, *, caption: str = "", logarithmic
             ax.set_ylabel(panel.y)
             ax.set_title(panel.title)
         shown = {name: (colour, marker if name in marked else "") for name, (colour, marker) in look.items()}
-        legend(figure, names, shown, rings=rings)
-        ringed = any(line.published for line in drawn)
-        heading(figure, title, "; ".join(filter(None, (caption, "rings: published" if ringed else ""))))
+        legend(figure, names, shown, crosses=crosses)
+        published = any(line.published for line in drawn)
+        heading(figure, title, "; ".join(filter(None, (caption, "crosses: published" if published else ""))))
     return figure
 
 
@@ -75,10 +75,10 @@ def _draw(ax: Axes, line: Line, colour: str, marker: str) -> None:
     ]
     x, mean, low, high = np.array(ends, np.float64).reshape(-1, 4).T
     if line.published:
-        ax.plot(x, mean, linestyle="none", marker="o", mfc="none", mec=colour, markersize=6)
+        ax.plot(x, mean, linestyle="none", marker="x", color=colour, markersize=5)
         return
     few = len(x) < FEW
-    ax.plot(x, mean, color=colour, marker=marker if few else "", markersize=3.5, linewidth=1.2, mfc="white")
+    ax.plot(x, mean, color=colour, marker=marker if few else "", markersize=3.5, linewidth=1.2)
     if few and (high > low).any():
         ax.errorbar(x, mean, (mean - low, high - mean), fmt="none", ecolor=colour, elinewidth=0.8, capsize=1.5)
     elif (high > low).any():

@@ -14,7 +14,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from analysis.figures.figure_data import MOST, Average, FigureData, Point
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
-from analysis.results.swept_values import as_written
 from simcore.errors import ResultsError
 from simcore.units import TIME
 
@@ -35,7 +34,7 @@ def over_key(chosen: FigureData, key: str, default: Sequence[str]) -> Figure:
         raise ResultsError("has values that are not numbers", file=chosen.results.folder, key=key)
     place = chosen.swept.index(key)
     units = dict.fromkeys(unit for _, unit in numbers.values() if unit)
-    name, factor = chosen.heading(key), 1.0
+    name, factor = chosen.short(key), 1.0
     if TIME.base in units:  # in the unit that people would say it in
         factor, unit = Metric(key, key, "s").scale(max(value for value, _ in numbers.values()))
         units = {unit.strip(): None}
@@ -60,11 +59,15 @@ def panels(
 ) -> Figure:
     """Draw metrics over `x[point, agent]`, which the swept `keys` vary; whatever else varies has panels of its own.
 
+    A line joins what differs in numbers, and not what differs in names: of other demands, say, or topologies.
+
     `ticks` is the format of the values of x below the axis.
     """
     facets = chosen.facets(keys)
     places = [chosen.swept.index(key) for key in facets]
     apart = {point: tuple(point[place] for place in places) for point in chosen.points}
+    names = [chosen.swept.index(key) for key in keys if chosen.numbers(key) is None]
+    unrelated = {point: tuple(point[place] for place in names) for point in chosen.points}
     shown = [(metric, other) for metric in metrics for other in dict.fromkeys(apart.values())]
     count = len(shown)
     if count > MOST:
@@ -94,19 +97,17 @@ def panels(
             ax.set_xticks(there, [f"{value:{ticks}}" for value in there])
         scale, beside_it = metric.axis(max((abs(average.mean) for average in averages.values()), default=1.0))
         for agent in chosen.agents:
-            line = [
-                (x[point, name], average)
-                for (point, name), average in averages.items()
-                if name == agent and apart[point] == other and (point, name) in x
-            ]
-            _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
+            lines: dict[Point, list[tuple[float, Average]]] = {}
+            for (point, name), average in averages.items():
+                if name == agent and apart[point] == other and (point, name) in x:
+                    lines.setdefault(unrelated[point], []).append((x[point, name], average))
+            for line in lines.values():
+                _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)
         ax.set_ylabel(beside_it)
-        ax.set_title(
-            ", ".join(f"{chosen.short(key)} {as_written(value)}" for key, value in zip(facets, other, strict=True))
-        )
+        ax.set_title(chosen.said(facets, dict(zip(facets, other, strict=True))))
     legend(figure, chosen.agents, chosen.look, named=chosen.heading)
-    heading(figure, chosen.title, chosen.caption)
+    heading(figure, chosen.finding(metrics[0]), chosen.captioned())
     return figure
 
 

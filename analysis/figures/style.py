@@ -20,8 +20,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
 from analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
+from analysis.figures.lightness import in_greys, luminance, on_dark
 from simcore.errors import ResultsError
 from simcore.files import replacing
 
@@ -68,7 +70,7 @@ SHIPPED: dict[str, Look] = {
     "padrl": (ORANGE, "^"),
     "hindsight": (WINE, "o"),
     "random-top": (BLUE, "D"),
-    "cheapest-candidate": (BLACK, "p"),
+    "cheapest-candidate": (WINE, "p"),
     "vm-random": (BLACK, "D"),
     "vm-first-fit": (BLUE, "s"),
     "secondnet": (VERMILLION, "D"),
@@ -88,11 +90,12 @@ _LINES = re.compile(r'\s*\n\s*(<g id="axes)?')
 def looks(agents: Iterable[str]) -> dict[str, Look]:
     """Choose every agent's colour and marker: fixed ones for the shipped, the least used ones for others, by name.
 
-    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them. A style that has
-    colours of its own, or goes by how light they are, gives them in the order of names.
+    Takes all agents of the results, drawn or not, so that each looks the same in every figure of them. A style for
+    print without colour makes them lighter or darker, and leaves the hue. One that has colours of its own gives them
+    in the order of names.
     """
     names = sorted(set(agents))
-    if colours := current().colours or (shades(max(2, len(names))) if current().greyscale else ()):
+    if colours := current().colours:
         return {name: (colours[at % len(colours)], MARKERS[at % len(MARKERS)]) for at, name in enumerate(names)}
     found = {name: SHIPPED[name] for name in names if name in SHIPPED}
     for name in names:
@@ -101,9 +104,14 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
             taken = [colour for colour, _ in found.values()]
             turned = [COLOURS[(start + step) % len(COLOURS)] for step in range(len(COLOURS))]
             colour = min(turned, key=taken.count)
+            others = [marker for _, marker in found.values()]
             markers = [marker for other, marker in found.values() if other == colour]
             turned = [MARKERS[(start // 8 + step) % len(MARKERS)] for step in range(len(MARKERS))]
-            found[name] = colour, min(turned, key=markers.count)
+            found[name] = colour, min(turned, key=lambda marker: (markers.count(marker), others.count(marker)))
+    if current().greyscale:
+        order = sorted(names, key=lambda name: (luminance(found[name][0]), name))
+        greys = in_greys([found[name][0] for name in order])
+        found = {name: (grey, found[name][1]) for name, grey in zip(order, greys, strict=True)}
     return found
 
 
@@ -151,15 +159,24 @@ def around(low: float, high: float) -> list[float]:
 
 
 def heading(figure: Figure, title: str, caption: str = "") -> None:
-    """Write the line on top, and those below it that say what is averaged over what.
+    """Write on top what the figure says, and small below it what is averaged over what.
 
     Where the style has no titles, they are the figure's label only, for a caption.
     """
-    room = int(figure.get_figwidth() * 72 / (0.6 * points("text")))
-    lines = [line for text in (title, caption) for line in wrap(_P.sub(f"p{HARD}\\1{HARD}", text), room)]
     figure.set_label(". ".join(filter(None, (title, caption))))
-    if current().titles:
-        figure.suptitle("\n".join(lines).replace(HARD, " "))
+    if not current().titles:
+        return
+    size, small, wide = points("text"), points(), figure.get_figwidth() * 72
+    above = wrap(title, int(wide / (0.6 * size)))
+    below = wrap(_P.sub(f"p{HARD}\\1{HARD}", caption), int(wide / (0.56 * small)))
+    room = [" "] * ceil(len(below) * small / size)  # the layout leaves room for the title's lines alone
+    figure.suptitle("\n".join([*above, *room]), fontsize=size, fontweight="bold")
+    if below:
+        pad = float(rcParams["figure.constrained_layout.h_pad"])
+        down = ScaledTranslation(0, -pad - 1.25 * size * len(above) / 72, figure.dpi_scale_trans)
+        text = "\n".join(below).replace(HARD, " ")
+        said = figure.text(0.5, 1, text, fontsize=small, ha="center", va="top", color=GREY)
+        said.set_transform(figure.transFigure + down)
 
 
 def legend(
@@ -168,18 +185,18 @@ def legend(
     look: dict[str, Look],
     *,
     lines: bool = True,
-    rings: Collection[str] = (),
+    crosses: Collection[str] = (),
     title: str = "",
     named: Callable[[str], str] = str,
 ) -> None:
     """Add a legend of agents below the figure, in as many columns as there is room for.
 
-    `rings` are drawn as such; `named` gives what is read in place of a name.
+    `crosses` are drawn as such; `named` gives what is read in place of a name.
     """
     names = list(names)
     handles = [
-        Line2D([], [], color=look[name][0], marker="o", mfc="none", markersize=6, linewidth=0)
-        if name in rings
+        Line2D([], [], color=look[name][0], marker="x", markersize=5, linewidth=0)
+        if name in crosses
         else Line2D([], [], color=look[name][0], marker=look[name][1], markersize=4, linewidth=1.2 if lines else 0)
         for name in names
     ]
@@ -257,6 +274,20 @@ def rendered(figure: Figure, kind: str) -> bytes:
             warn_explicit(one.message, one.category, one.filename, one.lineno)
     content = drawn.getvalue()
     return _shorter(content.decode()).encode() if kind == "svg" else content
+
+
+_COLOUR = re.compile(r"(?:fill|stroke): (#[0-9a-f]{6})")
+
+
+def for_dark_pages(svg: str) -> str:
+    """Let an SVG of matplotlib follow a reader who has dark pages: colours keep their hue, black and white change."""
+    rules = [f"svg {{ fill: {on_dark('#000000')} }}"]
+    for colour in sorted(set(_COLOUR.findall(svg))):
+        if (dark := on_dark(colour)) != colour:
+            rules += [f'[style*="{part}: {colour}"] {{ {part}: {dark} !important }}' for part in ("fill", "stroke")]
+    css = f"<style>@media screen and (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
+    start = svg.index(">", svg.index("<svg")) + 1
+    return svg[:start] + css + svg[start:]
 
 
 def _shorter(svg: str) -> str:

@@ -12,6 +12,7 @@ function startReplay(data) {
   let panels = [];
   let times = [0];
   let now = 0; // which of the times is shown
+  let begun = false;
   let timer = 0;
   let wanted = 0; // the newest choice of runs wins, however long another one takes to unpack
 
@@ -158,6 +159,7 @@ function startReplay(data) {
       this.element.className = second ? "panel second" : "panel";
       const title = document.createElement("h3");
       title.textContent = run.name;
+      title.style.setProperty("--agent", shade(run));
       this.summary = document.createElement("p");
       this.summary.className = "summary";
       this.element.append(title, this.summary);
@@ -263,15 +265,24 @@ function startReplay(data) {
     cursor.setAttribute("x2", 1000 * along(time));
   }
 
+  // The colour that the agent has in every figure, as it stands on a light and on a dark page.
+  const shade = (run) => `light-dark(${run.colour[0]}, ${run.colour[1]})`;
+
   function curve() {
     const lines = panels.map(({ run }, number) => {
       const points = run.allocation[resource.value].map(
         (share, i) => `${(1000 * along(run.time[i])).toFixed(1)},${(97 - 94 * share).toFixed(1)}`);
-      return `<polyline class="${number ? "right" : "left"}" points="${points.join(" ")}"></polyline>`;
+      return `<polyline class="${number ? "right" : "left"}" style="--agent: ${shade(run)}" points="${points.join(" ")}"></polyline>`;
     });
     at("curve").innerHTML = `${lines.join("")}<line y1="0" y2="100"></line>`;
     const names = panels.map(({ run }, number) => `${number ? "dashed" : "line"}: ${run.name}`);
     at("curve-caption").textContent = `Share of all ${resource.value} allocated, 0 to 100 %, from ${clock(times[0])} to ${clock(times.at(-1))} (${names.join("; ")})`;
+  }
+
+  // The page opens on the moment at which most was allocated.
+  function busiest(run) {
+    const shares = run.allocation[resource.value];
+    return run.time[shares.indexOf(Math.max(...shares))];
   }
 
   async function choose() {
@@ -279,7 +290,8 @@ function startReplay(data) {
     const runs = [left, right].filter((box) => box.value !== "").map((box) => data.runs[Number(box.value)]);
     await Promise.all(runs.map(unpack));
     if (order !== wanted) return;
-    const time = times[now];
+    const time = begun ? times[now] : busiest(runs[0]);
+    begun = true;
     at("panels").replaceChildren();
     panels = runs.map((run, number) => new Panel(run, number > 0));
     times = shared(runs);

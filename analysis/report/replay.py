@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from analysis.figures.lightness import on_dark
+from analysis.figures.style import looks
 from analysis.measure.samples import KEPT
 from analysis.measure.states import moments
 from analysis.results.folder import ResultsFolder
@@ -91,11 +93,12 @@ def _packed(row: dict[str, Any], results: ResultsFolder, key: str, states: pl.Da
         parts.append(states["links"])
     rows = np.concatenate([levels(part) for part in parts], axis=1)
     rows[1:] -= rows[:-1].copy()  # modulo 256; most of it is then 0, and packs well
-    agent = results.heading(row["agent"])
+    agent, colour = results.heading(row["agent"]), looks(results.runs["agent"])[row["agent"]][0]
     point = ", ".join(f"{results.short(name)} {as_written(row[name])}" for name in results.swept)
     return {
         "name": f"{agent}, seed {row['seed']}" + (point and f", {point}"),
         "agent": agent,
+        "colour": [colour, on_dark(colour)],
         "point": point,
         "layout": key,
         "servers": states[f"used_{results.resources[0]}"].list.len().to_list(),

@@ -14,6 +14,7 @@ from analysis.compare.differences import Differences
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
+from analysis.results.reasons import refused_shares
 from analysis.results.swept_values import as_written
 
 FILTERED, TALL = 12, 16
@@ -107,8 +108,9 @@ def main_table(table: Table) -> str:
 
 
 def legend(table: Table) -> str:
-    """Write what the marks mean."""
-    return f'<p class="soft">{escape(table.legend)}</p>'
+    """Write what the marks mean; the answer says already what p-values are corrected for."""
+    said = table.legend.replace(f", {table.family}", "") if table.family else table.legend
+    return f'<p class="soft">{escape(said)}</p>'
 
 
 def refusals(results: ResultsFolder) -> str:
@@ -117,14 +119,7 @@ def refusals(results: ResultsFolder) -> str:
     if "reasons" not in done.columns:
         noted = " for a reason that was noted" if "rejected" in done.columns and done["rejected"].sum() else ""
         return f"<p>No request was refused{noted}.</p>"
-    shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}
-    total: Counter[str] = Counter()
-    columns = [*results.swept, "agent", "offered", "reasons"]
-    for *group, offered, text in done.select(columns).iter_rows():
-        counts: dict[str, int] = json.loads(text) if text else {}
-        total.update(counts)
-        share = {reason: 100 * count / offered for reason, count in counts.items()} if offered else {}
-        shares.setdefault(tuple(group), []).append(share)
+    shares, total = refused_shares(done, [*results.swept, "agent"])
     named = [reason for reason, _ in total.most_common(MOST_REASONS)]
     rows = []
     for which, runs in shares.items():
@@ -194,7 +189,7 @@ def comparison_tables(results: ResultsFolder) -> str:
     """Write a table per metric, the first one open: every agent beside the first, paired by seed."""
     comparison = Differences(results)
     heads = [(text, MEANINGS.get(text, "")) for text in render_text.headings(comparison)]
-    texts = len(comparison.keys) + 1
+    texts = len(comparison.shown_keys) + 1
     parts: list[str] = []
     left, dropped = MOST_ROWS, []
     for number, (metric, lines) in enumerate(render_text.blocks(comparison)):

@@ -126,7 +126,7 @@ def _extreme(metric: Metric) -> str:
 
 def _by(metric: Metric, row: dict[str, Any]) -> str:
     half = inf if row["test"] == "exact" else (row["diff_high"] - row["diff_low"]) / 2
-    points = " points" if metric.unit == "%" else ""
+    points = " percentage points" if metric.unit == "%" else ""
     return f"{escape(metric.write(abs(row['diff']), half))}{points} {'more' if row['diff'] < 0 else 'less'}"
 
 

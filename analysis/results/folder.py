@@ -15,6 +15,7 @@ from analysis.results.columns import FILE, Columns, digest_of, read_columns
 from analysis.results.escaping import plain
 from analysis.results.groups import LARGEST
 from analysis.results.metric_choice import Choice, choose_metrics
+from analysis.results.swept_values import short_key
 from simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
@@ -127,11 +128,7 @@ class ResultsFolder:
         Without a heading that is its end, as much of it as no other swept key ends in.
         """
         found = self.heading(key)
-        if found != key:
-            return found
-        parts, others = key.split("."), [f".{other}" for other in self.swept if other != key]
-        ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
-        return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
+        return found if found != key else short_key(key, self.swept)
 
     def requests(self, run: str) -> pl.DataFrame:
         """Read a row per request of a run, when the scenario recorded them."""
@@ -144,6 +141,10 @@ class ResultsFolder:
     def states(self, run: str) -> pl.DataFrame:
         """Read every server and link over time, when the scenario recorded it."""
         return self._detail(run, "states")
+
+    def moves(self, run: str) -> pl.DataFrame:
+        """Read a row per move of a run, when the scenario recorded them."""
+        return self._detail(run, "moves")
 
     def times(self, run: str) -> pl.DataFrame:
         """Read how long every decision of a run took, when the scenario recorded it."""

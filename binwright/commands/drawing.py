@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from analysis.figures.draw import Figure
     from analysis.results_api import Results
 
-ALL = "all"
+ALL, FOUR = "all", 4
+"""The kind that is all of them; so many are drawn where none is asked for."""
 
 
 def figures(asked: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
-    from analysis.figures import FIGURES
+    from analysis.figures import FIGURES, FIRST
     from analysis.figures.kind import kind_named, short_name
     from analysis.figures.style import FORMATS, save
 
@@ -35,7 +36,7 @@ def figures(asked: Namespace) -> int:
         return 0
     if not asked.results:
         raise UserError("which results?", key="figures", remedy="Name their folders: binwright figures results/NAME.")
-    kinds = list(dict.fromkeys(asked.kinds)) or [ALL]
+    kinds, few = list(dict.fromkeys(asked.kinds)) or [ALL], not asked.kinds
     for name in kinds:
         if name not in (ALL, *FIGURES) and ":" not in name:
             raise UserError(
@@ -46,15 +47,19 @@ def figures(asked: Namespace) -> int:
     asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
     forms = (asked_for, *(one.look.get("format") for one in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
-    wanted = list(FIGURES) if ALL in kinds else kinds
-    drawn, left_out = _draw(asked, trainings, results, wanted, form, anything=ALL in kinds)
+    every = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
+    wanted = every if few else list(FIGURES) if ALL in kinds else kinds
+    most = FOUR if few else len(wanted)
+    drawn, left_out = _draw(asked, trainings, results, wanted, form, most, anything=ALL in kinds)
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         where(f"Figure: {path}")
         if not figure.get_suptitle() and (caption := figure.get_label()):
             show(f"Caption: {caption}.")
-    for why, names in left_out.items():
+    for why, names in left_out.items() if len(drawn) < most or not few else ():
         where(f"{', '.join(names)} left out: {why}")
+    if few and len(drawn) == most:
+        where("--kind NAME draws others, which --list lists, and --kind all draws all that these results allow.")
     return 0
 
 
@@ -74,9 +79,16 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
 
 
 def _draw(
-    asked: Namespace, trainings: list[str], results: list[Results], kinds: list[str], form: str, *, anything: bool
+    asked: Namespace,
+    trainings: list[str],
+    results: list[Results],
+    kinds: list[str],
+    form: str,
+    most: int,
+    *,
+    anything: bool,
 ) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
-    """Draw the figures by kind; with `anything`, also return why some cannot be drawn, and which."""
+    """Draw figures by kind, `most` at most; with `anything`, also return why some cannot be drawn, and which."""
     from analysis.figures.draw import draw
     from analysis.figures.kind import kind_named
     from analysis.figures.style import rendered
@@ -89,10 +101,12 @@ def _draw(
         "at": None if asked.at is None else seconds("--at", asked.at),
         **{name: getattr(asked, name) for name in ("baseline", "width", "style", "size", "font", "text", "titles")},
     }
-    drawn = {}
+    drawn: dict[str, tuple[Figure, bytes]] = {}
     left_out: dict[str, list[str]] = {}
     last: UserError | None = None
     for name in kinds:
+        if len(drawn) == most:
+            break
         try:
             kind = kind_named(name)
             if not (trainings if kind.source == "training" else results):

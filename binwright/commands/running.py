@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from analysis.results.swept_values import as_written
+from analysis.results.swept_values import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Live, duration
@@ -138,8 +138,8 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
 
 
 def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
-    keys = dict.fromkeys(key for run in batch.runs for key in run.point)
-    table = new_table(*keys, "agent", "seeds", ">done already")
+    keys = list(dict.fromkeys(key for run in batch.runs for key in run.point))
+    table = new_table(*(short_key(key, keys) for key in keys), "agent", "seeds", ">done already")
     rows: dict[tuple[str, ...], list[Any]] = {}
     for run in batch.runs:
         rows.setdefault((*map(str, run.point.values()), run.agent.label), []).append(run)

@@ -11,11 +11,19 @@ from binwright.parser.options import add_heading, add_several
 
 def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     """Add `figures`."""
-    figures = commands.add_parser("figures", help="draw results: bars, timelines, sweeps, spread, ranks and more")
+    figures = commands.add_parser(
+        "figures", help="draw results: differences, sweeps, gains, servers over time and more"
+    )
     figures.set_defaults(answer="drawing.figures")
     figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
     figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")
-    add_several(figures, "--kind", "kinds", "KIND", "a name, or mine.py:my_figure (default: all that can be drawn)")
+    add_several(
+        figures,
+        "--kind",
+        "kinds",
+        "KIND",
+        "a name, mine.py:my_figure, or all (default: the four that answer what these results ask)",
+    )
     figures.add_argument("--out", help="folder, or the file of a single figure (default: RESULTS/figures)")
     add_several(figures, "--metric", "metrics", "NAME", "only these")
     figures.add_argument("--agents", help="only these, with commas between")

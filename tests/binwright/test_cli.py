@@ -150,7 +150,7 @@ def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None
 def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> None:
     said = binwright(*SHORT)
     assert said.code == 0, said.everything
-    for word in ("first-fit", "best-fit", "accepted %", "cpu %", "mem %", "income"):
+    for word in ("first-fit", "best-fit", "accepted", "cpu", "mem", "income"):
         assert word in said.out
     assert "Results: results/quickstart/runs.parquet\n" in said.out
     assert "Figure:  results/quickstart/figures/summary.png\n" in said.out
@@ -218,7 +218,7 @@ def test_a_dry_run_shows_the_points_of_a_sweep(binwright: Asker) -> None:
     sweep = "sweep={product: {cluster.servers: [2, 3], overflow: [drop, {expand: {by: 1, limit: 9}}]}}"
     said = binwright("run", "s.yaml", "--dry-run", "--set", sweep)
     assert said.code == 0
-    assert "cluster.servers" in said.out
+    assert "servers   overflow" in said.out
     assert "expand" in said.out
     assert "16 runs" in said.out
 
@@ -530,7 +530,7 @@ def test_a_log_in_a_file_has_no_line_that_lives_whatever_the_environment_says(
     asked = process("run", "s.yaml")
     out, err = asked.communicate(timeout=60)
     assert asked.returncode == 0, err
-    assert "accepted %" in out
+    assert "The same for all agents: accepted" in " ".join(out.split())
     assert "\x1b[2K" not in err
     assert len(err.splitlines()) < 3
 

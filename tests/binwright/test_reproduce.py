@@ -408,7 +408,7 @@ def test_figures_are_beside_the_pages(tmp_path: Path) -> None:
     page = found.write(tmp_path, tmp_path / "pages")[1].read_text("utf-8")
     file = tmp_path / "pages" / "figures" / "fgd-lines.svg"
     assert "](figures/fgd-lines.svg)" in page
-    assert "rings: published" in file.read_text("utf-8")
+    assert "crosses: published" in file.read_text("utf-8")
     assert [path.name for path in file.parent.iterdir()] == [file.name]
     for shown in (page, found.text()):
         assert "Figures 3 to 5" in shown
@@ -467,8 +467,7 @@ def test_legends_show_what_panels_draw_and_panels_of_one_measure_have_one_scale(
     legend = found.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["ours", "published", "other"]
     ours, published, other = legend.get_lines()
-    assert (ours.get_marker(), published.get_marker()) == ("", "o")
-    assert published.get_markerfacecolor() == "none"
+    assert (ours.get_marker(), published.get_marker()) == ("", "x")
     assert published.get_linewidth() == 0
     assert other.get_marker() == found.axes[1].lines[0].get_marker() != ""
     first, second, third = (ax.get_ylim() for ax in found.axes)

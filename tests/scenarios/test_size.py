@@ -481,7 +481,7 @@ def test_the_figure_draws_the_target_and_every_answer(sized: Any) -> None:
     assert [mark[0] for mark in marks] == found.frame["size"].to_list()
     ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
     assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
-    assert "until acceptance >= 99 %" in figure.get_suptitle().replace("\n", " ")
+    assert "until acceptance >= 99 %" in figure.get_label()
 
 
 def test_the_figure_says_what_it_lacks(sized: Any, tmp_path: Path) -> None:

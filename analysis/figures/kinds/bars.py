@@ -14,9 +14,8 @@ from matplotlib.ticker import MaxNLocator
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.rows import BARS, named_rows
+from analysis.figures.rows import few_rows, named_rows
 from analysis.figures.style import grid, heading, ink, new, tidy
-from simcore.errors import ResultsError
 
 
 @figure(
@@ -28,14 +27,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     count = 1 + len(chosen.results.resources) + len(chosen.results.tiers)
     metrics = chosen.metrics([chosen.headlines[0], *chosen.harm, *chosen.headlines[1:count]])
     averages = {metric.name: chosen.averages(metric.name) for metric in metrics}
-    rows = [(point, agent) for point in chosen.points for agent in chosen.agents]
+    rows = [(point, agent) for point in chosen.points for agent in chosen.by_mean(metrics[0])]
     rows = [row for row in rows if any(row in found for found in averages.values())]
-    if len(rows) > BARS:
-        raise ResultsError(
-            f"{len(rows)} bars are more than the {BARS} that can be read",
-            file=chosen.results.folder,
-            remedy="Choose some with --where KEY=VALUE or --agents, or draw --kind sweep.",
-        )
+    few_rows(chosen, rows)
     width = options.width or ("column" if len(metrics) <= 2 else "page")
     lines, columns = grid(len(metrics), 2 if width == "column" else 4)
     height = 0.6 + 0.155 * (len(rows) + 1.3 * len(chosen.points))
@@ -77,7 +71,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
         _room_for_text(ax, ends, alike)
         ax.set_xlabel("\n".join(wrap(label, room)))
-    heading(figure, chosen.title, chosen.caption)
+    heading(figure, chosen.finding(metrics[0]), chosen.captioned())
     return figure
 
 

@@ -23,7 +23,7 @@ from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, ink, new
 from analysis.measure.metric import Metric
 from analysis.results.groups import Groups
-from analysis.results.swept_values import as_written
+from analysis.results.swept_values import telling_keys
 from simcore.errors import ResultsError, suggest
 from simcore.types import Floats, Ints
 
@@ -123,8 +123,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     test = f"the dots of a bar are not told apart: p > .05, {family}" if bars else f"all told apart: p <= .05, {family}"
     heading(
         figure,
-        f"{chosen.title}: average rank by {metric.heading}{better}, {count} {_plural(over)}",
-        test if panels[0].title else f"Friedman's test of all: {_p(panels[0].p)}; {test}",
+        chosen.finding(metric) if over == ["seed"] else f"Ranks by {metric.heading} over {_plural(over)}",
+        f"{chosen.title}: average rank by {metric.heading}{better}, {count} {_plural(over)}; "
+        + (test if panels[0].title else f"Friedman's test of all: {_p(panels[0].p)}; {test}"),
     )
     return figure
 
@@ -182,9 +183,8 @@ def _means(chosen: FigureData, metric: Metric, keys: list[str], over: list[str])
 
 def _panel(chosen: FigureData, groups: Groups, here: Ints, scores: Floats, family: Family, over: list[str]) -> Ranks:
     """Rank the agents of a point by scores float64 [groups, seeds], where lower is better."""
-    title = ", ".join(
-        f"{chosen.short(key)} {as_written(groups.heads[key][int(here[0])])}" for key in groups.heads.columns[:-1]
-    )
+    keys = groups.heads.columns[:-1]
+    title = chosen.said(telling_keys(groups.heads, keys), {key: groups.heads[key][int(here[0])] for key in keys})
     here = here[~np.isnan(scores[here]).all(axis=1)]  # who has no value at all was not run
     whole = scores[here][:, ~np.isnan(scores[here]).any(axis=0)].T
     if len(here) < 3 or len(whole) < FEWEST:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 
 from analysis.figures.chosen_style import current, points
 from analysis.figures.densities import draw as draw_workloads
@@ -31,13 +31,12 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     width, height = current().widths[options.width or "page"], figure.get_figheight()
     figure.set_size_inches(width, min(height, 0.9 + 1.4 * len(workloads)))
     for ax in figure.axes:
-        ax.xaxis.set_major_locator(MaxNLocator(2 if narrow(figure) else 4))
+        if ax.get_xscale() == "linear":
+            ax.xaxis.set_major_locator(MaxNLocator(2 if narrow(figure) else 4))
         if narrow(figure):
             for whiskers in ax.collections:
                 whiskers.set_linewidth(0.4)
             ax.set_xlabel(ax.get_xlabel().replace("holding time", "held"), fontsize=points())
-        if ax.get_xlim()[1] >= 10_000:
-            ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     heading(figure, f"{chosen.title}: what the requests asked for, {chosen.seeds}")
     return figure
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from matplotlib.figure import Figure
 
 from analysis.compare.table import Table
@@ -25,13 +23,4 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     if not panels:
         remedy = "Run two agents or more on the same seeds, or name a metric in which they differ with --metric."
         raise ResultsError("there is no difference to draw", file=chosen.results.folder, remedy=remedy)
-    others = [place for place, row in enumerate(table.rows) if row.agent != panels[0].baseline]
-    panels = [
-        replace(
-            panel,
-            entries=[panel.entries[place] for place in others],
-            hollow=[panel.hollow[place] for place in others],
-        )
-        for panel in panels
-    ]
-    return entries.draw(chosen, table, [table.rows[place] for place in others], panels, found)
+    return entries.draw(chosen, table, panels, found, without=panels[0].baseline)

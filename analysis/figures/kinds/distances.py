@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 from analysis.compare.statistics import mean_interval
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.kinds.bubbles import LARGEST
 from analysis.figures.placements import placements
 from analysis.figures.style import heading, new, shades, tidy
 from simcore.types import Floats
@@ -19,6 +18,8 @@ from simcore.types import Floats
 MOST = 4
 """Links for a server up to which axes go: 1 within a rack; two servers far apart have 3."""
 LINKS = "links/server"
+LARGEST = 400.0
+"""Area of the bubble of all placements, in square points."""
 DOTS = 400
 """So many dots a panel: of more requests the first ones, seed by seed."""
 BIN = 0.25

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import Average, FigureData, Options
+from analysis.figures.figure_data import Average, FigureData, Options, Point
 from analysis.figures.kind import figure
 from analysis.figures.style import GREY, grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
@@ -50,8 +50,23 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             ax.set_ylabel(scales[1][1])
     legend(figure, chosen.agents, chosen.look, lines=False, named=chosen.heading)
     better = f"{WAYS[up.better][1]} and to the {WAYS[across.better][0]} is better"
-    heading(figure, chosen.title, f"{chosen.caption}; {better}; filled: none is better in both")
+    heading(figure, _said(chosen, across, up, averages), chosen.captioned(better, "pale: another is better in both"))
     return figure
+
+
+def _said(
+    chosen: FigureData, across: Metric, up: Metric, averages: Sequence[Mapping[tuple[Point, str], Average]]
+) -> str:
+    """Name the agents that no other one is better than in both metrics, at all points."""
+    always = set(chosen.agents)
+    for point in chosen.points:
+        there = [agent for agent in chosen.agents if all((point, agent) in found for found in averages)]
+        places = [(averages[0][point, agent].mean, averages[1][point, agent].mean) for agent in there]
+        always &= {there[number] for number in front(places, (across.better, up.better))}
+    names = [chosen.heading(agent) for agent in chosen.agents if agent in always]
+    where = "at every point " if len(chosen.points) > 1 else ""
+    both = f"{across.heading} and {up.heading}"
+    return f"{where}none is better in {both} than {', '.join(names) or 'all others'}".capitalize() if names else both
 
 
 def _two(chosen: FigureData) -> tuple[Metric, Metric]:
@@ -100,7 +115,7 @@ def _points(
             color=colour,
             marker=marker,
             markersize=4.5,
-            markerfacecolor=colour if number in best else ax.get_facecolor(),
+            alpha=1.0 if number in best else 0.4,
             elinewidth=0.8,
             capsize=1.5,
         )

@@ -25,7 +25,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     compared = _compared(chosen, table, [metric for metric, _ in found])
     first = [panel for panel in compared.panels[:1] if any(panel.entries)]
     panels = [*first, *(compared.values(metric, values) for metric, values in found)]
-    return entries.draw(chosen, table, table.rows, panels if asked else entries.few(table, panels), compared)
+    return entries.draw(chosen, table, panels if asked else entries.few(table, panels), compared)
 
 
 def _differ(metric: Metric, values: Sequence[Entry | None]) -> bool:

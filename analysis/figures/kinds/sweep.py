@@ -17,7 +17,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
 
 
 def _key(chosen: FigureData) -> str:
-    """Return the swept key that was asked for, or the only one that is a number."""
+    """Return the swept key that was asked for, or of those that are numbers the one with the most values."""
     folder = chosen.results.folder
     if chosen.options.x:
         if chosen.options.x not in chosen.swept:
@@ -28,7 +28,4 @@ def _key(chosen: FigureData) -> str:
     if not numeric:
         remedy = "Write `sweep: {product: {KEY: [1, 2, 3]}}` and run it."
         raise ResultsError("no number was swept", file=folder, remedy=remedy)
-    if len(numeric) > 1:
-        remedy = f"Say which one with --x, as in --x {numeric[0]}."
-        raise ResultsError(f"{' and '.join(numeric)} were swept", file=folder, remedy=remedy)
-    return numeric[0]
+    return max(numeric, key=lambda key: chosen.runs[key].n_unique())

@@ -10,57 +10,51 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.compare.statistics import mean_interval
-from analysis.figures.figure_data import FigureData, Options, Point
+from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.style import GREY, heading, legend, new, tidy
+from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError, suggest
 from simcore.types import Floats
 
 MOMENTS = 200
 """The moments at which seeds are averaged."""
-MOST_POINTS = 3
 CLOCK = Metric("time", "time", "s")
-Samples = dict[tuple[Point, str], list[pl.DataFrame]]
 
 
 @figure(meaning="utilisation over time, with expansion and failures", needs="record: [samples]")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a column per point: a panel per resource and tier, and one for the servers where their number changes.
+    """Draw a column per agent, the others grey behind it: a panel per resource and tier, and for servers if they grow.
 
     Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
     """
-    points = chosen.few_points(MOST_POINTS)
-    samples: Samples = {
-        (point, agent): [chosen.results.samples(run) for run in runs] for point, agent, runs in chosen.groups()
-    }
+    chosen.few_points(1)
+    agents = chosen.few_agents()
+    samples = {agent: [chosen.results.samples(run) for run in runs] for _, agent, runs in chosen.groups()}
     frames = [frame for found in samples.values() for frame in found]
     names = _names(chosen, frames)
     grows = any(frame["servers"].n_unique() > 1 for frame in frames)
     rows = [*names, *(["servers"] if grows else [])]
-    width = options.width or ("column" if len(points) == 1 else "page")
+    width = options.width or ("column" if len(agents) == 1 else "page")
+    scale, unit = CLOCK.scale(max(frame["time"][-1] for frame in frames))
     figure = new(width, 0.9 + 1.15 * len(rows))
-    axes = figure.subplots(len(rows), len(points), squeeze=False, sharex="col", sharey="row")
-    for number, point in enumerate(points):
-        mine = {agent: samples[point, agent] for agent in chosen.agents if (point, agent) in samples}
-        scale, unit = CLOCK.scale(max(run["time"][-1] for runs in mine.values() for run in runs))
-        for ax, name in zip(axes[:, number], rows, strict=True):
+    axes = figure.subplots(len(rows), len(agents), squeeze=False, sharex=True, sharey="row")
+    for name, line in zip(rows, axes, strict=True):
+        line[0].set_ylabel("servers" if name == "servers" else f"{name} %")
+        for ax, agent in zip(line, agents, strict=True):
             tidy(ax)
-            for agent, runs in mine.items():
-                if name == "servers" or all(f"used_{name}" in run.columns for run in runs):
-                    _line(ax, runs, name, scale, chosen.look[agent][0])
-            _mark_failures(ax, mine, scale)
-            if not ax.lines:
-                ax.text(0.5, 0.5, "none", transform=ax.transAxes, ha="center", color=GREY)
-        axes[0, number].set_title(chosen.name(point))
-        axes[-1, number].set_xlabel(f"time,{unit}")
-    for ax, name in zip(axes[:, 0], rows, strict=True):
-        ax.set_ylabel("servers" if name == "servers" else f"{name} %")
-    look = {agent: (colour, "") for agent, (colour, _) in chosen.look.items()}
-    legend(figure, chosen.agents, look, named=chosen.heading)
+            for other in (*(one for one in agents if one != agent), agent):
+                _line(ax, samples[other], name, scale, chosen.look[agent][0] if other == agent else "")
+            _mark_failures(ax, samples[agent][0], scale)
+    for ax, agent in zip(axes[0], agents, strict=True):
+        ax.set_title(chosen.heading(agent), fontsize=points())
+    for ax in axes[-1]:
+        ax.set_xlabel(f"time,{unit}")
     failed = any(frame["failures"][-1] for frame in frames)
-    marks = ["dots: servers are added"] * grows + ["dashes: failures"] * failed
-    heading(figure, chosen.title, "; ".join([chosen.caption, *marks]))
+    marks = ["grey: the other agents"] * (len(agents) > 1)
+    marks += ["dots: servers are added"] * grows + ["dashes: failures"] * failed
+    heading(figure, chosen.finding(chosen.metric(chosen.headlines[0])), chosen.captioned(*marks))
     return figure
 
 
@@ -83,14 +77,18 @@ def _names(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> list[str]:
 
 
 def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colour: str) -> None:
-    """Draw the mean and 95 % band over the seeds, with dots where the first seed's cluster grows."""
+    """Draw the mean and 95 % band over the seeds, with dots where the cluster grows; without a colour, the mean."""
     start, end = max(float(run["time"][0]) for run in runs), min(float(run["time"][-1]) for run in runs)
     times = np.unique(np.concatenate([np.linspace(start, end, MOMENTS), runs[0]["time"].to_numpy().clip(start, end)]))
     values = np.stack([_at(run, name, times) for run in runs])
     mean, half = np.array([mean_interval(column) for column in values.T]).T
+    if not colour:
+        ax.plot(scale * times, mean, color=GREY, linewidth=0.5, alpha=0.4, drawstyle="steps-post")
+        return
     ax.plot(scale * times, mean, color=colour, linewidth=1.0, drawstyle="steps-post")
     if len(runs) > 1:
-        ax.fill_between(scale * times, mean - half, mean + half, color=colour, alpha=0.2, step="post", linewidth=0)
+        low, high = np.maximum(mean - half, 0), mean + half if name == "servers" else np.minimum(mean + half, 100)
+        ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
     grown = runs[0].filter(pl.col("servers").diff() > 0)["time"].to_numpy()
     grown = grown[grown <= end]
     ax.plot(scale * grown, np.interp(grown, times, mean), "o", color=colour, markersize=2.2)
@@ -104,9 +102,8 @@ def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
     return found
 
 
-def _mark_failures(ax: Axes, mine: dict[str, list[pl.DataFrame]], scale: float) -> None:
-    """Draw dashed lines at the samples of the first seed between which something failed; its agents share them."""
-    run = next(iter(mine.values()))[0]
+def _mark_failures(ax: Axes, run: pl.DataFrame, scale: float) -> None:
+    """Draw dashed lines at the samples of the first seed between which something failed."""
     failed = run.filter(pl.col("failures").diff() > 0)["time"].to_numpy()
     for time in failed:
         ax.axvline(scale * time, color=GREY, linestyle="--", linewidth=0.5, alpha=0.6, zorder=0)

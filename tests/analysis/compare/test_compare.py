@@ -428,7 +428,7 @@ def small(tmp_path: Path) -> Comparison:
 
 def test_markdown(small: Comparison) -> None:
     lines = small.markdown().splitlines()
-    assert lines[0] == "**accepted %, higher is better**"
+    assert lines[0] == "**accepted %, higher is better; differences in percentage points**"
     assert lines[2] == "| a.b | agent | mean | difference | verdict | % | p | runs | seeds for 1 % |"
     assert lines[4].startswith("| [1, 2] 50 % | base_1 | 53.0 ±2.0 | baseline |  |  |")
     assert lines[5].startswith(

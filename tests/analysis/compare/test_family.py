@@ -189,7 +189,7 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
     assert [line[2] for line in table.texts()] == ["87.12", "87.13 *", "87.12"]
     assert "exact" in table.legend
     words = said(found)
-    assert words.startswith("high has the highest accepted %: 87.13. That is 0.010 points more than low (exactly).")
+    assert words.startswith("high has the highest accepted %: 87.13. That is 0.010 percentage points more than low")
     assert "high 87.13, low = same 87.12" in words
     assert "cannot" not in words
     assert "replications" not in words
@@ -197,7 +197,9 @@ def test_without_chance_differences_are_exact(tmp_path: Path, seeds: int) -> Non
 
 def test_two_with_the_same_best_value_are_both_named(tmp_path: Path) -> None:
     found = results(tmp_path, fixed({"one": 0.9, "other": 0.9, "third": 0.8}, 1))
-    assert said(found).startswith("one and other have the same highest accepted %: 90.00. That is 10.0 points more")
+    assert said(found).startswith(
+        "one and other have the same highest accepted %: 90.00. That is 10.0 percentage point"
+    )
     assert [line[2] for line in found.table().texts()] == ["90.00 *", "90.00 *", "80.00"]
     chance = [0.5, 0.6, 0.75, 0.5, 0.6, 0.8]
     rows = [row(agent, seed, acceptance=x) for agent in ("one", "other") for seed, x in enumerate(chance)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -458,16 +459,17 @@ def test_with_every_run_failed_there_is_still_a_table(tmp_path: Path) -> None:
 
 def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> None:
     rows = []
-    for servers, better in ((10, "a"), (50, "b")):
+    for servers, start, better in ((10, "3 d", "a"), (50, "3 d", "b"), (10, "4 d", "a")):
         for agent in ("a", "b"):
-            point = {"cluster.servers": servers, "workload.start": "3 d"}
+            point = {"cluster.servers": servers, "workload.start": start}
             rows += [row(agent, seed, point=point, acceptance=0.5 + (agent == better) / 4) for seed in range(7)]
     found = table(tmp_path, rows)
     assert found.headings[:4] == ["cluster.servers", "workload.start", "agent", "runs"]
     assert [(*one.point, one.agent, one.runs) for one in found.rows] == [
         (10, "3 d", "a", 7), (10, "3 d", "b", 7), (50, "3 d", "a", 7), (50, "3 d", "b", 7),
+        (10, "4 d", "a", 7), (10, "4 d", "b", 7),
     ]  # fmt: skip
-    assert marks(found, "acceptance") == [BEST, "", "", BEST]
+    assert marks(found, "acceptance") == [BEST, "", "", BEST, BEST, ""]
     assert found.texts()[0][:4] == ["10", "3 d", "a", "7"]
     rendered(found, 80)
 
@@ -508,7 +510,8 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
 
 def test_terminals_show_the_end_of_a_swept_key_that_no_other_has(tmp_path: Path) -> None:
     keys = ["costs.switch_off.after", "workload.arrivals.poisson.every", "failures.racks.every", "overflow"]
-    rows = [row(agent, 0, point=dict.fromkeys(keys, n), acceptance=n / 9) for n in (1, 2) for agent in "ab"]
+    points = [dict(zip(keys, values, strict=True)) for values in product((1, 2), repeat=len(keys))]
+    rows = [row(agent, 0, point=point, acceptance=n / 99) for n, point in enumerate(points) for agent in "ab"]
     found = table(tmp_path, rows)
     heads = rendered(found, 150).splitlines()
     assert next(line.split()[:5] for line in heads if "agent" in line) == [

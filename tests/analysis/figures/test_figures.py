@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import isnan, nan
 from pathlib import Path
 from shutil import copytree
@@ -14,6 +14,8 @@ import matplotlib.colors as colors
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
@@ -27,8 +29,8 @@ from analysis.figures.chosen_style import PLAIN
 from analysis.figures.draw import draw, summary, svg
 from analysis.figures.kind import kind_named
 from analysis.figures.kinds import distances
-from analysis.figures.kinds.bubbles import LARGEST
-from analysis.figures.kinds.distances import DOTS
+from analysis.figures.kinds.distances import DOTS, LARGEST
+from analysis.figures.kinds.gantt import lanes
 from analysis.figures.style import SHIPPED, new, save
 from analysis.measure.metric import Metric
 from analysis.results.combined import Together
@@ -36,6 +38,7 @@ from analysis.results_api import Results
 from simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 from tests.support.properties import first
+from tests.support.results import row, write_results
 
 SWEPT = {
     "name": "swept",
@@ -58,17 +61,17 @@ DRAWN_FROM = {
     "bars": "servers",
     "differences": "servers",
     "pareto": "loaded",
-    "parallel": "servers",
+    "gains": "loaded",
+    "seeds": "loaded",
+    "refusals": "network",
     "timeline": "servers",
     "sweep": "loaded",
-    "warm-start": "swept",
-    "length": "swept",
     "load": "loaded",
     "runtime": "swept",
     "demands": "network",
     "spread": "network",
-    "scatter": "network",
-    "bubbles": "network",
+    "servers": "network",
+    "gantt": "network",
     "distances": "network",
     "topology": "network",
     "decisions": "network",
@@ -117,16 +120,16 @@ def test_every_kind_is_drawn_here() -> None:
 AVERAGES = {
     "differences",
     "pareto",
-    "parallel",
+    "gains",
+    "seeds",
+    "refusals",
     "bars",
     "summary",
     "timeline",
     "sweep",
     "load",
     "spread",
-    "bubbles",
     "distances",
-    "warm-start",
 }
 
 
@@ -168,7 +171,7 @@ def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
 
 def title(figure: Figure) -> str:
     """What stands on top, as one line."""
-    return figure.get_suptitle().replace("\n", " ")
+    return str(figure.get_label())
 
 
 @pytest.mark.parametrize("ending", ["png", pytest.param("pdf", marks=pytest.mark.long)])
@@ -181,14 +184,16 @@ def test_other_formats_are_the_same_bytes(ending: str, found: dict[str, Results]
 
 def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> None:
     expected = [SHIPPED[name][0] for name in ("first-fit", "best-fit", "worst-fit")]
-    panels = bars(draw(found["servers"], "bars"))
-    shown = [[colour for _, colour in panel] for panel in panels]
-    assert [shown[0][number] for number in (0, 1, 3)] == expected
-    loose = shown[0][2]
+    figure = draw(found["servers"], "bars", metrics=["allocation_cpu"])
+    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    shown = dict(zip(names, [colour for _, colour in bars(figure)[0]], strict=True))
+    assert [shown[name] for name in ("first-fit", "best-fit", "worst-fit")] == expected
+    loose = shown["best-fit(node=loose)"]
     assert loose not in expected
     timeline = draw(found["servers"], "timeline")
-    assert {*expected, loose} <= {colors.to_hex(line.get_color()).upper() for line in timeline.axes[0].lines}
-    assert {colour for colour, _, _ in curves(draw(found["swept"], "length"))} == set(expected)
+    lines = {colors.to_hex(line.get_color()).upper() for ax in timeline.axes for line in ax.lines}
+    assert {*expected, loose} <= lines
+    assert {colour for colour, _, _ in curves(draw(found["swept"], "sweep"))} == set(expected)
     # Those left out do not change how the others look.
     only = draw(found["servers"], "bars", agents=["best-fit(node=loose)"])
     assert {colour for panel in bars(only) for _, colour in panel} == {loose}
@@ -203,6 +208,9 @@ def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> No
     metrics = {"scheduled": 1, "interrupted": 1, "lost": 1, "allocation_cpu": 100, "allocation_mem": 100}
     panels = [panel for panel in bars(draw(results, "bars", metrics=[*metrics])) if panel]
     assert [len(panel) for panel in panels] == [len(agents)] * len(metrics)
+    of_first = results.done.group_by("agent").agg(pl.mean("scheduled")).sort("scheduled", descending=True)
+    assert agents != of_first["agent"].to_list()
+    agents = of_first["agent"].to_list()  # rows are sorted by their mean
     for (metric, scale), panel in zip(metrics.items(), panels, strict=True):
         means = [results.done.filter(pl.col("agent") == agent)[metric].mean() for agent in agents]
         assert [width for width, _ in panel] == pytest.approx([scale * mean for mean in means])  # type: ignore[operator]
@@ -237,12 +245,13 @@ def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
 
 
 def test_points_of_other_keys_have_panels_of_their_own(found: dict[str, Results]) -> None:
-    figure = draw(found["swept"], "warm-start")
+    metrics = ["allocation_cpu", "allocation_mem"]
+    figure = draw(found["swept"], "sweep", x="warm_start.until", metrics=metrics)
     assert [ax.get_title() for ax in figure.axes] == ["servers 2", "servers 3"] * 2
-    assert figure.axes[0].get_xlabel() == "warm_start.until %"
+    assert figure.axes[0].get_xlabel() == "until %"
     for _, x, _ in curves(figure):
         assert x.tolist() in ([0.4, 20], [20, 40])
-    length = draw(found["swept"], "length", where=[("warm_start.until", "0.4")])
+    length = draw(found["swept"], "sweep", where=[("warm_start.until", "0.4")])
     assert [ax.get_title() for ax in length.axes] == [""]
     for _, x, _ in curves(length):
         assert x.tolist() == [2, 3]
@@ -268,7 +277,7 @@ def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> No
 
 def test_link_tiers_have_a_timeline_too(found: dict[str, Results]) -> None:
     figure = draw(found["network"], "timeline")
-    assert [ax.get_ylabel() for ax in figure.axes] == [
+    assert [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()] == [
         "cpu %",
         "mem %",
         "server-rack %",
@@ -287,23 +296,6 @@ def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None
         for span in range(4)
     ]
     assert [width for width, _ in panel] == pytest.approx(expected)
-
-
-def test_bubbles_have_the_area_of_their_share(found: dict[str, Results]) -> None:
-    results = found["network"]
-    figure = draw(results, "bubbles", agents=["tetris"])
-    (bubbles,) = figure.axes[0].collections[:1]
-    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
-    share: dict[tuple[float, float], float] = {}
-    for run in runs:
-        placed = results.requests(run).filter(pl.col("servers") > 0)
-        for row in placed.iter_rows(named=True):
-            key = row["servers"], row["span"]
-            share[key] = share.get(key, 0) + 1 / len(placed) / len(runs)
-    at = [tuple(place) for place in bubbles.get_offsets().tolist()]  # type: ignore[union-attr]
-    assert set(at) == set(share)
-    sizes = bubbles.get_sizes()  # type: ignore[attr-defined]
-    assert sizes / sizes.sum() == pytest.approx(np.array([share[key] for key in at]))
 
 
 @pytest.mark.parametrize("demand", ["azure-like", {"azure-like": {}}])
@@ -352,18 +344,10 @@ def test_no_circle_is_cut_where_nearly_all_requests_have_the_fewest_servers() ->
     assert (x + radii <= box.x1).all()
 
 
-def test_a_scatter_has_a_dot_for_every_placed_request(found: dict[str, Results]) -> None:
-    results = found["network"]
-    figure = draw(results, "scatter")
-    runs = results.done.filter(pl.col("agent") == "tetris")["run"]
-    placed = sum(len(results.requests(run).filter(pl.col("servers") > 0)) for run in runs)
-    assert [len(ax.collections[0].get_offsets()) for ax in figure.axes[3:6]] == [placed] * 3  # type: ignore[arg-type]
-
-
 def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
     results = found["network"]
     figure = draw(results, "demands")
-    assert [ax.get_xlabel() for ax in figure.axes] == ["cpu", "mem", "bandwidth", "holding time (s)"]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["cpu, cores", "mem, GB", "bandwidth, Gbps", "holding time, s"]
     run = results.runs["run"]
     met = pl.concat([results.requests(name).select("cpu") for name in run[::3]])
     assert f"mean {met['cpu'].to_numpy().mean():.3g}" in [text.get_text() for text in figure.axes[0].texts]
@@ -387,7 +371,7 @@ def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> Non
     lines = figure.axes[0].collections[0].get_array()
     assert lines is not None
     assert lines.tolist() == pytest.approx(states["links"][20].to_list())
-    assert "tetris, seed 0" in figure.get_suptitle()
+    assert "tetris, seed 0" in title(figure)
     busiest = draw(results, "topology", agents=["tetris"]).axes[0].collections[0].get_array()
     assert busiest is not None
     assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
@@ -427,20 +411,22 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     results = found["network"]
     figure = draw(results, "summary")
     ax = figure.axes[0]
-    assert ax.get_xlabel() == "accepted % points\ndifference to random"
+    assert ax.get_xlabel() == "accepted, percentage points\ndifference to random"
     comparison = results.compare()
     assert title(figure).endswith(f"differences paired by seed; all told from random, p <= .05, {comparison.family}")
-    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).to_dicts()
+    rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
     assert len(rows) == 2
-    for mark, row in zip(dots(figure)[0], rows, strict=True):
-        assert mark[:3] == pytest.approx([100 * row[name] for name in ("diff", "diff_low", "diff_high")])
-        assert mark[3] == (row["verdict"] in TOLD)
+    for mark, one in zip(dots(figure)[0], rows, strict=True):
+        assert mark[:3] == pytest.approx([100 * one[name] for name in ("diff", "diff_low", "diff_high")])
+        assert mark[3] == (one["verdict"] in TOLD)
     assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
     # Hollow is one thing in the whole figure: not told from the baseline, by the metric of the panel.
+    order = results.compare(metrics=["acceptance"]).frame.sort("mean", descending=True)["agent"].to_list()
     by_heading = {metric.heading: metric.name for metric in comparison.metrics}
     for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
         name = by_heading[panel.get_xlabel().splitlines()[0]]
-        verdicts = comparison.frame.filter(metric=name)["verdict"].to_list()
+        by_agent = dict(comparison.frame.filter(metric=name).select("agent", "verdict").iter_rows())
+        verdicts = [by_agent[agent] for agent in order]
         assert [mark[3] for mark in marks] == [verdict in (*TOLD, "baseline") for verdict in verdicts]
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
 
@@ -448,7 +434,7 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
 def test_the_summary_over_a_swept_number_begins_with_differences(found: dict[str, Results]) -> None:
     results = found["swept"]
     figure = draw(results, "summary", where=[("warm_start.until", "0.4")], metrics=["scheduled"])
-    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes] == ["scheduled"] * 2
+    assert [ax.get_ylabel().splitlines()[0] for ax in figure.axes] == ["scheduled"] * 2  # one number still varies
     figure = draw(found["loaded"], "summary", metrics=["acceptance"])
     assert [len(panel) for panel in dots(figure)] == [6, 9]
 
@@ -457,14 +443,20 @@ def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Resu
     results = found["servers"]
     labels = [ax.get_xlabel() for ax in draw(results, "summary", metrics=["acceptance"]).axes]
     assert len(labels) == 2
-    assert all(label.startswith("accepted %") for label in labels)
+    assert labels[0].startswith("accepted, percentage points")
+    assert labels[1] == "accepted %"
     figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is not a column of the table
     assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == [
-        "cpu load % points",
+        "cpu load, percentage points",
         "cpu load %",
         "accepted %",
     ]
-    means = results.done.group_by("agent", maintain_order=True).agg(pl.mean("load_cpu"))["load_cpu"].to_list()
+    means = (
+        results.done.group_by("agent", maintain_order=True)
+        .agg(pl.mean("load_cpu"))["load_cpu"]
+        .sort(descending=True)
+        .to_list()
+    )
     assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
 
 
@@ -482,9 +474,10 @@ def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) 
 def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[str, Results]) -> None:
     figure = draw(found["servers"], "summary", where=[("seed", "1")], metrics=["acceptance"])
     assert "one seed" in title(figure)
-    runs = found["servers"].done.filter(seed=1)["acceptance"].to_list()
+    first, *others = found["servers"].done.filter(seed=1)["acceptance"].to_list()
     marks = dots(figure)[0]
-    assert [mark[0] for mark in marks] == pytest.approx([100 * (value - runs[0]) for value in runs[1:]])
+    wanted = [100 * (value - first) for value in sorted(others, reverse=True)]
+    assert [mark[0] for mark in marks] == pytest.approx(wanted)
     assert all(isnan(low) and isnan(high) and filled for _, low, high, filled in marks)
     assert "hollow" not in title(figure), "nothing was tested"
 
@@ -514,18 +507,17 @@ def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
     assert len(panels[0]) == 4 + 3
     run = found["network"].runs["run"][0]
     assert both.requests(run).equals(found["network"].requests(run))
-    figure = draw([found["servers"], found["network"]], "timeline", metrics=["cpu"])
-    assert [ax.get_title() for ax in figure.axes[:2]] == ["scenario servers", "scenario network"]
+    figure = draw([found["servers"], found["network"]], "seeds", metrics=["acceptance"])
+    assert [ax.get_title() for ax in figure.axes[:2]] == ["servers", "network"]
 
 
 # -- what cannot be drawn ------------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
-    ("swept", "timeline", {}, "it shows 3 points at most, not 4"),
-    ("swept", "timeline", {"where": [("cluster.servers", "2")]}, r"record: \[samples\]"),
-    ("swept", "bubbles", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
+    ("swept", "timeline", {}, "it shows one point, not 4"),
+    ("swept", "timeline", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[samples\]"),
+    ("swept", "distances", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
     ("swept", "topology", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[states\]"),
-    ("swept", "sweep", {}, "--x"),
     ("swept", "sweep", {"x": "cluster.server"}, "Did you mean 'cluster.servers'"),
     ("swept", "bars", {"where": [("cluster.servers", "9")]}, "no run has this value"),
     ("swept", "bars", {"where": [("cluster.server", "2")]}, "Did you mean 'cluster.servers'"),
@@ -533,12 +525,11 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("servers", "bars", {"metrics": ["aceptance"]}, "Did you mean 'acceptance'"),
     ("servers", "timeline", {"metrics": ["gpu"]}, "is neither a resource nor a link tier"),
     ("servers", "sweep", {}, "no number was swept"),
-    ("servers", "warm-start", {}, "warm_start.until was not swept"),
-    ("loaded", "length", {}, "overflow: stop"),
     ("servers", "load", {}, "the load is the same everywhere"),
     ("loaded", "runtime", {}, "the cluster is as large everywhere"),
     ("servers", "spread", {}, "the cluster has no network"),
-    ("servers", "scatter", {}, "the requests have no bandwidth and span"),
+    ("servers", "distances", {}, "the requests have no servers and links and bandwidth"),
+    ("loaded", "servers", {"where": [("workload.arrivals.poisson.every", "40 s")]}, "the states of run"),
     ("network", "topology", {"at": 1e6}, "is outside of the run"),
     ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
     ("network", "critical-difference", {"metrics": ["hours"]}, "neither higher nor lower"),
@@ -592,7 +583,7 @@ def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> N
         many.runs.columns
     )
     for kind in ("bars", "timeline"):
-        with pytest.raises(ResultsError, match=r"at most|more than"):
+        with pytest.raises(ResultsError, match=r"at most|more than|one point"):
             draw(many, kind)
 
 
@@ -608,7 +599,7 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
         values = np.stack([each.filter(pl.col("split") == split)["acceptance"].to_numpy() for each in logs])
         assert line.get_ydata() == pytest.approx(values.mean(axis=0))
     assert "over 3 seeds" in title(figure)
-    assert title(figure).startswith("Learning: small mean")
+    assert title(figure).startswith("Learning: small. mean")
     assert not figure.legends
     assert "one seed" in title(kind_named("learning").draw(folders[0]))
     one = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
@@ -623,7 +614,7 @@ def test_points_of_a_sweep_are_curves_of_their_own(tmp_path: Path) -> None:
     assert "one seed" in title(figure)
     seeds = [log(points[0] / f"seed-{seed}", seed) for seed in range(2)]
     assert title(kind_named("learning").draw(seeds)).startswith(
-        "Learning: rate=0.5 mean and 95 % interval over 2 seeds"
+        "Learning: rate=0.5. mean and 95 % interval over 2 seeds"
     )
     figure = kind_named("learning").draw([points[0], log(other / "rate=0.5", 0), log(tmp_path / "plain-0", 0)])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one, rate=0.5", "other, rate=0.5", "plain"]
@@ -636,7 +627,7 @@ def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int
         read = pl.read_parquet(folder / "log.parquet")
         read.with_columns(cpu_seconds=2.0, acceptance=0.5).write_parquet(folder / "log.parquet")
     figure = kind_named("learning").draw(folders)
-    assert title(figure).startswith("Learning: huawei-10 ")
+    assert title(figure).startswith("Learning: huawei-10. ")
     assert [ax.get_ylabel() for ax in figure.axes if ax.axison] == ["acceptance", "loss"]
     for ax in figure.axes:
         assert [line.get_marker() for line in ax.lines] == ["o"] * len(ax.lines) != []
@@ -665,3 +656,132 @@ def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str
 def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="Did you mean 'loss'"):
         kind_named("learning").draw(log(tmp_path / "one", 1), metrics=["los"])
+
+
+# -- what was missing ----------------------------------------------------------------------------------------------
+
+
+def test_the_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "servers", agents=["tetris"])
+    run = results.done.filter(agent="tetris", seed=0)["run"][0]
+    states = results.states(run)
+    [mesh] = figure.axes[0].collections
+    shares = np.array(states["used_cpu"].to_list(), float)
+    assert np.asarray(mesh.get_array()) == pytest.approx(100 * shares.T)
+    assert "seed 0" in title(figure)
+    with pytest.raises(ResultsError, match="is not a resource"):
+        draw(results, "servers", metrics=["gpu"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), max_size=20))
+def test_lanes_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tuple[int, int]]) -> None:
+    begin, end = [float(at) for at, _ in sorted(drawn)], [float(at + lasts) for at, lasts in sorted(drawn)]
+    found = lanes(begin, end)
+    for one, other in combinations(range(len(begin)), 2):
+        overlap = begin[one] < end[other] and begin[other] < end[one]
+        assert not (overlap and found[one] == found[other])
+    at_once = max((len([1 for b, e in zip(begin, end, strict=True) if b <= at < e]) for at in begin), default=0)
+    assert len(set(found)) == at_once
+
+
+def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
+    results = found["servers"]
+    figure = draw(results, "gantt", agents=["best-fit"])
+    requests = results.requests(results.done.filter(agent="best-fit", seed=0)["run"][0])
+    outcome = requests["outcome"].cast(pl.String)
+    panel = bars(figure)[0]
+    assert len(panel) == outcome.is_in(["placed", "interrupted"]).sum()
+    crosses = [line for line in figure.axes[0].lines if line.get_marker() == "x"]
+    cut = sum(len(np.atleast_1d(np.asarray(line.get_xdata()))) for line in crosses)
+    assert cut == (outcome == "interrupted").sum()
+
+
+def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    figure = draw(results, "gains", metrics=["acceptance"])
+    frame = results.compare(metrics=["acceptance"]).frame.filter(pl.col("pairs") > 0)
+    texts = sorted(text.get_text() for text in figure.axes[0].texts)
+    assert texts == sorted(f"{100 * row['diff']:+.{2 if abs(row['diff']) < 0.1 else 1}f}" for row in frame.to_dicts())
+    hatched = sum(bool(patch.get_hatch()) for patch in figure.axes[0].patches)
+    assert hatched == frame["verdict"].is_in(["not told apart", "equal", "not tested"]).sum() * (
+        frame["test"].is_not_null().any()
+    )
+    with pytest.raises(ResultsError, match="two points or more"):
+        draw(found["servers"], "gains")
+
+
+def test_every_seed_is_a_dot(found: dict[str, Results]) -> None:
+    results = found["loaded"]
+    figure = draw(results, "seeds", metrics=["acceptance"])
+    lines = [line for ax in figure.axes for line in ax.lines if str(line.get_marker()) in "osD^v<>p"]
+    shown = sorted(np.concatenate([np.asarray(line.get_xdata(), float) for line in lines]))
+    assert shown == pytest.approx(sorted((100 * results.done["acceptance"]).to_list()))
+
+
+def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> None:
+    results = found["network"]
+    (panel,) = bars(draw(results, "refusals"))
+    rejected = (results.done["rejected"] / results.done["offered"]).to_list()
+    agents = results.done["agent"].n_unique()
+    assert sum(width for width, _ in panel) == pytest.approx(100 * np.mean(rejected) * agents)
+
+
+def test_titles_say_who_is_best_and_who_cannot_be_told_from_it(found: dict[str, Results]) -> None:
+    results = found["network"]
+    table = results.table()
+    number = [metric.name for metric in table.metrics].index("acceptance")
+    marks = {row.agent: entry.mark for row in table.rows if (entry := row.entries[number])}
+    best = [agent for agent, mark in marks.items() if mark == "*"]
+    said = title(draw(results, "bars", metrics=["acceptance"]))
+    assert said.startswith(f"{best[0]} accepts most")
+    assert ("cannot be told from it" in said) == ("=" in marks.values())
+    assert title(draw(found["servers"], "timeline", metrics=["cpu"])).endswith("dashes: failures")
+
+
+def test_titles_of_sweeps_count_the_points(tmp_path: Path) -> None:
+    noise = [0.03, -0.04, 0.01, 0.035, -0.035, 0.0, 0.02]
+    rows = [
+        row(agent, seed, point={"cluster.servers": servers}, acceptance=0.5 + more * (agent == "b") + shift)
+        for servers, more in ((1, 0.0), (2, 0.2), (3, -0.2), (4, 0.3))
+        for seed, shift in enumerate(noise)
+        for agent in "ab"
+    ]
+    write_results(tmp_path, rows)
+    said = title(draw(Results(tmp_path), "sweep"))
+    assert said.startswith("b accepts most at 2 of 4 points; a at 1; at 1 none can be told from the best. ")
+
+
+def test_points_that_differ_in_names_are_not_joined(tmp_path: Path) -> None:
+    """As demands do: a line over their loads would say something of loads between them."""
+    rows = [
+        row("a", seed, point={"workload.demand": demand}, load_cpu=load, acceptance=1 - load / 2 + seed / 100)
+        for demand, load in (("uniform", 0.8), ("azure-like", 0.9), ("alibaba-like", 1.2))
+        for seed in range(3)
+    ]
+    write_results(tmp_path, rows)
+    for _, x, _ in curves(draw(Results(tmp_path), "load")):
+        assert len(x) == 1
+
+
+def test_points_are_named_without_keys_that_go_with_others(tmp_path: Path) -> None:
+    points = [("uniform", "alpha", 128), ("azure", "alpha", 99), ("uniform", "gamma", 896)]
+    keys = ("workload.demand", "cluster.network.topology", "workload.requests")
+    rows = [
+        row(agent, seed, point=dict(zip(keys, point, strict=True)), acceptance=0.5 + seed / 100 + 0.1 * (agent == "a"))
+        for point in points
+        for agent in "ab"
+        for seed in range(5)
+    ]
+    write_results(tmp_path, rows)
+    results = Results(tmp_path)
+    texts = {text.get_text() for text in draw(results, "bars", metrics=["acceptance"]).axes[0].texts}
+    assert texts >= {"uniform · alpha", "azure · alpha", "uniform · gamma"}
+    assert results.table().headings[:3] == ["workload.demand", "cluster.network.topology", "agent"]
+    assert "requests go with demand, topology." in str(results.table())
+    assert (
+        results.compare()
+        .markdown()
+        .splitlines()[2]
+        .startswith("| workload.demand | cluster.network.topology | agent |")
+    )

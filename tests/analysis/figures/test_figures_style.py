@@ -193,13 +193,23 @@ def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsy
     written = {path.stem for path in (tmp_path / "figs").iterdir()}
     assert {path.suffix for path in (tmp_path / "figs").iterdir()} == {".svg"}
     assert written == {
-        *("summary", "bars", "timeline", "demands", "spread", "scatter", "bubbles", "topology", "learning"),
-        *("differences", "pareto", "parallel", "decisions", "distances"),
+        *("summary", "bars", "timeline", "demands", "spread", "servers", "gantt", "topology", "learning"),
+        *("differences", "pareto", "seeds", "refusals", "decisions", "distances"),
     }
     text = capsys.readouterr().out
-    for name in ("sweep", "warm-start", "length", "load", "runtime", "critical-difference"):
+    for name in ("sweep", "gains", "load", "runtime", "critical-difference"):
         assert f"{name} left out: " in text
     assert text.rindex("Figure: ") < text.index(" left out: "), "what there is comes first"
+
+
+def test_four_figures_answer_what_results_ask(
+    network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["figures", str(network.folder), "--out", str(tmp_path)]) == 0
+    assert {path.stem for path in tmp_path.iterdir()} == {"summary", "refusals", "servers", "seeds"}
+    text = capsys.readouterr().out
+    assert "left out" not in text
+    assert "--kind all" in text
 
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:

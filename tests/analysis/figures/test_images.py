@@ -13,7 +13,7 @@ from PIL import Image
 
 from analysis.figures import draw
 from analysis.figures.chosen_style import style
-from analysis.figures.style import DPI, new
+from analysis.figures.style import DPI, for_dark_pages, new
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 OURS = {"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -55,7 +55,7 @@ def test_an_svg_is_shorter_and_shows_the_same() -> None:
 def test_a_large_svg_becomes_a_png_of_few_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     kind, content, size = draw.image(drawn())
     assert (kind, size) == ("svg", (336, 240))
-    assert content == draw.svg(drawn()).encode()
+    assert content == for_dark_pages(draw.svg(drawn())).encode()
     monkeypatch.setattr(draw, "LARGE", 0)
     monkeypatch.setattr(draw, "svg", lambda figure: " " * 10**6)
     kind, content, size = draw.image(drawn())

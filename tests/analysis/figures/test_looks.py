@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+import colorsys
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ import yaml
 
 from analysis.compare.comparison import Comparison
 from analysis.figures.chosen_style import style, style_of
-from analysis.figures.draw import draw
-from analysis.figures.style import FORMATS, looks, save, shades
+from analysis.figures.draw import draw, image
+from analysis.figures.lightness import INK, PAGE, luminance, on_dark
+from analysis.figures.style import BLACK, COLOURS, FORMATS, SHIPPED, looks, save, shades
 from analysis.figures.venues import VENUES, inches
 from analysis.report.page import Drawn
 from analysis.results_api import Results
@@ -84,6 +86,71 @@ def test_what_goes_to_print_is_told_apart_without_colour(count: int) -> None:
     # In the house's style two of them are as dark as one another.
     house = sorted(lightness(colour) for colour, _ in looks(agents).values())
     assert count < 4 or min(after - before for before, after in pairwise(house)) < 9
+
+
+MACHADO = {
+    "as it is": np.eye(3),
+    "without red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "without green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "without blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+"""What readers see of linear RGB who lack a kind of cones: Machado, Oliveira and Fernandes 2009, severity 1."""
+
+
+def seen(colour: str, eyes: Any) -> Any:
+    """CIE L*a*b* of what these eyes see of a colour."""
+    srgb = np.array(colors.to_rgb(colour))
+    linear = np.asarray(eyes) @ np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.072175], [0.0193339, 0.119192, 0.9503041]]
+    )
+    xyz = to_xyz @ linear.clip(0, 1) / [0.95047, 1, 1.08883]
+    x, y, z = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eyes", MACHADO)
+@pytest.mark.parametrize("page", ["light", "dark"])
+def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) -> None:
+    """Two colours differ by 12 or more, where 2.3 are just noticed: of Okabe and Ito's own the nearest two by 16."""
+    shown = [on_dark(colour.lower()) if page == "dark" else colour for colour in COLOURS]
+    assert len(set(shown)) == len(COLOURS)
+    apart = [np.linalg.norm(seen(a, MACHADO[eyes]) - seen(b, MACHADO[eyes])) for a, b in combinations(shown, 2)]
+    assert min(apart) > 12
+
+
+def hue(colour: str) -> float:
+    return colorsys.rgb_to_hsv(*colors.to_rgb(colour))[0]
+
+
+def test_the_hue_of_an_agent_is_the_same_in_print_on_slides_and_on_dark_pages() -> None:
+    agents = [name for name, (colour, _) in SHIPPED.items() if colour != BLACK][:9]
+    house = looks(agents)
+    for venue in ("ieee", "slides", "report"):
+        with style(style_of(venue)):
+            for name, (colour, marker) in looks(agents).items():
+                assert marker == house[name][1]
+                assert abs(hue(colour) - hue(house[name][0])) < 0.06, (venue, name)
+    for colour in set(COLOURS) - {BLACK}:
+        assert abs(hue(on_dark(colour.lower())) - hue(colour)) < 0.06
+        assert contrast(on_dark(colour.lower()), PAGE) >= 3
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours by WCAG."""
+    low, high = sorted(luminance(colour) for colour in (one, other))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_an_image_of_the_report_follows_dark_pages(results: Results) -> None:
+    """Agents keep their colours, so that nobody changes places with another; what is black or white does change."""
+    kind, content, _ = image(draw(results, "sweep", style="report"))
+    assert kind == "svg"
+    rules = content.decode().partition("<style>@media screen and (prefers-color-scheme: dark)")[2]
+    rules = rules.partition("</style>")[0]
+    assert f'[style*="fill: #ffffff"] {{ fill: {PAGE} !important }}' in rules
+    assert f"svg {{ fill: {INK} }}" in rules
+    assert looks(["first-fit"])["first-fit"][0].lower() not in rules
 
 
 def test_a_style_of_matplotlib_gives_its_colours_fonts_and_width(results: Results, tmp_path: Path) -> None:
@@ -156,7 +223,7 @@ def test_the_scenario_says_how_figures_look_and_the_command_more(
     assert (again.axes[0].xaxis.label.get_fontsize(), bool(again.get_suptitle())) == (8, True)
     assert main(["figures", str(tmp_path), "--kind", "sweep"]) == 0
     assert (tmp_path / "figures" / "sweep.svg").is_file()
-    assert "Caption: made. mean and 95 % interval over 6 seeds." in capsys.readouterr().out
+    assert "made: mean and 95 % interval over 6 seeds." in capsys.readouterr().out
     assert draw([results, made(tmp_path / "other")], "sweep").get_suptitle() == ""
 
 
@@ -285,7 +352,7 @@ def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, caps
     assert main(["figures", str(results.folder), "--metric", "foo"]) == 2
     said = capsys.readouterr()
     assert "no figure can be drawn of these results, as asked for" in said.err
-    assert "differences, summary, bars, pareto" in said.out
+    assert "summary, seeds, pareto, bars" in said.out
     assert said.out.count("foo is not a metric of these results") == 1
 
 
@@ -298,7 +365,8 @@ def test_bars_that_would_hide_what_differs_are_dots_on_a_scale_of_their_own(resu
     assert ax.get_xlim()[0] > 85
     values = [float(np.ravel(line.get_xdata())[0]) for line in ax.lines if line.get_marker() in {*"osD"}]
     averages = results.runs.group_by("cluster.servers", "agent", maintain_order=True).agg(pl.mean("acceptance"))
-    assert values == pytest.approx((100 * averages["acceptance"]).to_list())
+    assert sorted(values) == pytest.approx(sorted(100 * averages["acceptance"]))
+    assert values == [*sorted(values[:3], reverse=True), *sorted(values[3:], reverse=True)]
     apart = [row(agent, seed, acceptance=0.2 + 0.3 * place) for place, agent in enumerate(AGENTS) for seed in range(3)]
     write_results(tmp_path, apart)
     [ax] = draw(Results(tmp_path), "bars", metrics=["acceptance"]).axes
@@ -372,6 +440,6 @@ def test_differences_name_a_point_once_and_many_rows_leave_metrics_to_the_table(
     assert many.get_size_inches()[1] < 6
     names = [text.get_text() for text in many.axes[0].texts]
     assert names == ["overflow drop", "overflow make_room: {moves: 1}"]
-    assert [tick.get_text() for tick in many.axes[0].get_yticklabels()] == [f"agent-{n}" for n in range(1, 10)] * 2
+    assert [tick.get_text() for tick in many.axes[0].get_yticklabels()] == [f"agent-{n}" for n in range(9, 0, -1)] * 2
     few = draw(Results(tmp_path), "differences", agents=[f"agent-{number}" for number in range(4)])
     assert len([ax for ax in few.axes if ax.axison]) > 3

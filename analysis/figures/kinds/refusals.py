@@ -1,0 +1,45 @@
+"""Why requests were refused: of each reason the share of the offered, a stacked bar per agent."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from analysis.figures.figure_data import FigureData, Options
+from analysis.figures.kind import figure
+from analysis.figures.rows import stacked
+from analysis.figures.style import heading
+from analysis.results.reasons import refused_shares
+from simcore.errors import ResultsError
+
+MOST, OTHERS = 5, "others"
+"""Reasons of their own; the others are one."""
+
+
+@figure(meaning="refusals by cause, a stacked bar per agent", needs="requests that were refused")
+def draw(chosen: FigureData, options: Options) -> Figure:
+    """Draw means over the seeds, in % of the offered requests; of many reasons the most frequent."""
+    shares, total = refused_shares(chosen.runs, [*chosen.swept, "agent"])
+    if not total:
+        raise ResultsError(
+            "no request was refused for a reason that was noted",
+            file=chosen.results.folder,
+            remedy="Draw another kind.",
+        )
+    named = [reason for reason, _ in total.most_common(MOST)]
+    names = [*named, OTHERS] if len(total) > len(named) else named
+    parts = {
+        (group[:-1], str(group[-1])): [
+            [
+                sum(share for one, share in run.items() if name in (one, OTHERS if one not in named else one))
+                for name in names
+            ]
+            for run in runs
+        ]
+        for group, runs in shares.items()
+    }
+    figure = stacked(chosen, options, parts, names, "refused, % of the offered requests")
+    average = {reason: sum(sum(run.get(reason, 0.0) for run in runs) for runs in shares.values()) for reason in named}
+    first = max(named, key=average.__getitem__)
+    share = 100 * average[first] / (sum(sum(run.values()) for runs in shares.values() for run in runs) or 1)
+    heading(figure, f"{share:.0f} % of the refusals: {first}", chosen.captioned())
+    return figure

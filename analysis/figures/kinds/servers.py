@@ -1,0 +1,58 @@
+"""Servers over time: how full each one was, a panel per agent."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.figure import Figure
+
+from analysis.figures.chosen_style import points
+from analysis.figures.figure_data import FigureData, Options
+from analysis.figures.kind import figure
+from analysis.figures.kinds.timeline import CLOCK
+from analysis.figures.style import grid, heading, new, tidy
+from simcore.errors import ResultsError, suggest
+
+
+@figure(meaning="servers x time as a heat map per agent", needs="record: [states]")
+def draw(chosen: FigureData, options: Options) -> Figure:
+    """Draw the first seed of every agent at one point: a row per server, coloured by the share of it in use."""
+    agents, _ = chosen.few_agents(), chosen.few_points(1)
+    resource = (options.metrics or chosen.results.resources)[0]
+    if resource not in chosen.results.resources:
+        remedy = suggest(resource, chosen.results.resources)
+        raise ResultsError("is not a resource", key=f"--metric {resource}", remedy=remedy)
+    runs = {agent: runs for _, agent, runs in chosen.seeded()}
+    seed = chosen.shared_seed(runs.values())
+    states = {agent: chosen.results.states(runs[agent][seed]) for agent in agents}
+    longest = max(float(frame["time"][-1]) for frame in states.values())
+    scale, unit = CLOCK.scale(longest)
+    width = options.width or ("column" if len(agents) == 1 else "page")
+    lines, columns = grid(len(agents), 4 if width == "page" else 1)
+    figure = new(width, 0.9 + 1.7 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True)
+    scheme = colormaps["YlGnBu"].with_extremes(bad="#cccccc")
+    for ax in axes.flat[len(agents) :]:
+        ax.set_axis_off()
+    for ax, agent in zip(axes.flat, agents, strict=False):
+        frame = states[agent]
+        shares = frame[f"used_{resource}"].to_list()
+        used = np.full((len(shares), max(map(len, shares))), np.nan)
+        for row, share in zip(used, shares, strict=True):
+            row[: len(share)] = share
+        times = scale * np.append(frame["time"].to_numpy(), longest)
+        edges = np.arange(used.shape[1] + 1) - 0.5
+        image = ax.pcolormesh(times, edges, 100 * used.T, cmap=scheme, vmin=0, vmax=100, rasterized=True)
+        tidy(ax, grid=None)
+        ax.set_title(chosen.heading(agent), fontsize=points())
+        ax.yaxis.get_major_locator().set_params(integer=True)
+    for ax in axes[-1]:
+        ax.set_xlabel(f"time,{unit}")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("server")
+    figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
+    metric = chosen.metric(chosen.headlines[0])
+    heading(
+        figure, chosen.finding(metric), f"{chosen.title}: how full each server was, seed {seed}; grey: out of service"
+    )
+    return figure
