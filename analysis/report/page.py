@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
+ANSWERS = ("summary", "sweep")
+"""One of these figures stands beside the answer."""
 MOST_ERRORS = 50
 """Different errors that are shown in full."""
 HOW_TO_REPLAY = (
@@ -62,8 +64,8 @@ def compose(
     sections = {
         "answer": (
             "The answer",
-            f"{answers}\n{_same(table)}{_family(table)}{_warnings(results)}{_counts(results)}\n"
-            f"{summary.replace('<figure', '<figure class=wide', 1)}",
+            f'<div class="beside"><div>{answers}\n{_same(table)}{_family(table)}{_warnings(results)}{_counts(results)}'
+            f"</div>\n{summary}</div>",
         ),
         "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
         "differences": ("Paired differences", _differences(results)),
@@ -247,8 +249,10 @@ def figures(results: ResultsFolder) -> Drawn:
         if kind.source != "results":
             continue
         try:
-            figure = draw(results, name, width="page", style="report")
-            found.shown[name] = _embedded(name, kind.meaning, figure)
+            figures = [draw(results, name, width="page", style="report")]
+            if name in ANSWERS:
+                figures.append(draw(results, name, width="column", style="report"))
+            found.shown[name] = _embedded(name, kind.meaning, *figures)
         except FigureFailed as error:
             found.failed[name] = error.problem
         except UserError as error:
@@ -256,9 +260,14 @@ def figures(results: ResultsFolder) -> Drawn:
     return found
 
 
-def _embedded(name: str, meaning: str, figure: Figure) -> str:
+def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = None) -> str:
+    """Embed a figure, and its `narrow` form for telephones, if it has one."""
     kind, content, size = image(figure)
     shown = image_element(kind, content, size, f"{name}: {meaning}. The tables have the numbers.")
+    if narrow is not None:
+        kind, content, _ = image(narrow)
+        source = f'<source media="(max-width: 30rem)" srcset="{_data(kind, content)}">'
+        shown = f"<picture>{source}{shown}</picture>"
     return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'
 
 
@@ -267,8 +276,8 @@ def image_element(kind: str, content: bytes, size: tuple[int, int], alt: str) ->
 
     It is an image, because an SVG that is part of the page would share its names and styles with all others.
     """
-    data = base64.b64encode(content).decode()
-    return (
-        f'<img alt="{escape(alt)}" width="{size[0]}" height="{size[1]}" '
-        f'src="data:image/{"svg+xml" if kind == "svg" else kind};base64,{data}">'
-    )
+    return f'<img alt="{escape(alt)}" width="{size[0]}" height="{size[1]}" src="{_data(kind, content)}">'
+
+
+def _data(kind: str, content: bytes) -> str:
+    return f"data:image/{'svg+xml' if kind == 'svg' else kind};base64,{base64.b64encode(content).decode()}"

@@ -102,3 +102,11 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
     }
   });
 }
+
+// Paper cannot be unfolded: what is folded is printed open.
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) [part.open, part.dataset.folded] = [true, ""];
+});
+addEventListener("afterprint", () => {
+  for (const part of document.querySelectorAll("details[data-folded]")) part.open = false;
+});
