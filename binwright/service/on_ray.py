@@ -55,26 +55,19 @@ class _Hand:
     def __init__(self, actor: Any, lose: Callable[[], object]) -> None:
         self._actor, self._lose, self._memory = actor, lose, 0
 
-    def solve(
-        self,
-        request: str,
-        seconds: float,
-        tell: Callable[[dict[str, Any]], None],
-        cancelled: Callable[[], bool],
-        stopping: Event,
-    ) -> dict[str, Any] | None:
+    def solve(self, task: pool.Task) -> dict[str, Any] | None:
         """Have a job done, as a `Hand`."""
         import ray
 
-        said, end = self._actor.solve.remote(request, seconds), monotonic() + seconds + SILENCE
+        said, end = self._actor.solve.remote(task.request, task.seconds), monotonic() + task.seconds + SILENCE
         try:
-            while not stopping.is_set():
+            while not task.stopping.is_set():
                 if ray.wait([said], timeout=LOOK)[0]:
                     found: dict[str, Any] = ray.get(said)
                     return found
-                progress, self._memory = ray.get(self._actor.look.remote(cancelled()), timeout=SILENCE)
+                progress, self._memory = ray.get(self._actor.look.remote(task.cancelled()), timeout=SILENCE)
                 if progress is not None:
-                    tell(progress)
+                    task.tell(progress)
                 if monotonic() > end:
                     raise TimeoutError("it does not answer")
         except (ray.exceptions.RayError, TimeoutError) as error:
@@ -108,7 +101,7 @@ class _Actor:
 
     def solve(self, request: str, seconds: float) -> dict[str, Any] | None:
         """Have the job done."""
-        return self._worker.solve(request, seconds, self._tell, lambda: self._cancelled, self._over)
+        return self._worker.solve(pool.Task(request, seconds, self._tell, lambda: self._cancelled, self._over))
 
     def _tell(self, progress: dict[str, Any]) -> None:
         self._progress = progress

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from agents.solver.backends.opencl_devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
@@ -60,21 +60,24 @@ class Lost(Exception):
     """The machine that had a job is gone; says why. The job is tried again."""
 
 
+class Task(NamedTuple):
+    """A job that is to be done: its request, in JSON, and how many seconds it may take.
+
+    `tell` is called with the best so far; the search ends when it is `cancelled`, and all does when it is `stopping`.
+    """
+
+    request: str
+    seconds: float
+    tell: Callable[[dict[str, Any]], None]
+    cancelled: Callable[[], bool]
+    stopping: Event
+
+
 class Hand(Protocol):
     """Does one job, wherever that is."""
 
-    def solve(
-        self,
-        request: str,
-        seconds: float,
-        tell: Callable[[dict[str, Any]], None],
-        cancelled: Callable[[], bool],
-        stopping: Event,
-    ) -> dict[str, Any] | None:
-        """Have a job done, and watch; returns what is said last, or None if all is stopping.
-
-        `tell` is called with the best so far.
-        """
+    def solve(self, task: Task) -> dict[str, Any] | None:
+        """Have a job done, and watch; returns what is said last, or None if all is stopping."""
 
     def memory(self) -> int:
         """Give the bytes that it has."""
@@ -132,25 +135,18 @@ class Worker:
             return "takes more CPU time than a job may have"
         return "the worker process died"
 
-    def solve(
-        self,
-        request: str,
-        seconds: float,
-        tell: Callable[[dict[str, Any]], None],
-        cancelled: Callable[[], bool],
-        stopping: Event,
-    ) -> dict[str, Any] | None:
+    def solve(self, task: Task) -> dict[str, Any] | None:
         """Have a job done, as a `Hand`."""
         try:
-            self.ask("solve", request)
-            end, interrupted = monotonic() + seconds, False
-            while not stopping.is_set():
+            self.ask("solve", task.request)
+            end, interrupted = monotonic() + task.seconds, False
+            while not task.stopping.is_set():
                 said = self.hear(LOOK)
                 if said is not None and "progress" not in said:
                     return said
                 if said is not None:
-                    tell(said["progress"])
-                if not interrupted and cancelled():
+                    task.tell(said["progress"])
+                if not interrupted and task.cancelled():
                     self.interrupt()
                     interrupted, end = True, min(end, monotonic() + GRACE)
                 if monotonic() > end:
@@ -262,7 +258,7 @@ class Pool:
                 return
             self.workers[row.id] = worker
             tell = partial(self.progress.__setitem__, row.id)
-            said = worker.solve(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping)
+            said = worker.solve(Task(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping))
         except Lost as why:
             said = {"lost": str(why)}
         finally:

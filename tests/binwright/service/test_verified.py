@@ -7,7 +7,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Event
 from time import monotonic, sleep
 from typing import Any
 
@@ -43,7 +42,7 @@ class Says:
     def __init__(self, found: Any) -> None:
         self._found = found
 
-    def solve(self, request: str, seconds: float, tell: object, cancelled: object, stopping: Event) -> dict[str, Any]:
+    def solve(self, task: pool.Task) -> dict[str, Any]:
         return {"found": self._found}
 
     def memory(self) -> int:
