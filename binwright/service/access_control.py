@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from starlette.responses import JSONResponse, Response
 
 from binwright.service.limits import PRIORITIES, Limits
+from binwright.service.models import Mistake, Refusal
 from binwright.service.protocol import address
 from simcore.errors import UserError
 
@@ -41,8 +42,7 @@ HEADERS = {
 
 def refusal(status: int, message: str, remedy: str = "", headers: dict[str, str] | None = None) -> Response:
     """Make an answer that says what is wrong."""
-    error = {"message": message, "remedy": remedy, "line": None, "column": None}
-    return JSONResponse({"error": error}, status, headers)
+    return JSONResponse(Refusal(error=Mistake(message=message, remedy=remedy)).model_dump(), status, headers)
 
 
 def too_many(message: str, seconds: float) -> Response:

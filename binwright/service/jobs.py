@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import json
 import secrets
 import sqlite3
 import time
@@ -19,6 +18,7 @@ from prometheus_client import Histogram
 
 from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
+from binwright.service.models import Mistake
 from binwright.service.tables import FORM, SCHEMA
 from simcore.errors import UserError
 
@@ -362,8 +362,7 @@ class Jobs:
             if tries < TRIES:
                 base.execute("update jobs set state = 'queued', started = null where id = ?", (name,))
         if tries >= TRIES:
-            error = {"message": f"{why} ({TRIES} times)", "remedy": "", "line": None, "column": None}
-            self.finish(name, "failed", error=json.dumps(error))
+            self.finish(name, "failed", error=Mistake(message=f"{why} ({TRIES} times)").model_dump_json())
 
 
 def _seconds(name: str, what: str) -> Histogram:

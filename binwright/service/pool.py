@@ -22,6 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from agents.solver.backends.opencl_devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
+from binwright.service.models import Mistake
 
 LOOK = 0.05
 """Seconds between two looks at whether a job is to be cancelled."""
@@ -360,9 +361,5 @@ class Checkers:
 
 
 def failed(problem: str, remedy: str) -> dict[str, Any]:
-    """Say in a worker's place that its job failed."""
-    return {"state": "failed", "error": _mistake(problem, remedy)}
-
-
-def _mistake(problem: str, remedy: str) -> dict[str, Any]:
-    return {"message": problem, "remedy": remedy, "line": None, "column": None}
+    """Say that a job failed."""
+    return {"state": "failed", "error": Mistake(message=problem, remedy=remedy).model_dump()}

@@ -29,7 +29,8 @@ from agents.solver.solving.conclude import Allocated, described
 from agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits
-from binwright.service.models import Found
+from binwright.service.models import Found, Mistake
+from binwright.service.pool import failed
 from binwright.solver_json import as_json, properties
 from simcore.errors import UserError
 
@@ -103,20 +104,19 @@ def _answered(pipe: Connection, do: str, asked: Mapping[str, Any], found: bytes,
         options = ("search", "device", "seed", "time", "attempts")
         how = {name: asked[name] for name in options}
         return {"found": _found(solve(compiled, progress=tell, **how))}
-    except SpecError as error:
-        at = {} if error.at is None else {"line": error.at.line, "column": error.at.column}
-        return _wrong("refused", error.problem, error.remedy, **at)
     except UserError as error:
-        return _wrong("refused", error.problem, error.remedy)
+        at = error.at if isinstance(error, SpecError) else None
+        place = {"line": at.line, "column": at.column} if at else {}
+        return {"state": "refused", "error": Mistake(message=error.problem, remedy=error.remedy, **place).model_dump()}
     except MemoryError:
         problem = f"takes more than {limits.memory / 2**20:,.0f} MB of memory"
-        return _wrong("failed", problem, "Make the problem smaller.")
+        return failed(problem, "Make the problem smaller.")
     except BrokenPipeError:
         raise
     except Exception:
         traceback.print_exc()
         sys.stderr.flush()
-        return _wrong("failed", "the solver failed", "This is our mistake; the server's log has the details.")
+        return failed("the solver failed", "This is our mistake; the server's log has the details.")
 
 
 def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
@@ -172,7 +172,7 @@ def _verified(compiled: Problem, said: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def _untrue(problem: str) -> dict[str, Any]:
-    return _wrong("failed", problem, "This is our mistake, or that of a machine that works for the service.")
+    return failed(problem, "This is our mistake, or that of a machine that works for the service.")
 
 
 def _as_json(answer: Answer) -> dict[str, Any]:
@@ -193,10 +193,6 @@ def _as_json(answer: Answer) -> dict[str, Any]:
             for family in problem.families
         ]
     return as_json(answer) | {"searched": problem.searched, "resources": families}
-
-
-def _wrong(state: str, problem: str, remedy: str, **at: int) -> dict[str, Any]:
-    return {"state": state, "error": {"message": problem, "remedy": remedy, "line": None, "column": None} | at}
 
 
 def _send(pipe: Connection, **message: Any) -> None:
