@@ -382,7 +382,7 @@ def test_limits() -> None:
 def test_jobs_use_the_devices_that_are_offered(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     device = opencl_device()
     client = Client(server.url, "a-token-of-the-client")
-    how: dict[str, Any] = {"search": "published", "attempts": 16, "seed": 3}
+    how: dict[str, Any] = {"search": "published", "attempts": 16, "seed": 3, "time": 60}  # attempts end it
     text = examples()["network"]
     here, there = (client.solve(text, device=one, **how) for one in ("cpu", "opencl"))
     assert here["alloc"] == there["alloc"]
