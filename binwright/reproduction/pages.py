@@ -18,8 +18,11 @@ from simcore.errors import UserError
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
 
+K = TypeVar("K")
 T = TypeVar("T")
 WIDTH = 118
+COLUMNS = 12
+"""A matrix has so many columns of values at most, if it can."""
 HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
@@ -62,9 +65,8 @@ def page(
     parts = [
         _wrapped(f"{made} {guide}."),
         _wrapped(
-            f"**{counted(rows).capitalize()}.** Cells are published / ours; what is not reproduced is **bold**.{less} "
-            f"`{listed(publication)}`, which the command writes, has every value with its interval and the reason for "
-            "its verdict."
+            f"**{counted(rows).capitalize()}.** Cells are published/ours; what is not reproduced is **bold**.{less} "
+            f"`{listed(publication)}` has every value with its interval and the reason for its verdict."
         ),
     ]
     notes: set[str] = set()
@@ -74,7 +76,7 @@ def page(
         notes |= new.keys()
         parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(table)]
         if _slug(name) in dots:
-            parts.append(f"![The same as dots]({FIGURES}/{dots[_slug(name)]})")
+            parts.append(f"![As dots]({FIGURES}/{dots[_slug(name)]})")
     if reasons := [*_explained(rows), *(f"- {line}" for line in _incomparable(rows))]:
         parts += ["## What is not reproduced, and why", "\n".join(map(_wrapped, reasons))]
     for heading, those in _by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
@@ -116,8 +118,14 @@ def misses(rows: Sequence[Row]) -> list[Row]:
 
 
 def _compared(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Group the rows of every table that can be compared."""
-    return _by([one for one in rows if one.verdict != Verdict.INCOMPARABLE], lambda one: one.table)
+    """Group the rows of every table that can be compared, by metrics and conditions."""
+    found = _by([one for one in rows if one.verdict != Verdict.INCOMPARABLE], lambda one: one.table)
+    for those in found.values():
+        metrics = list(dict.fromkeys(one.metric for one in those))
+        conditions = list(dict.fromkeys(one.condition for one in those))
+        those.sort(key=lambda one: conditions.index(one.condition))
+        those.sort(key=lambda one: metrics.index(one.metric))
+    return found
 
 
 def _slug(table: str) -> str:
@@ -131,13 +139,12 @@ def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
 
     names, common = _apart(rows)
     panels = []
-    for metric, those in _by(zip(rows, names, strict=True), lambda pair: pair[0].metric).items():
-        for name, own in _by(those, lambda pair: pair[1]).items():
-            found = [
-                Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
-                for one, _ in own
-            ]
-            panels.append(Panel(found, metric.replace("_", " "), _short(name)))
+    for (metric, column), those in _by(zip(rows, names, strict=True), lambda pair: (pair[0].metric, pair[1])).items():
+        found = [
+            Dot(one.agent, one.ours or 0.0, one.low, one.high, one.published, one.spread, one.verdict in MISSES)
+            for one, _ in those
+        ]
+        panels.append(Panel(found, metric.replace("_", " "), _short(column)))
     count = len(set(names))
     columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
     said = f"{title.replace(':', ',', 1)}: {len(misses(rows))} of {len(rows)} not reproduced"
@@ -153,27 +160,27 @@ def _heading(publication: Publication, name: str) -> str:
 
 
 def _matrix(rows: Sequence[Row]) -> str:
-    """Write the values of a table: metrics and agents by conditions."""
+    """Write the values of a table: agents by metrics and conditions, or, where these are many, all by conditions."""
     names, common = _apart(rows)
-    columns = list(dict.fromkeys(names))
-    metrics = _by(zip(rows, names, strict=True), lambda pair: pair[0].metric)
-    lines = []
-    for metric, those in metrics.items():
-        decimals = max(len(one.printed.partition(".")[2]) for one, _ in those)
-        label = metric
-        for agent, own in _by(those, lambda pair: pair[0].agent).items():
-            cells = {name: _cell(one, decimals) for one, name in own}
-            lines.append([label, agent, *(cells.get(column, "") for column in columns)])
-            label = ""  # written once
-    heads = [_short(column) for column in columns]
-    if columns == [""]:
-        heads, common = [common], ""
-    if len(metrics) > 1:
-        heads = [common, "", *heads]
-    else:
-        heads, lines = [", ".join(filter(None, (*metrics, common))), *heads], [line[1:] for line in lines]
-    table = [heads, ["---"] * len(heads), *lines]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in table)
+    metrics = _by(rows, lambda one: one.metric)
+    wide = len(metrics) * len(set(names)) <= COLUMNS
+    decimals = {name: max(len(one.printed.partition(".")[2]) for one in those) for name, those in metrics.items()}
+    columns: dict[tuple[str, str], str] = {}
+    lines: dict[tuple[str, ...], dict[tuple[str, str], str]] = {}
+    for one, name in zip(rows, names, strict=True):
+        column, labels = ((one.metric, name), (one.agent,)) if wide else (("", name), (one.metric, one.agent))
+        begins = wide and len(metrics) > 1 and one is metrics[one.metric][0]
+        columns.setdefault(column, ": ".join(filter(None, (one.metric if begins else "", _short(name)))))
+        lines.setdefault(labels, {})[column] = _cell(one, decimals[one.metric])
+    heads = [", ".join(filter(None, (*(metrics if len(metrics) == 1 else ()), common))), *columns.values()]
+    table = [[*labels, *(found.get(column, "") for column in columns)] for labels, found in lines.items()]
+    if not wide:
+        heads.insert(1, "")
+        written = [line[0] for line in table]
+        for line, above in zip(table[1:], written, strict=False):
+            line[0] = "" if line[0] == above else line[0]
+    text = [f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in (heads, *table)]
+    return "\n".join((text[0], f"|{'---|' * len(heads)}", *text[1:]))
 
 
 def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:
@@ -228,9 +235,9 @@ def _incomparable(rows: Sequence[Row]) -> Iterator[str]:
         yield f"{len(those)} value{'s' if len(those) > 1 else ''} cannot be compared. {why}"
 
 
-def _by(those: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
+def _by(those: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     """Group what has one key, in the order of the keys."""
-    found: dict[str, list[T]] = {}
+    found: dict[K, list[T]] = {}
     for one in those:
         found.setdefault(key(one), []).append(one)
     return found
@@ -238,9 +245,9 @@ def _by(those: Iterable[T], key: Callable[[T], str]) -> dict[str, list[T]]:
 
 def _picture(one: Picture) -> list[str]:
     """Show a figure, or say why it is not drawn."""
-    title = one.drawing.title
-    about = f"**{title}.** {one.drawing.published}".rstrip()
-    return [about, f"It is not drawn here. {one.why}" if one.why else f"![{title}]({FIGURES}/{one.file(one.kind)})"]
+    about = f"**{one.drawing.title}.** {one.drawing.published}".rstrip()
+    shown = f"![{one.heading}]({FIGURES}/{one.file(one.kind)})"
+    return [_wrapped(about), f"It is not drawn here. {one.why}" if one.why else shown]
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

@@ -275,7 +275,7 @@ def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, t
         counted.write(tmp_path / "out", tmp_path)
 
 
-def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
+def test_pages_have_a_matrix_for_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = publication("nara")
     [experiment] = whole.experiments
     known = replace(experiment, notes=(Note("explained", "Nobody placed them.", agent="nulb"),))
@@ -290,13 +290,24 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path) -> None:
     first, second = page.split("## Table 1: acceptance\n")[1].split("## Table 2: utilisation on alpha\n")
     assert first.split("\n\n")[-2].splitlines() == [
         "| acceptance, topology alpha | uniform | azure | alibaba |",
-        "| --- | --- | --- | --- |",
+        "|---|---|---|---|",
         "| nara | **0.71/0.50** | **0.86/0.50** | **0.72/0.50** |",
         "| tetris | 0.61/0.61 | **0.77/0.61** | 0.63/0.61 |",
         "| nulb | **0.29/0.10** | **0.50/0.10** | **0.20/0.10** |",
     ]
     table, heading, reasons = second.strip().split("\n\n")
-    assert [line[: line.find("/")] for line in table.splitlines()[2:]] == [
+    assert table.splitlines()[0] == (
+        "| topology alpha | utilisation cpu: uniform | azure | alibaba | utilisation mem: uniform | azure | alibaba |"
+    )
+    assert [line.split("/")[0] for line in table.splitlines()[2:]] == [
+        "| nara | **0.64",
+        "| tetris | **0.58",
+        "| nulb | **0.23",
+    ]
+    monkeypatch.setattr("binwright.reproduction.pages.COLUMNS", 5)
+    page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
+    tall = page.split("## Table 2: utilisation on alpha\n")[1].strip().split("\n\n")[0]
+    assert [line[: line.find("/")] for line in tall.splitlines() if "/" in line] == [
         "| utilisation cpu | nara | **0.64",
         "|  | tetris | **0.58",
         "|  | nulb | **0.23",
@@ -448,7 +459,7 @@ def test_tables_are_drawn_as_dots_beside_their_matrices(tmp_path: Path) -> None:
         assert shaded == pytest.approx([place for place, one in enumerate(there) if one in missed])
     found = Reproduction((whole,), tuple(rows), MADE, tuple(pictures("nara", [drawing], Material())))
     page = found.write(tmp_path / "results", tmp_path / "pages")[1].read_text("utf-8")
-    assert page.index("| tetris |") < page.index("![The same as dots](figures/nara-table-1.svg)")
+    assert page.index("| tetris |") < page.index("![As dots](figures/nara-table-1.svg)")
     for folder in ("results", "pages"):
         assert (tmp_path / folder / "figures" / "nara-table-1.svg").is_file()
 

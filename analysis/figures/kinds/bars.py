@@ -15,7 +15,7 @@ from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.rows import few_rows, named_rows
-from analysis.figures.style import grid, heading, ink, new, tidy
+from analysis.figures.style import HARD, grid, heading, ink, new, tidy
 
 
 @figure(
@@ -70,7 +70,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)
         _room_for_text(ax, ends, alike)
-        ax.set_xlabel("\n".join(wrap(label, room)))
+        ax.set_xlabel("\n".join(wrap(label.replace(" %", f"{HARD}%"), room)).replace(HARD, " "))
     heading(figure, chosen.finding(metrics[0]), chosen.captioned())
     return figure
 

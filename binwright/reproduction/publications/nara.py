@@ -173,7 +173,7 @@ def figures() -> tuple[Drawing, ...]:
                 f"placements-{demand}",
                 f"Where requests of the demand {demand} are placed on alpha",
                 of_kind("distances", where, agents=AGENTS),
-                "The publication has a figure for every agent and demand; here agents are rows.",
+                "The publication has a figure for every agent." if demand == "uniform" else "",
             )
             for demand, where in on_alpha.items()
         ),

@@ -249,16 +249,15 @@ def describe() -> Publication:
                 tables={"4": "Servers for machines that are all known at once", "5": "Time of the same"},
                 count=packing,
                 lower=("servers", TIMES),
-                deviates="The machines are drawn: the publication prints averages only. wrasse is the published search "
-                "as we read it, for 10 s; its time is that after which the answer was there.",
+                deviates="The machines are drawn: only averages are printed. wrasse is the published search as we read "
+                "it, for 10 s; its time is when its answer was there.",
                 derived=tuple(packing_derived()),
                 notes=(
                     Note("incomparable", OTHER_MACHINE, metric=MILLISECONDS),
                     *(
                         Note(
                             "incomparable",
-                            "Our inputs were fitted to this value, because the publication prints only averages of "
-                            "its own.",
+                            "Our inputs were fitted to this value: of its own only averages are printed.",
                             agent=agent,
                         )
                         for agent in (*HEURISTICS, "lower bound")
@@ -287,8 +286,8 @@ def describe() -> Publication:
                 measures={PLACED: mean_of("scheduled"), GAIN: gain_of("secondnet", "scheduled")}
                 | times_of("secondnet"),
                 lower=(beside("secondnet"), f"{LATE}{OVER_MEAN}"),
-                deviates="With the bandwidths that are described every agent, even a random one, fills all slots, so "
-                "that the publication's runs must have had something that is not described.",
+                deviates="With the bandwidths described every agent, even a random one, fills all slots: the "
+                "publication's runs had something that is not described.",
                 derived=(*placed_derived(), *times_derived("section 8.2.1", "secondnet", LATE)),
                 notes=(
                     *timed,
@@ -331,14 +330,14 @@ def describe() -> Publication:
                 "secondnet-times",
                 "Time of every decision on the virtual data centres of DS1, by order of arrival",
                 of_kind("decisions", ("secondnet", DS1)),
-                "Published are 525 ms for wrasse and 925 ms for secondnet in the mean, and 5.8 s for wrasse's 150th.",
+                "Published means are 525 ms (wrasse) and 925 ms (secondnet); wrasse's 150th took 5.8 s.",
             ),
             Drawing(
                 "3",
                 "oktopus-times",
                 "Time of every decision on virtual clusters, by order of arrival",
                 of_kind("decisions", ("oktopus", CLUSTER)),
-                "Published are 183 ms for wrasse and 35.6 ms for oktopus in the mean, and 2.6 s at most for wrasse.",
+                "Published means are 183 ms (wrasse) and 35.6 ms (oktopus); wrasse took 2.6 s at most.",
             ),
         ),
     )
