@@ -213,6 +213,7 @@ def test_space_plays_and_stops(opened: Browser) -> None:
 def test_who_wants_less_motion_gets_few_pictures(window: Browser, path: Path) -> None:
     window.open(path, calm=True)
     wait_for(window, "return document.querySelectorAll('.panel canvas').length === 8")
+    window.run(DRAG, 0)
     window.click("#play")
     share = "const slider = document.getElementById('moment'); return slider.valueAsNumber / slider.max"
     assert wait_for(window, share) == pytest.approx(1 / 20, rel=0.2)
