@@ -49,6 +49,15 @@ class Whole(NamedTuple):
     """What they take together."""
 
 
+class Failed:
+    """Where tenants that take the same have found no room, while nothing is taken out."""
+
+    def __init__(self, levels: int) -> None:
+        self.groups: list[list[int]] = [[] for _ in range(levels)]
+        """Of each level."""
+        self.everywhere = False
+
+
 class Put(NamedTuple):
     """A unit that is put in: friends, or a single ball."""
 
@@ -125,13 +134,13 @@ class Greedy:
 
     def construct(self, over: Callable[[], bool]) -> None:
         """Place the tenants that fit, the largest first, until time is `over`."""
-        failed = set[tuple[int, float]]()  # where one finds no room, another one like it does not either
+        failed: dict[tuple[int, float], Failed] = {}  # where one finds no room, another one like it does not either
         for one in self.left:
             if over():
                 return
-            kind = len(self.tenants[one]), self.size[one]
-            if kind not in failed and not self._insert(one, False):
-                failed.add(kind)
+            kind = failed.setdefault((len(self.tenants[one]), self.size[one]), Failed(len(self._near)))
+            if not kind.everywhere:
+                kind.everywhere = not self._insert(one, kind)
 
     def step(self) -> None:
         """Empty some groups of bins, and place what was there and what is left in a new order.
@@ -150,7 +159,7 @@ class Greedy:
             self._change(one, whole, -1)
         offered = [before[self._drawn(len(before))] for _ in range(min(MOST_LEFT, len(before)))]
         bent = {one: self.size[one] * (1024 + self._drawn(SPREAD)) for one in (*offered, *out)}
-        put = [one for one in sorted(bent, key=lambda one: -bent[one]) if self._insert(one, True)]
+        put = [one for one in sorted(bent, key=lambda one: -bent[one]) if self._insert(one, None)]
         if self.count(out) > self.count(put):
             for one in put:
                 self._change(one, self.placed[one], -1)
@@ -185,8 +194,11 @@ class Greedy:
         else:
             del self.placed[one]
 
-    def _insert(self, one: int, chance: bool) -> bool:
-        """Place a tenant whole, if it fits; by `chance`, the groups with least room do not always come first."""
+    def _insert(self, one: int, failed: Failed | None) -> bool:
+        """Place a tenant whole, if it fits, but not into groups where that has failed, which is noted.
+
+        Where nothing is known of that, the groups with least room do not always come first.
+        """
         count, least = len(self.tenants[one]), self._least[one]
         if len(self.tenants) == len(self.problem.units):
             return self._in_turn(one)
@@ -196,15 +208,20 @@ class Greedy:
             room = (self._free[:, needed] // least[needed]).min(axis=1)
         clipped = np.minimum(room, count)
         for level, near in enumerate(self._near):
-            may = np.flatnonzero(np.bincount(near, clipped) >= count)
+            enough = np.bincount(near, clipped) >= count
+            if failed is not None:
+                enough[failed.groups[level]] = False
+            may = np.flatnonzero(enough)
             order = np.argsort(np.bincount(near, room)[may], kind="stable")
-            if chance and len(may) and self._drawn(2):
+            if failed is None and len(may) and self._drawn(2):
                 order = np.roll(order, self._drawn(len(may)))
             for chosen in may[order][:TRIED].tolist():
                 if self._late():
                     return False
                 if self._fill(one, level, self._in_order(level, chosen, room), room):
                     return True
+                if failed is not None:
+                    failed.groups[level].append(chosen)
         return False
 
     def _in_turn(self, one: int) -> bool:
