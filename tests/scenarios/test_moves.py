@@ -231,6 +231,10 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     assert row["downtime"] == 2 * row["moves"]
     assert row["plans_late"] == 0
     assert "moves" not in plain
+    late, _ = run({**data, "overflow": {"make_room": {"moves": 3, "within": 1e-9}}}, tmp_path)
+    assert late["plans_late"] >= 1
+    assert late["plan_ms"] > 0
+    assert late["moves"] == row["moves"]
     [one] = plan(scenario_from(data))
     assert refused(one).reasons["requests"].sum() == row["rejected"]
 

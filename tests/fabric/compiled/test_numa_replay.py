@@ -18,7 +18,7 @@ from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import Drain, ServerLabels
+from fabric.placement.rules import AtMost, Drain, ServerLabels
 from fabric.servers import fits_node, fits_spread
 from simcore.engine import Simulation
 from simcore.record import PLACED
@@ -141,3 +141,21 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
         offer = replay.follow(Compiled(best_fit), 3)
         assert offer is not None
         assert not offer.free.any()
+
+
+@pytest.mark.long
+def test_who_was_placed_last_counts_where_it_is_played_from() -> None:
+    """The fullest server has room for the second request, too, but not by the rule."""
+    capacity = np.full((2, 1, 1), 4)
+    cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])
+    workload = Workload(cluster.resources, np.arange(3.0), np.full(3, 9.0), np.ones((3, 1), np.int64), np.arange(3))
+    workload = replace(workload, roles=Roles((Role("web"),), np.zeros(3, np.int64)))
+    ledger = ConstrainedLedger(cluster, ServerLabels(2), [AtMost(at_most=1, of="web", per="server")])
+    simulation = CompiledSimulation(workload, ledger, Overflow("drop"))
+    simulation.go(Compiled(best_fit), 1)
+    replay = Replay(simulation)
+    for _ in range(2):
+        offer = replay.follow(Compiled(best_fit), 0)
+        assert offer is not None
+        assert offer.free[:, 0, 0].tolist() == [0, 4]
+        assert replay.placed(Compiled(best_fit)) == 1
