@@ -173,10 +173,10 @@ class _Search:
     def place_tenants(self) -> Greedy | None:
         """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
 
-        That takes a quarter of the time at most, or half where there are such tenants.
+        That takes a quarter of the time at most, or three where there are such tenants.
         """
         quarter = (self.end - self.start) / 4
-        brief, over = self.within(quarter), self.within(2 * quarter)
+        brief, over = self.within(quarter), self.within(3 * quarter)
         return self.first.construct(self.attempts is None, brief, over)
 
     def search_by_tenants(self, greedy: Greedy) -> None:
