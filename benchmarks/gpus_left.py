@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     given = asked.parse_args(argv)
     seeds = range(42, 42 + given.seeds)
     runs = Runs(given.out)
-    every, few = [*RULES, SORTED], ["fgd", "gpu-lookahead", "gpu-lookahead, next: 0", "gpu-lookahead, 1 future"]
+    every, few = [*RULES, SORTED], ["fgd", "gpu-lookahead", "gpu-lookahead, next: 0"]
     parts = [("The default pods", measured(runs, "default", [], every, seeds))]
     for name in LISTS if given.lists else ():
         path = given.lists / f"openb_pod_list_{name}.csv"
