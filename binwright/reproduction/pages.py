@@ -148,7 +148,8 @@ def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
     count = len(set(names))
     columns = count if 1 < count <= 5 else 4 if count % 4 == 0 else 3
     said = f"{title.replace(':', ',', 1)}: {len(misses(rows))} of {len(rows)} not reproduced"
-    caption = "rings: published; dots: ours, with 95 % intervals; shaded: not reproduced"
+    whiskers = ", with 95 % intervals" if any(one.low is not None for one in rows) else ""
+    caption = f"rings: published; dots: ours{whiskers}; shaded: not reproduced"
     return dots(panels, said, caption="; ".join(filter(None, (common, caption))), columns=columns)
 
 
