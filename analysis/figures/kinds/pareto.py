@@ -64,9 +64,9 @@ def _said(
         places = [(averages[0][point, agent].mean, averages[1][point, agent].mean) for agent in there]
         always &= {there[number] for number in front(places, (across.better, up.better))}
     names = [chosen.heading(agent) for agent in chosen.agents if agent in always]
-    where = "at every point " if len(chosen.points) > 1 else ""
+    none = "At every point none" if len(chosen.points) > 1 else "None"
     both = f"{across.heading} and {up.heading}"
-    return f"{where}none is better in {both} than {', '.join(names) or 'all others'}".capitalize() if names else both
+    return f"{none} is better in {both} than {', '.join(names)}" if names else both
 
 
 def _two(chosen: FigureData) -> tuple[Metric, Metric]:
