@@ -146,7 +146,9 @@ def test_run(folder: Path, opened: Terminal, columns: int, jobs: str) -> None:
     release(folder)
     shown.end()
     assert shown.code == 0
-    is_left_in_order(shown, "accepted %", "worst-fit", f"Results: {out}/runs.parquet", "Agents printed something in 3")
+    is_left_in_order(
+        shown, "servers used", "worst-fit", f"Results: {out}/runs.parquet", "Agents printed something in 3"
+    )
     printed = sorted((folder / out / "details").iterdir())
     assert len(printed) == 3
     for file in printed:
@@ -271,7 +273,7 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
         shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", "little", columns=80)
         shown.end()
         assert shown.code == 0
-        is_left_in_order(shown, "accepted %")
+        is_left_in_order(shown, "servers used")
         assert b"\x1b" not in shown.written
 
 
@@ -308,4 +310,4 @@ def test_what_is_compiled_is_said_with_who_waits_for_it(folder: Path, opened: Te
     shown.until(lambda text: bool(re.fullmatch(said, text)))  # others may be compiled before
     shown.end()
     assert shown.code == 0
-    is_left_in_order(shown, "accepted %")
+    is_left_in_order(shown, "servers used")

@@ -291,9 +291,9 @@ def test_the_figure_of_decisions_is_of_one_seed(tmp_path: Path) -> None:
         some.runs = found.runs.with_columns(status)
         figure = some.figure("decisions", where=where)
         [axis] = figure.axes
-        assert axis.get_xlabel() == "decision"
+        assert axis.get_xlabel() == "time of a decision"
         texts = " ".join(text.get_text() for text in figure.findobj(Text))
-        assert f"seed {seed}; lines are means" in texts
+        assert f"seed {seed}; marks are medians" in texts
     some.runs = found.runs.filter(pl.col("seed").eq(0) ^ pl.col("agent").eq("first-fit"))
     with pytest.raises(ResultsError, match="no seed was finished by all agents"):
         some.figure("decisions")
