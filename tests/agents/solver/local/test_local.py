@@ -97,8 +97,13 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_attempts_do_not_solve(form: str) -> None:
-    answer = bw.solve(FORMS[form](1).problem, attempts=60)
-    assert (answer.status, answer.search) == ("optimal", "local search")
+    given = FORMS[form](1).problem
+    answer = bw.solve(given, attempts=60)
+    by = "whole tenants" if form == "tenants" else "local search"
+    assert (answer.status, answer.search) == ("optimal", by)
+    if form == "tenants":
+        *_, found = Portfolio(given, 0).attempts(0, 60)
+        assert (found.left, found.search) == (0, "local search")
 
 
 def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.MonkeyPatch) -> None:
