@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
@@ -11,8 +13,8 @@ from matplotlib.figure import Figure
 from analysis.compare.statistics import mean_interval
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.placements import placements
 from analysis.figures.style import heading, new, shades, tidy
+from simcore.errors import ResultsError
 from simcore.types import Floats
 
 MOST = 4
@@ -35,9 +37,9 @@ FEW, COARSE = 25, 4
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a row of four panels per agent, in a column the densities only, of the placed requests of all seeds."""
     agents = chosen.few_agents()
-    point = chosen.few_points(1)[0]
+    chosen.few_points(1)
     first = chosen.results.resources[0]
-    found = placements(chosen, point, ("servers", "links", "bandwidth", first))
+    found = _placed(chosen, ("servers", "links", "bandwidth", first))
     wide = options.width != "column"
     figure = new(options.width or "page", 1.0 + 1.25 * len(agents))
     axes = figure.subplots(len(agents), 4 if wide else 2, squeeze=False, sharex="col")
@@ -70,6 +72,28 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     marks = ", from blue to red; areas: share of the placements" if wide else ""
     heading(figure, f"{chosen.title}: where requests are placed", f"{where}{marks}; bands: {chosen.caption}")
     return figure
+
+
+def _placed(chosen: FigureData, columns: Sequence[str]) -> dict[str, list[pl.DataFrame]]:
+    """Read for every agent a frame of placed requests per run, without the warm start's and empty runs."""
+    found: dict[str, list[pl.DataFrame]] = {agent: [] for agent in chosen.agents}
+    for _, agent, runs in chosen.groups():
+        for run in runs:
+            frame = chosen.results.requests(run)
+            missing = [name for name in columns if name not in frame.columns]
+            if missing:
+                raise ResultsError(
+                    f"the requests have no {' and '.join(missing)}",
+                    file=chosen.results.folder,
+                    remedy="Only those of a network have: write `cluster: {network: ...}` and `record: [requests]`.",
+                )
+            placed = frame.filter(pl.col("outcome").cast(pl.String).is_in(["placed", "interrupted"]) & ~pl.col("warm"))
+            if len(placed):
+                found[agent].append(placed)
+    if not all(found.values()):
+        empty = ", ".join(agent for agent, frames in found.items() if not frames)
+        raise ResultsError(f"{empty} placed nothing", file=chosen.results.folder, remedy="Choose others with --agents.")
+    return found
 
 
 def _column(frame: pl.DataFrame, name: str) -> Floats:
