@@ -26,7 +26,7 @@ from time import perf_counter
 
 from benchmarks.service import ask
 from scenarios.schema.load import shipped
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 SHORT = """\
 cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}

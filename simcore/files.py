@@ -13,7 +13,7 @@ from pathlib import Path
 from time import time
 
 from simcore.errors import ResultsError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STALE = 60.0

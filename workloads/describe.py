@@ -11,7 +11,7 @@ import numpy as np
 
 from simcore.errors import UserError
 from simcore.files import write_table
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.types import Floats
 from workloads import TRACES
 from workloads.survival import kaplan_meier

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.types import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 ENOUGH = 0.5
 """The share of the runs of an agent at a point from which on it is said: single seeds may be unusual."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 Rows = Sequence[tuple[int, int]]
 """Of a seed's windows: first row, and the row after the last."""

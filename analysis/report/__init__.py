@@ -8,7 +8,7 @@ from pathlib import Path
 from analysis.report.page import compose
 from analysis.results.folder import ResultsFolder, check_target
 from simcore.files import write_text
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 
 def write(

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from analysis.measure.metric import Better, Metric, Table
 from analysis.results.escaping import plain
 from simcore.files import replacing, write_text
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 FILE, RUNS = "columns.json", "runs.parquet"
 

@@ -10,7 +10,7 @@ from typing import Any
 from analysis.results.columns import merged
 from analysis.results.concatenated import joined
 from analysis.results.folder import ResultsFolder
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 
 class Together(ResultsFolder):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from analysis.results.columns import Columns, merged
 from simcore.errors import ResultsError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 if TYPE_CHECKING:
     from analysis.results.folder import ResultsFolder

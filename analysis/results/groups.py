@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from analysis.measure.metric import Metric
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.types import Floats, Ints
 
 LARGEST = 1e90

@@ -13,7 +13,7 @@ from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import entry, new_table, out, show, where
 from simcore.errors import UserError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 if TYPE_CHECKING:
     from rich.table import Table

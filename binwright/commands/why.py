@@ -13,7 +13,7 @@ from analysis.measure.metric import duration
 from binwright.commands.console import many_of, new_table, out, show
 from simcore.errors import RunError, UserError
 from simcore.files import write_text
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.units import say
 
 if TYPE_CHECKING:

@@ -9,10 +9,9 @@ from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from math import isclose
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.lazy_imports import pl
 
 Better = Literal["higher", "lower"]
 WIDE = 0.2
@@ -184,8 +183,6 @@ def ordered(rows: Sequence[Row]) -> list[Row]:
 
 def frame_of(rows: Sequence[Row]) -> pl.DataFrame:
     """Make a table of rows, misses first."""
-    import polars as pl
-
     kinds = {"str": pl.String, "int": pl.Int64, "bool": pl.Boolean, "float | None": pl.Float64}
     schema = {name: kinds[str(kind)] for name, kind in Row.__annotations__.items()}
     return pl.DataFrame([asdict(one) for one in ordered(rows)], schema=schema)

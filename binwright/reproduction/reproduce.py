@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import Row, frame_of
@@ -17,9 +17,7 @@ from binwright.reproduction.figures import Picture, pictures
 from binwright.reproduction.pages import FIGURES, counted, listed, page, tables, text
 from binwright.reproduction.running import Prepared, compared, material, prepare, run
 from simcore.files import write_bytes, write_text
-
-if TYPE_CHECKING:
-    import polars as pl
+from simcore.lazy_imports import pl
 
 FOLDER = Path("results") / "reproduce"
 

@@ -39,7 +39,7 @@ from simcore.errors import ResultsError, UserError
 from simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.memmap import in_files
 
 LOG = logging.getLogger("binwright")

@@ -36,12 +36,12 @@ from simcore.cores import ONE_THREAD, usable_cpus
 from simcore.errors import UserError
 from simcore.extras import need
 from simcore.files import replacing
-from simcore.later import Later
+from simcore.lazy_imports import LazyModule
 
 if TYPE_CHECKING:
     import ray
 else:
-    ray = Later("ray")  # once the environment says what it takes from there
+    ray = LazyModule("ray")  # once the environment says what it takes from there
 
 TRIES = 4
 """A run is tried so often when it loses its worker or its node: nodes come and go."""

@@ -23,7 +23,7 @@ from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Source
 from simcore.errors import UserError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.types import QUANTUM, Floats
 from workloads import TRACES, WITH_SERVERS
 from workloads.changes import WorkloadChange, changed

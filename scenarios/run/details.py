@@ -16,7 +16,7 @@ from fabric.fragmentation import CAUSES
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
 from simcore.files import write_tables
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.memmap import blocks
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED

@@ -20,7 +20,7 @@ from scenarios.run.refusals import over_time
 from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
 from simcore.rng import stream
 from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check

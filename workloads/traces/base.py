@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 
 class ServerFile(NamedTuple):

@@ -15,7 +15,7 @@ from typing import Any
 
 from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
 from simcore.folders import user_cache
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from simcore.errors import WorkloadError
 from simcore.files import replacing
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from workloads.traces.check import is_text
 
 Columns: TypeAlias = npt.NDArray[Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.later import pl
+from simcore.lazy_imports import pl
 from workloads.traces.base import Trace
 from workloads.traces.cells import amounts, moments, spans
 from workloads.traces.check import check, require

@@ -20,7 +20,7 @@ from agents.learned.common.trainer import Trainer, ValidatesAnywhere
 from agents.world import World
 from simcore.errors import UserError
 from simcore.files import sync, write_table
-from simcore.later import pl
+from simcore.lazy_imports import pl
 
 Row: TypeAlias = dict[str, Any]
 WELL_BELOW = 0.05

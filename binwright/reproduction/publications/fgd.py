@@ -13,11 +13,10 @@ from binwright.reproduction.experiment import Condition, Experiment, Note, Publi
 from binwright.reproduction.figures import Drawing, Material, intervals
 from binwright.reproduction.measures import Measure, Runs, averaged
 from fabric.fragmentation import CAUSES, USABLE
+from simcore.lazy_imports import pl
 from simcore.types import Floats
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analysis.figures.draw import Figure
 
 AGENTS = {

@@ -1,4 +1,4 @@
-"""Modules that are imported when something of them is first used: they take long, and many commands need none."""
+"""Import slow packages when something of them is first used: many commands need none of them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Later", "pl"]
+__all__ = ["LazyModule", "pl"]
 
 
-class Later(ModuleType):
-    """Stands for the module of its name until that is needed."""
+class LazyModule(ModuleType):
+    """Stand for the module of its name, which is imported when one of its attributes is first read."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(import_module(self.__name__), name)
@@ -19,4 +19,4 @@ class Later(ModuleType):
 if TYPE_CHECKING:
     import polars as pl
 else:
-    pl = Later("polars")
+    pl = LazyModule("polars")
