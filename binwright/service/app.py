@@ -315,7 +315,7 @@ class Service:
         try:
             return self._checkers.ask("check", asked) or {}
         except (OSError, EOFError):
-            return pool.failed("the service has no process for this now", "Try again.")
+            return models.failed("the service has no process for this now", "Try again.")
 
     async def _mend(self) -> None:
         """Look for room on the disk while there is none."""

@@ -200,6 +200,11 @@ class Mistake(BaseModel):
     column: int | None = None
 
 
+def failed(problem: str, remedy: str) -> dict[str, Any]:
+    """Say that a job failed."""
+    return {"state": "failed", "error": Mistake(message=problem, remedy=remedy).model_dump()}
+
+
 class Refusal(BaseModel):
     """The request was not done."""
 

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from agents.solver.backends.opencl_devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
-from binwright.service.models import Mistake
+from binwright.service.models import failed
 
 LOOK = 0.05
 """Seconds between two looks at whether a job is to be cancelled."""
@@ -358,8 +358,3 @@ class Checkers:
             while True:
                 if kept := self._idle.get_nowait():
                     kept[0].end()
-
-
-def failed(problem: str, remedy: str) -> dict[str, Any]:
-    """Say that a job failed."""
-    return {"state": "failed", "error": Mistake(message=problem, remedy=remedy).model_dump()}

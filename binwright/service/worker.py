@@ -29,8 +29,7 @@ from agents.solver.solving.conclude import Allocated, described
 from agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits
-from binwright.service.models import Found, Mistake
-from binwright.service.pool import failed
+from binwright.service.models import Found, Mistake, failed
 from binwright.solver_json import as_json, properties
 from simcore.errors import UserError
 
