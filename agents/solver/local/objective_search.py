@@ -110,7 +110,7 @@ class _Polish:
         state, past, values = self._room()
         call, scan = self._compiled
         prepared(load, call, state, 0, state.best)
-        prepared(polish, call, scan, *self._goal, state, 0, 0, 0, 0, past, values)
+        prepared(polish, call, scan, *self._goal, state, 0, 0, 0, 0, past, values, *self._places())
 
     def begin(self, where: Ints) -> Tried:
         """Evaluate what the search begins with."""
@@ -136,10 +136,11 @@ class _Polish:
         values[:] = values[0]
         past[:] = values[0]
         most = LEAST + EACH * len(self._problem.units)
+        home, hot = self._places()
         made = 0
         while made < most and not cancelled() and tuple(values[2].tolist()) != self._best:
             steps = min(SLICE, most - made)
-            polish(call, scan, *self._goal, state, self._friends, self._seed, number, steps, past, values)
+            polish(call, scan, *self._goal, state, self._friends, self._seed, number, steps, past, values, home, hot)
             made += steps
         found, where = tuple(values[2].tolist()), state.best.copy()
         self._free.append(state)
@@ -148,7 +149,11 @@ class _Polish:
     def _room(self) -> tuple[State, Ints, Ints]:
         goals = len(self._objective.goals)
         room = self._free.pop() if self._free else state(self._problem, self._flat, self._stop)
-        return room, np.zeros((LATE, goals), np.int64), np.zeros((3, goals), np.int64)
+        return room, np.zeros((LATE, goals), np.int64), np.zeros((4, goals), np.int64)
+
+    def _places(self) -> tuple[Ints, Ints]:
+        """Return where units are now, and room for a list of bins."""
+        return self._problem.unit_now, np.zeros(self._problem.bins, np.int64)
 
     def _load(self, state: State) -> None:
         state.imposed[:] = self._imposed
