@@ -11,8 +11,10 @@ import argparse
 import os
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import binwright as bw
 from agents.solver import problem
@@ -62,13 +64,11 @@ class Cluster:
     @property
     def limit(self) -> Ints:
         """Return what a bin may have of each resource before it counts as excess: the mean and 5 %."""
-        return self.need.sum(0) * 105 // (100 * self.bins)
+        return np.asarray(self.need.sum(0) * 105 // (100 * self.bins))
 
     def problem(self, goal: str) -> Problem:
         """State it in the language."""
-        text = TEXT.format(
-            bins=self.bins, capacity=2 * self.load(self.home).max(), moves=self.moves, goal=GOALS[goal]
-        )
+        text = TEXT.format(bins=self.bins, capacity=2 * self.load(self.home).max(), moves=self.moves, goal=GOALS[goal])
         return problem(text, tables={"NEED": self.need, "HOME": self.home, "LIMIT": self.limit})
 
     def load(self, where: Ints) -> Ints:
@@ -82,11 +82,11 @@ class Cluster:
         assert (where != self.home).sum() <= self.moves
         return int(self.parts(goal, self.load(where)).sum() if goal == "excess" else self.load(where).max())
 
-    def parts(self, goal: str, load: Ints) -> Ints:
+    def parts(self, goal: str, load: Ints) -> NDArray[Any]:
         """Return what each bin, of load [..., RESOURCES], counts: its excess, or a steep function of how full it is."""
         if goal == "excess":
-            return np.maximum(0, load - self.limit).sum(-1)
-        return ((load / self.limit.mean()) ** 16).sum(-1)
+            return np.asarray(np.maximum(0, load - self.limit).sum(-1))
+        return np.asarray(((load / self.limit.mean()) ** 16).sum(-1))
 
     def local_search(self, goal: str, seconds: float, seed: int) -> Ints:
         """Improve by plain local search: of all moves of an object from a bad bin take the best, or bring one home.
@@ -106,13 +106,13 @@ class Cluster:
                 gain = part[bad] - self.parts(goal, load[bad] - self.need[inside])
                 cost = self.parts(goal, load + self.need[inside][:, None]) - part
                 cost[:, bad] = gain
-                one, there = np.unravel_index((cost - gain[:, None]).argmin(), cost.shape)
+                one, there = divmod(int((cost - gain[:, None]).argmin()), self.bins)
                 better = cost[one, there] < gain[one]
                 if better:
-                    self.move(where, load, inside[one], there)
+                    self.move(where, load, int(inside[one]), there)
             if not better and len(away):
-                for one in rng.choice(away, min(len(away), 3), replace=False):
-                    self.move(where, load, one, self.home[one])
+                for ball in rng.choice(away, min(len(away), 3), replace=False).tolist():
+                    self.move(where, load, ball, int(self.home[ball]))
             if self.value(goal, where) < least:
                 best, least = where.copy(), self.value(goal, where)
         return best

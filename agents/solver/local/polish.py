@@ -24,6 +24,7 @@ from agents.solver.local.state import (
     FOLLOWING,
     HEAD,
     OFFERED,
+    OVER,
     PIN,
     WEIGHT,
     WHERE,
@@ -49,7 +50,7 @@ LATE = 100
 NEAR = 4
 """Bins of other units that are tried for a unit, before all bins are."""
 COMPARED, WALK = 8, 1000
-"""Bins that are compared for a unit, or units that may go home; units that are looked at for one that is not at home."""
+"""Bins that are compared for a unit, or units for going home; units that are looked at for one that is not at home."""
 HOPELESS = 16
 """Large moves, none of which stood, after which there are fewer of them."""
 Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
@@ -171,7 +172,7 @@ def find_hot(
         if one == NULL:
             continue
         begin_move(state.tally)
-        if remove(call, state, one, False) > 0:
+        if remove(call, state, one, False) > 0 and state.tally[OVER] == 0:
             for at in range(unit[one, FIRST], unit[one, END]):  # goals are for allocations of all balls
                 state.alloc[state.unit_balls[at]] = place
             goals(state.alloc, data, numbers, state.used, tried)
@@ -205,10 +206,11 @@ def put_best(
         place = home if k == 0 and home != NULL else drawn(state.tally, start, len(state.bin))
         if place == before or not insert(call, state, friends, one, place, False):
             continue
-        goals(state.alloc, data, numbers, state.used, tried)
-        if best == NULL or worse(least, tried):
-            best = place
-            copy(tried, least)
+        if state.tally[OVER] == 0:
+            goals(state.alloc, data, numbers, state.used, tried)
+            if best == NULL or worse(least, tried):
+                best = place
+                copy(tried, least)
         if remove(call, state, one, False) < 0:
             return False
     if best == NULL:
@@ -234,16 +236,17 @@ def send_home(
     best = NULL
     for _ in range(COMPARED):
         one = any_away(state, start, home)
-        if one == NULL or one == stays or state.unit[one, BOUND]:
+        if one in (NULL, stays) or state.unit[one, BOUND]:
             continue
         before = state.unit[one, WHERE]
         if remove(call, state, one, False) < 0:
             return False
         if insert(call, state, friends, one, home[one], False):
-            goals(state.alloc, data, numbers, state.used, tried)
-            if best == NULL or worse(least, tried):
-                best = one
-                copy(tried, least)
+            if state.tally[OVER] == 0:
+                goals(state.alloc, data, numbers, state.used, tried)
+                if best == NULL or worse(least, tried):
+                    best = one
+                    copy(tried, least)
             if remove(call, state, one, False) < 0:
                 return False
         if not insert(call, state, friends, one, before, False):
@@ -262,29 +265,21 @@ def relieve(
     state: State,
     friends: int,
     start: np.uint64,
+    one: int,
     home: Ints,
-    hot: Ints,
-    count: int,
     values: Ints,
 ) -> bool:
-    """Put a unit of a hot bin, or one that is away, where it is best; if it fits nowhere, another one goes home first.
+    """Put a unit where it is best; if it fits nowhere, another one goes home first.
 
     That helps where so many have moved as may.
     """
-    one = any_away(state, start, home) if drawn(state.tally, start, 4) == 0 else NULL
-    if one == NULL and count > 0:
-        one = any_in(state, start, hot[drawn(state.tally, start, count)])
-    if one == NULL:
-        one = drawn(state.tally, start, len(state.unit))
     if state.unit[one, BOUND] or state.unit[one, PIN] != NULL:
         return False
     before = state.unit[one, WHERE]
     if put_best(call, goals, data, numbers, state, friends, start, one, home[one], values):
         return True
     undo(state)
-    if home[one] != before or not send_home(
-        call, goals, data, numbers, state, friends, start, one, home, values
-    ):
+    if home[one] != before or not send_home(call, goals, data, numbers, state, friends, start, one, home, values):
         return False
     return put_best(call, goals, data, numbers, state, friends, start, one, NULL, values)
 
@@ -318,18 +313,29 @@ def polish(
     tried, now, best = values[0], values[1], values[2]
     stood = failed = count = 0
     looked, stale = -len(hot), True
+    kept = False
+    for one in range(len(home)):
+        kept = kept or home[one] != NULL
     for step in range(steps):
         if state.stop[0]:
             break
         if stale and step - looked >= len(hot) // 4:
             count = find_hot(call, goals, data, numbers, state, start, values, hot)
-            looked, stale = step, False
+            looked, stale = step if count > 0 else steps, False
         begin_move(tally)
         draw = drawn(tally, start, 16)
         if draw >= 11 and failed >= HOPELESS and drawn(tally, start, 16) > 0:
             draw = 0
         if draw < 5:
-            done = relieve(call, goals, data, numbers, state, friends, start, home, hot, count, values)
+            one = any_away(state, start, home) if kept and drawn(tally, start, 4) == 0 else NULL
+            if one == NULL and count > 0:
+                one = any_in(state, start, hot[drawn(tally, start, count)])
+            if one == NULL and drawn(tally, start, COMPARED) == 0:
+                one = drawn(tally, start, len(state.unit))
+            if one == NULL:
+                done = shift(call, state, friends, start)
+            else:
+                done = relieve(call, goals, data, numbers, state, friends, start, one, home, values)
         elif draw < 8:
             done = shift(call, state, friends, start)
         elif draw < 11:

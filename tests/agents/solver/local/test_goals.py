@@ -16,9 +16,11 @@ import binwright as bw
 from agents.solver import examples, load_problem, problem
 from agents.solver.local.objective_search import better, goal_of
 from agents.solver.model.problem import Problem
+from agents.solver.model.program import MICRO
 from agents.solver.model.verify import faults, utilisation
 from binwright.cli import main
 from simcore.errors import UserError
+from simcore.types import Ints
 from tests.support.properties import first, scaled
 
 TERMS = [
@@ -177,3 +179,56 @@ def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.Capt
         "aim": "MINIMISE", "text": "UTIL.C[0]", "value": 0, "bound": 0, "gap": 0,
         "terms": [{"text": "UTIL.C[0]", "value": 0, "largest": []}],
     }  # fmt: skip
+
+
+REBALANCING = """
+BALLS len(NEED) BINS 10
+RESOURCES LOAD[b in BINS, r in 2] => 4000
+NOW HOME
+MOVES 10
+MINIMISE sum(b in BINS: sum(r in 2: max(0, UTIL.LOAD[b, r] - LIMIT[r])))
+procedure UTILFN(BALL, BIN, ALLOC)
+    for r in 2
+        UTIL.LOAD[BIN, r] += NEED[BALL, r]
+    end
+end
+"""
+
+
+def steepest(need: Ints, limit: Ints, home: Ints) -> int:
+    """Make ten moves, each the best that there is then; return the excess that is left."""
+    where = home.copy()
+
+    def excess() -> int:
+        load = np.zeros((10, 2), np.int64)
+        np.add.at(load, where, need)
+        return int(np.maximum(0, load - limit).sum())
+
+    def after(move: tuple[int, int]) -> int:
+        ball, place = move
+        before, where[ball] = where[ball], place
+        value, where[ball] = excess(), before
+        return value
+
+    for _ in range(10):
+        ball, place = min(product(range(len(need)), range(10)), key=after)
+        where[ball] = place
+    return excess()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_moves_are_made_where_they_help_most_though_all_were_used_for_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    need, home = (
+        rng.lognormal(4, 0.9, (80, 2)).astype(np.int64) + 1,
+        rng.choice(10, 80, p=rng.dirichlet(np.full(10, 8))),
+    )
+    limit = need.sum(0) * 105 // 1000
+    given = problem(REBALANCING, tables={"NEED": need, "HOME": home, "LIMIT": limit})
+    useless = home.copy()
+    smallest = need.sum(1).argsort()[:10]
+    useless[smallest] = (home[smallest] + 1) % 10
+    assert not faults(given, useless.tolist())
+    *_, found = better(given, useless.tolist(), seed, 4)
+    assert not faults(given, found.alloc)
+    assert found.values[0] <= steepest(need, limit, home) * MICRO
