@@ -13,7 +13,10 @@ class LazyModule(ModuleType):
     """Stand for the module of its name, which is imported when one of its attributes is first read."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        if name.startswith("__"):  # `inspect` looks for such in everything that a module has
+            raise AttributeError(name)
+        found = self.__dict__[name] = getattr(import_module(self.__name__), name)
+        return found
 
 
 if TYPE_CHECKING:

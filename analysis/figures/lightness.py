@@ -23,7 +23,7 @@ PAPER = {"#ffffff": PAGE, "#000000": INK, "#222222": INK, "#666666": SOFT, "#888
 
 def luminance(colour: str) -> float:
     """Return how much light a colour gives, 0 to 1."""
-    return float(LUMINANCE @ _linear(colour))
+    return float((LUMINANCE * _linear(colour)).sum())
 
 
 def with_luminance(colour: str, wanted: float) -> str:

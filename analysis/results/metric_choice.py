@@ -99,7 +99,8 @@ def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) 
     with np.errstate(divide="ignore", invalid="ignore"):
         clear = (left <= 0) | (fdtrc(agents, left, between / agents / (within / left)) <= CLEAR)
         size = np.sqrt((deviations**2).sum(axis=0))
-        alike = abs(deviations.T @ deviations) >= TWIN * np.outer(size, size)
+        products = np.array([[(one * other).sum() for other in deviations.T] for one in deviations.T])
+        alike = abs(products) >= TWIN * np.outer(size, size)
     order = np.argsort(~clear, kind="stable")
     repeats = [bool(alike[place, order[:number]].any()) for number, place in enumerate(order)]
     return [differ[place] for place in order[np.argsort(repeats, kind="stable")]]

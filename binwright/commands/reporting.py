@@ -61,12 +61,16 @@ def _played(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def _names_code(file: Path) -> bool:
-    """Tell whether a scenario names code of somebody's own, or cannot be read."""
+    """Tell whether a scenario names code of somebody's own, or files that may, or cannot be read.
+
+    Results have every key written out, and extend nothing.
+    """
     import yaml
 
     try:
-        return any(_CODE.search(text) for text in _texts(yaml.safe_load(file.read_text("utf-8"))))
-    except (OSError, ValueError, yaml.YAMLError):
+        data = yaml.safe_load(file.read_text("utf-8"))
+        return "extends" in data or any(_CODE.search(text) for text in _texts(data))
+    except (OSError, TypeError, ValueError, yaml.YAMLError):
         return True
 
 

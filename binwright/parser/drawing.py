@@ -11,9 +11,7 @@ from binwright.parser.options import add_heading, add_several
 
 def add_figures(commands: argparse._SubParsersAction[Any]) -> None:
     """Add `figures`."""
-    figures = commands.add_parser(
-        "figures", help="draw results: differences, sweeps, gains, servers over time and more"
-    )
+    figures = commands.add_parser("figures", help="draw results: differences, sweeps, gains, servers over time")
     figures.set_defaults(answer="drawing.figures")
     figures.add_argument("results", nargs="*", metavar="RESULTS", help="folders that runs wrote; drawn together")
     figures.add_argument("--list", action="store_true", help="list the kinds of figures, and what each needs")

@@ -52,6 +52,15 @@ def test_results_that_name_code_are_no_programs() -> None:
     assert Path("called").stat().st_size == called
 
 
+def test_results_that_extend_a_file_are_no_programs() -> None:
+    report()
+    Path("mine.py").write_text(FIRST.format("pass") + "\n\nopen('called', 'x').close()\n")
+    Path("out/base.yaml").write_text(TEXT.replace("[first-fit, worst-fit]", "['../mine.py:Mine']"))
+    Path("out/scenario.yaml").write_text("extends: base.yaml\n")
+    assert played(Path("out")) == {}
+    assert not Path("called").exists()
+
+
 def test_long_runs_and_others_than_now_are_not_played_again() -> None:
     report()
     journal = Path("out/journal.jsonl")
