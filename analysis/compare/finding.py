@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.compare.table import BEST, TIED, Entry, Table
 from analysis.measure.metric import Metric
+from analysis.results.metric_choice import TOLERANCE
 
 SAID = {
     "acceptance": "accepts most",
@@ -25,7 +26,7 @@ Named = list[tuple[str, Entry]]
 def finding(table: Table, metric: Metric) -> str:
     """Say who is the best by a metric of the table, and who cannot be told from it; at how many points, of a sweep.
 
-    It is "" where neither higher nor lower is better, and where one agent is alone.
+    It is "" where neither higher nor lower is better, where one agent is alone, and where all values are equal.
     """
     number = [one.name for one in table.metrics].index(metric.name)
     points: dict[tuple[Any, ...], Named] = {}
@@ -45,16 +46,18 @@ def _rank(metric: Metric, entry: Entry) -> float:
 def _does(metric: Metric, agents: list[str]) -> str:
     extreme = "highest" if metric.better == "higher" else "lowest"
     said = SAID.get(metric.name, f"has the {extreme} {metric.heading}")
-    return f"{_and(agents)} {said if len(agents) == 1 else f'have the {extreme} {metric.heading}'}"
+    who = _and(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
+    return f"{who} {said if len(agents) == 1 else f'have the {extreme} {metric.heading}'}"
 
 
 def _at_one(metric: Metric, ranked: Named) -> str:
     best = [name for name, entry in ranked if entry.mark == BEST]
     tied = [name for name, entry in ranked if entry.mark == TIED]
     if not best:
-        if all(entry.alone for _, entry in ranked):
-            return f"In one seed {_does(metric, [ranked[0][0]])}"
-        return f"By {metric.heading}, no agent can be told from the best"
+        if not _are_untested(ranked):
+            return f"By {metric.heading}, no agent can be told from the best"
+        first = _equal_to_first(ranked)
+        return "" if len(first) == len(ranked) else f"In one seed, {_does(metric, first)}"
     if not tied:
         return _does(metric, best) + ("" if all(entry.exact for _, entry in ranked) else ", told from all others")
     others = len(ranked) - len(best)
@@ -64,24 +67,45 @@ def _at_one(metric: Metric, ranked: Named) -> str:
 
 
 def _at_points(metric: Metric, ranked: list[Named]) -> str:
-    wins: Counter[str] = Counter()
+    """Count the points at which agents are the best: told from all others, or, of one seed, ahead in it."""
+    untested = all(map(_are_untested, ranked))
+    wins: Counter[tuple[str, ...]] = Counter()
+    equal = unsure = 0
     for found in ranked:
-        wins.update(name for name, entry in found if entry.mark == BEST)
+        marks = {entry.mark for _, entry in found}
+        best = [name for name, entry in found if entry.mark == BEST]
+        if untested and not best:
+            best = _equal_to_first(found)
+        if len(best) == len(found):
+            equal += 1
+        elif not best or TIED in marks:
+            unsure += 1
+        else:
+            wins[tuple(best)] += 1
     if not wins:
-        return f"By {metric.heading}, no agent can be told from the best at any of {len(ranked)} points"
-    (best, times), *others = wins.most_common()
+        return f"By {metric.heading}, no agent is told from all others at any of {len(ranked)} points" if unsure else ""
+    (first, times), *others = wins.most_common()
     where = "at all" if times == len(ranked) else f"at {times} of"
-    also = f"; {_and([f'{name} at {count}' for name, count in others[:NAMED]])}" if others else ""
-    shared = sum(any(entry.mark == TIED for _, entry in found) for found in ranked if (best, BEST) in _marks(found))
-    which = "" if shared == times else f" at {shared}"
-    tied = f"; others cannot be told from it{which}" if shared else ""
-    none = sum(all(entry.mark != BEST for _, entry in found) for found in ranked)
-    unsure = f"; at {none} none can be told from the best" if none else ""
-    return f"{_does(metric, [best])} {where} {len(ranked)} points{tied}{also}{unsure}"
+    alone = untested and any(entry.alone for found in ranked for _, entry in found)
+    parts = [f"{'In one seed, ' if alone else ''}{_does(metric, list(first))} {where} {len(ranked)} points"]
+    if others:
+        parts.append(_and([f"{_and(list(names))} at {count}" for names, count in others[:NAMED]]))
+    if equal:
+        parts.append(f"at {equal} all are equal")
+    if unsure:
+        parts.append(f"at {unsure} none is told from all others")
+    return "; ".join(parts)
 
 
-def _marks(found: Named) -> list[tuple[str, str]]:
-    return [(name, entry.mark) for name, entry in found]
+def _are_untested(found: Named) -> bool:
+    """Tell whether one seed, or no chance, is behind every value, so that no test was to be made."""
+    return all(entry.alone or entry.exact for _, entry in found)
+
+
+def _equal_to_first(ranked: Named) -> list[str]:
+    """Name those whose value is that of the first."""
+    top = ranked[0][1].mean
+    return [name for name, entry in ranked if abs(entry.mean - top) <= TOLERANCE * abs(top)]
 
 
 def _and(names: list[str]) -> str:

@@ -749,7 +749,7 @@ def test_titles_of_sweeps_count_the_points(tmp_path: Path) -> None:
     ]
     write_results(tmp_path, rows)
     said = title(draw(Results(tmp_path), "sweep"))
-    assert said.startswith("b accepts most at 2 of 4 points; a at 1; at 1 none can be told from the best. ")
+    assert said.startswith("b accepts most at 2 of 4 points; a at 1; at 1 none is told from all others. ")
 
 
 def test_points_that_differ_in_names_are_not_joined(tmp_path: Path) -> None:
