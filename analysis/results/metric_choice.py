@@ -20,7 +20,9 @@ TWIN = 0.9999
 
 
 class Choice(NamedTuple):
-    """Divides the metrics that say something: which come `first`, which `others` vary, which are the `same` everywhere.
+    """Divides the metrics that say something: which come `first`, which are the `same` everywhere.
+
+    `others` vary, or are not known of all agents on all seeds.
 
     First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
     same requests: clearly, in the tables' order, then less clearly, then those that repeat another one. Harm is always
@@ -52,7 +54,8 @@ def choose_metrics(
     main = named or _clearest(done, differ, met) or ([] if harm else there[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in there if metric not in first]
-    others = [metric for metric in left if metric.name in {*vary, *added} or metric.timed]
+    shown = {*vary, *added, *_missing(done, names, met)}
+    others = [metric for metric in left if metric.name in shown or metric.timed]
     others.sort(key=lambda metric: 2 if metric.timed else metric.name not in apart)
     return Choice(first, others, [metric for metric in left if metric not in others])
 
@@ -76,6 +79,18 @@ def _apart(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[
     spread = [((pl.max(name) - pl.min(name)) > TOLERANCE * pl.max(name).abs()).alias(name) for name in names]
     found = done.group_by(met).agg(spread) if names else done
     return {name for name in names if found[name].any()}
+
+
+def _missing(done: pl.DataFrame, names: Sequence[str], met: Sequence[str]) -> set[str]:
+    """Find the metrics without a value of some agent on some seed of its point, which nobody knows to be the same."""
+    if not names:
+        return set()
+    points = [key for key in met if key != "seed"]
+    agents = pl.col("agent").n_unique()
+    wanted = done.with_columns((agents.over(points) if points else agents).alias("_agents"))
+    has_value = pl.col(names).cast(pl.Float64).is_not_nan().fill_null(value=False)
+    found = wanted.group_by(met).agg(has_value.sum(), pl.first("_agents"))
+    return {name for name in names if (found[name] < found["_agents"]).any()}
 
 
 def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) -> list[Metric]:

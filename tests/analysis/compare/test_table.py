@@ -327,6 +327,23 @@ def test_what_agents_differ_in_comes_first(tmp_path: Path) -> None:
     assert "| a | 3 | 0.0 ±0.0 |" in str(found)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        {("x", 0): 5.0, ("x", 1): 6.0, ("y", 0): None, ("y", 1): None},
+        {("x", 0): 5.0, ("x", 1): None, ("y", 0): None, ("y", 1): 6.0},
+        {("x", 0): 5.0, ("y", 1): 6.0},
+        {("x", 0): 5.0, ("x", 1): float("nan"), ("y", 0): 5.0, ("y", 1): float("nan")},
+    ],
+)
+def test_what_is_not_known_of_every_agent_on_every_seed_is_not_called_the_same(
+    found: dict[tuple[str, int], float | None], tmp_path: Path
+) -> None:
+    shown = table(tmp_path, [row(agent, seed, income=value) for (agent, seed), value in found.items()])
+    assert "income" in [metric.name for metric in shown.metrics]
+    assert "income" not in shown.same
+
+
 def test_clear_differences_come_before_unclear_ones_and_those_before_repetitions(tmp_path: Path) -> None:
     noise = [0.3, -0.4, 0.1, 0.35, -0.35, 0.0]
     rows = [
