@@ -75,13 +75,13 @@ class MixQuestion:
         assert mix is not None
         groups = groups_of(scenario.cluster)
         prices = prices_of(scenario.costs, groups, mix)
-        refuse(scenario)
+        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
+        refuse(scenario, target)
         if scenario.cluster.failures.scheduled:
             remedy = "Take `scheduled` out, or size one kind with --kind."
             raise UserError(
                 "servers fail by number, and a mix may not have them", key="cluster.failures", remedy=remedy
             )
-        target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
         there = [groups[kind][1] for kind in prices]
         if most is not None and not 1 <= most <= LARGEST:
             raise UserError("is no number of servers to look for", key="most", value=most, remedy="Give 1 or more.")

@@ -41,7 +41,7 @@ class Question:
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
-        refuse(scenario)
+        refuse(scenario, target)
         least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
@@ -80,11 +80,17 @@ def _least(scenario: Scenario, there: int) -> int:
     return 1 if cluster.expansion else max(1, failing - others)
 
 
-def refuse(scenario: Scenario) -> None:
-    """Refuse what changes while runs go on, and a sweep."""
+def refuse(scenario: Scenario, target: Target) -> None:
+    """Refuse what changes while runs go on, what ends at the first refusal if refusals are the target, and a sweep."""
+    if scenario.overflow == "stop" and target.metric.name in ("acceptance", "rejected"):
+        problem = f"a run ends at its first refusal, so that {target.metric.name} says nothing about the servers"
+        remedy = (
+            "Count on through refusals (--set overflow=drop), or ask how many are placed: --until 'scheduled >= 1000'."
+        )
+        raise UserError(problem, key="overflow", value="stop", remedy=remedy)
     if expand_of(scenario.overflow):
         problem = "servers are added while runs go on, which leaves nothing to size"
-        raise UserError(problem, key="overflow", remedy="Write drop, wait or stop: --set overflow=drop.")
+        raise UserError(problem, key="overflow", remedy="Write drop or wait: --set overflow=drop.")
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Call binwright.sizes, which answers at every point, or take the sweep out: sweep=null."
         raise UserError("the scenario has a sweep, and one answer is asked for", key="sweep", remedy=remedy)

@@ -134,8 +134,9 @@ def lay_out(page: str) -> None:
             Path(name).parent.mkdir(parents=True, exist_ok=True) if "agents/" not in name else None
             Path(Path(name).name if "agents/" in name else name).write_text(block.text)
     small = next(block.text for block in blocks("yaml") if file_of(block) == "small.yaml")
-    for name in ("small", "table", "a", "b", "c", "fitted"):
+    for name in ("small", "table", "a", "b", "c"):
         Path(f"{name}.yaml").write_text(small)
+    Path("fitted.yaml").write_text(small.replace("overflow: stop", "overflow: drop"))
     Path("vms.yaml").write_text(READ)
 
 
@@ -278,9 +279,10 @@ def check_command(arguments: list[str]) -> None:
         load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
     elif command == "size":
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
-        if asked.mix or (scenario.size and scenario.size.mix):
+        mixed = asked.mix or (scenario.size and scenario.size.mix)
+        if mixed:
             assert MixQuestion.of(scenario, asked.until, asked.mix, asked.most)
-        for _, point in [] if scenario.size and scenario.size.mix else points(scenario):
+        for _, point in [] if mixed else points(scenario):
             assert Question.of(point, asked.until, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)

@@ -276,6 +276,7 @@ def test_prices_may_be_those_of_the_costs(two: Path) -> None:
         (["--mix", "cheap"], "mix: says no prices (got 'cheap')"),
         (["--kind", "small"], "kind: does not go with a mix"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
+        (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
         (["--set", "sweep.product={workload.requests: [1, 2]}"], "sweep: the scenario has a sweep"),
         (["--set", "cluster.failures.scheduled=[{server: 0, at: 5}]"], "servers fail by number"),
         (["--set", "cluster={servers: 3, node: {cpu: 8}}"], "size.mix: the cluster has no groups of servers"),
@@ -301,7 +302,7 @@ def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = {**TWO, "cluster": {"servers": 2, "node": {"cpu": 8}}, "size": {"most": 12}, "replications": 2}
-    swept = {"product": {"workload.requests": [20, 40], "overflow": ["drop", "stop"]}}
+    swept = {"product": {"workload.requests": [20, 40], "overflow": ["drop", "wait"]}}
     file = tmp_path / "swept.yaml"
     file.write_text(yaml.safe_dump({**data, "sweep": swept}))
     asked = ["size", str(file), "--jobs", "1", "--until", "acceptance >= 98 %", "--out", str(tmp_path / "swept")]

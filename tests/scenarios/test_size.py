@@ -434,6 +434,7 @@ def test_the_command_has_the_functions_options() -> None:
         (["--until", "allocation_cpu >= 99 %", "--most", "40"], "More servers lead away from it: with 1 server it is "),
         (["--kind", "large"], "kind: the cluster has no groups of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
+        (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
         (["--set", "size={until: acceptance => 1}"], "size.until: does not say when a cluster is large enough"),
         (["--set", "size={kind: large}"], "size.kind: the cluster has no groups of servers"),
         (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
@@ -460,7 +461,7 @@ def test_clusters_and_agents_of_one_size_are_refused(
     scenario: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     more = (
-        ["--set", "sweep=null", "--set", "cluster.servers=10", "--agents", "sched-rl"]
+        ["--set", "sweep=null", "--set", "cluster.servers=10", "--set", "overflow=drop", "--agents", "sched-rl"]
         if scenario.startswith("cvd")
         else []
     )
