@@ -68,9 +68,9 @@ class Put(NamedTuple):
 class Greedy:
     """An allocation of whole tenants, and no others."""
 
-    def __init__(self, problem: Problem, tenants: Tenants, seed: int, late: Callable[[], bool] = lambda: False) -> None:
-        """Begin with nothing placed; once it is `late`, no more groups are tried for a tenant."""
-        self.problem, self._late = problem, late
+    def __init__(self, problem: Problem, tenants: Tenants, seed: int, over: Callable[[], bool] = lambda: False) -> None:
+        """Begin with nothing placed; once time is `over`, no more groups are tried for a tenant."""
+        self.problem, self.over = problem, over
         self.tenants = [members for members, _ in tenants.sets]
         self.placed: dict[int, Whole] = {}
         """By number of the tenant."""
@@ -85,7 +85,9 @@ class Greedy:
         ]
         none = np.zeros((problem.bins, 0), np.int64)
         own = np.concatenate([none, *(by_bin(*one) for one in steady)], axis=1)  # [bins, d], what only grows
-        self._cell = {dim: (place, at) for place, row in enumerate(own.tolist()) for at, dim in enumerate(row)}
+        self._owner, self._column = np.full((2, problem.dims), NULL)  # where in `_free` a dimension is
+        self._owner[own] = np.arange(problem.bins)[:, None]
+        self._column[own] = np.arange(own.shape[1])
         self._free = problem.ceiling[own]
         self._near, self._depth = self._levels()
         self._least, self.size = self._measured(tenants.alone)
@@ -97,7 +99,7 @@ class Greedy:
 
         Also returns, for each dimension [dims], on leaving the groups of which level it is looked at.
         """
-        problem, found = self.problem, levels(self.problem)
+        problem, found = self.problem, levels(self.problem, self.over)
         near = [np.arange(problem.bins), *(one.group for one in found), np.zeros(problem.bins, np.int64)]
         depth = np.full(problem.dims, len(near) - 1)
         families = [(one, 0) for one in problem.families if one.bin_axis is not None]
@@ -115,8 +117,8 @@ class Greedy:
             for row, ball in zip(rows, members, strict=True):
                 for dim, amount in alone[ball] or ():
                     share += max(0, amount) / max(1, self._ceiling[dim])
-                    if dim in self._cell:
-                        row[self._cell[dim][1]] += amount
+                    if self._column[dim] != NULL:
+                        row[self._column[dim]] += amount
             least.append(rows.min(axis=0))
             size.append(share)
         return least, size
@@ -187,8 +189,8 @@ class Greedy:
     def _note(self, one: int, whole: Whole, sign: int) -> None:
         """Note that a tenant is in, or with sign -1 out."""
         for dim, amount in whole.added:
-            if dim in self._cell:
-                self._free[self._cell[dim]] -= sign * amount
+            if self._column[dim] != NULL:
+                self._free[self._owner[dim], self._column[dim]] -= sign * amount
         if sign > 0:
             self.placed[one] = whole
         else:
@@ -216,7 +218,7 @@ class Greedy:
             if failed is None and len(may) and self._drawn(2):
                 order = np.roll(order, self._drawn(len(may)))
             for chosen in may[order][:TRIED].tolist():
-                if self._late():
+                if self.over():
                     return False
                 if self._fill(one, level, self._in_order(level, chosen, room), room):
                     return True

@@ -69,11 +69,11 @@ class Level(NamedTuple):
     """A dimension of each group is its own; None where GROUPS declares them."""
 
 
-def levels(problem: Problem) -> list[Level]:
+def levels(problem: Problem, over: Callable[[], bool] = lambda: False) -> list[Level]:
     """Find groups of bins, in smaller groups and then in larger ones.
 
     They are the declared GROUPS, or the families of resources of which each bin touches one dimension that others do,
-    too. Neither single bins nor all bins are among them.
+    too. Neither single bins nor all bins are among them. There are none if time is `over` before they are found.
     """
     if len(problem.groupings) == 1:
         found = np.empty(problem.bins, np.int64)
@@ -81,7 +81,11 @@ def levels(problem: Problem) -> list[Level]:
         found[groups.members] = np.repeat(np.arange(len(groups)), np.diff(groups.offsets))
         return [Level(found, None)] if 1 < len(groups) < problem.bins else []
     evaluate, nowhere = evaluator(problem.program), [NULL] * problem.balls
-    touched = [_dims_in(evaluate, place, nowhere) for place in range(problem.bins)]
+    touched = list[set[int]]()
+    for place in range(problem.bins):
+        if over():
+            return []
+        touched.append(_dims_in(evaluate, place, nowhere))
     found_levels = []
     for family in problem.families:
         own = [[dim for dim in dims if dim in family] for dims in touched]

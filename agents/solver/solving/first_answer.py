@@ -16,7 +16,9 @@ from agents.solver.solving.shared_progress import Known
 
 NAME = "whole tenants"
 NODES = 25_000_000
-"""Nodes of UTILFN that a call for every ball evaluates, at most: half a second."""
+"""Nodes of UTILFN that calls for every ball and for every bin evaluate, at most: half a second."""
+PER_BIN = 200
+"""Nodes whose evaluation takes as long as what else is done for a bin before the first ball is placed."""
 STEPS, EACH = 200, 20
 """Steps of the search, which goes on while it has found something better in the second half of them; and those that an
 attempt stands for, at most."""
@@ -25,10 +27,8 @@ attempt stands for, at most."""
 class FirstAnswer:
     """Places the tenants of a problem; what it comes to goes to `known`, and `look` is called with how it goes."""
 
-    def __init__(
-        self, problem: Problem, known: Known, seed: int, look: Callable[[], None], late: Callable[[], bool]
-    ) -> None:
-        self._problem, self._known, self._seed, self._look, self._late = problem, known, seed, look, late
+    def __init__(self, problem: Problem, known: Known, seed: int, look: Callable[[], None]) -> None:
+        self._problem, self._known, self._seed, self._look = problem, known, seed, look
 
     @staticmethod
     def suits(problem: Problem, searches: Searches) -> bool:
@@ -36,7 +36,8 @@ class FirstAnswer:
         if not (searches.ours and searches.dense) or problem.searched or searches.packing is not None:
             return False
         fixed = not len(problem.soft_allowed) and problem.most_moves is None and not (problem.now != NULL).any()
-        return fixed and problem.balls * max(1, problem.program.steps) <= NODES
+        steps = max(1, problem.program.steps)
+        return fixed and problem.balls * steps + problem.bins * (steps + PER_BIN) <= NODES
 
     def construct(self, alone: bool, brief: Callable[[], bool], over: Callable[[], bool]) -> Greedy | None:
         """Place balls one after another until `brief` says that it has taken too long, or whole tenants until `over`.
@@ -48,11 +49,13 @@ class FirstAnswer:
         if found is None or len(found.sets) == 1 or not (alone or found.several):
             return None
         self._known.tenants = found if found.several else None
-        greedy = Greedy(self._problem, found, self._seed, self._late)
-        greedy.construct(over if found.several else brief)
-        if not self._keep(greedy):
+        over = over if found.several else brief
+        greedy = Greedy(self._problem, found, self._seed, over)
+        greedy.construct(over)
+        if not greedy.placed or not self._keep(greedy.alloc, _units_left(greedy)):
             self._known.tenants = None
             return None
+        self._look()
         return greedy if found.several and greedy.left else None
 
     def search(self, greedy: Greedy, attempts: int | None, over: Callable[[], bool]) -> None:
@@ -60,24 +63,29 @@ class FirstAnswer:
 
         With `attempts` it makes `EACH` steps for each of them, at most.
         """
-        made, last, left = 0, 0, greedy.count(greedy.left)
+        made, last, left, best = 0, 0, greedy.count(greedy.left), None
+        greedy.over = over
         most = inf if attempts is None else EACH * attempts
         try:
             while left and made < max(STEPS, 2 * last) and made < most and not over():
                 greedy.step()
                 made += 1
                 if (now := greedy.count(greedy.left)) < left:
-                    last, left = made, now
-        finally:  # it is verified once, at the end
-            self._keep(greedy)
+                    last, left, best = made, now, (greedy.alloc, _units_left(greedy))
+        finally:  # it is verified once, at the end; an interrupt may come while half of a tenant is in
+            if best is not None:
+                self._keep(*best)
+        self._look()
 
-    def _keep(self, greedy: Greedy) -> bool:
-        """Keep an allocation, and tell whether it is one: something is placed, and others matter as it seemed."""
-        alloc = greedy.alloc
-        if not greedy.placed or faults(self._problem, alloc):
+    def _keep(self, alloc: list[int], left: int) -> bool:
+        """Keep an allocation that leaves so many units, and tell whether it is one: others matter as it seemed."""
+        if faults(self._problem, alloc):
             return False
         self._known.checked += 1
-        left = sum(len(greedy.units[one]) for one in greedy.left)
         self._known.keep(Allocated(left, self._problem, alloc, NAME))
-        self._look()
         return True
+
+
+def _units_left(greedy: Greedy) -> int:
+    """Count the units that are not placed."""
+    return sum(len(greedy.units[one]) for one in greedy.left)

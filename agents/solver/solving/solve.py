@@ -137,7 +137,7 @@ class _Search:
         self.searches = Searches(problem, device, search, seed, self.end)
         self.shown = 0.0
         self.known = Known(problem)
-        self.first = FirstAnswer(problem, self.known, seed, self.look_at_clock, lambda: self.late)
+        self.first = FirstAnswer(problem, self.known, seed, self.look_at_clock)
         self.fallback: Allocated | None = None
         """What first fit came to."""
         self.made: dict[int, tuple[Problem, Packing | None]] = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +18,9 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.tenants import Tenants, levels, tenants
 from agents.solver.model.verify import faults, utilisation
+from agents.solver.solving.first_answer import FirstAnswer
+from agents.solver.solving.searches import Searches
+from agents.solver.solving.shared_progress import Known
 from benchmarks.solver_jobs import GPUS, PER_RACK, Jobs
 from tests.support.properties import scaled
 
@@ -128,3 +133,64 @@ def test_other_balls_are_placed_one_by_one_before_any_search() -> None:
     made = problem(text, balls=1200, bins=300, resources=sizes, tables={"D": demand}, foes=[[0, 1], [2, 3, 4]])
     answer = bw.solve(made, time=20)
     assert (answer.status, answer.search, answer.checked) == ("optimal", "whole tenants", 1)
+
+
+APART = """procedure UTILFN(BALL, BIN, ALLOC)
+    if ALLOC[OTHER[BALL]] == BIN REJECT end
+    UTIL.SLOTS[BIN] += 1
+end"""
+
+
+def pairs(text: str, balls: int, bins: int, size: int, **more: Any) -> Problem:
+    """Return a problem of tenants of two balls."""
+    other = (np.arange(balls) ^ 1).tolist()
+    sizes = {"SLOTS[b in BINS]": size}
+    return problem(text, balls=balls, bins=bins, resources=sizes, tables={"OTHER": other}, **more)
+
+
+@pytest.mark.parametrize(("bins", "suited"), [(1_000, True), (800_000, False)])
+def test_very_many_bins_are_left_to_compiled_code(bins: int, suited: bool) -> None:
+    made = pairs(APART, 100, bins, 2)
+    assert FirstAnswer.suits(made, Searches(made, "cpu", "ours", 0, inf)) is suited
+
+
+def test_looking_for_groups_of_bins_stops_when_time_is_over() -> None:
+    made = pairs(APART, 100, 5_000, 2)
+    known, asked = Known(made), list[bool]()
+
+    def over() -> bool:
+        asked.append(len(asked) > made.balls + 10)
+        return asked[-1]
+
+    assert FirstAnswer(made, known, 0, lambda: None).construct(True, over, over) is None
+    assert made.balls + 10 < len(asked) < made.balls + 20
+    assert (known.best, known.tenants) == (None, None)
+
+
+def test_what_the_search_has_found_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs.drawn(60, 1, 0.3, 5, 10)
+    made = jobs.problem()
+    known, step, states = Known(made), Greedy.step, list[list[int]]()
+
+    def look() -> None:
+        assert not states, "time is over"
+
+    first = FirstAnswer(made, known, 0, look)
+    greedy = first.construct(True, lambda: False, lambda: False)
+    assert greedy is not None
+    for one in list(greedy.placed)[3:]:
+        greedy._change(one, greedy.placed[one], -1)
+    known.best = None
+
+    def interrupted(self: Greedy) -> None:
+        if len(states) == 3:
+            assert self._partial.put_ball(self.tenants[self.left[0]][0], made.bins - 1, [])  # half of a tenant is in
+            raise KeyboardInterrupt
+        step(self)
+        states.append(self.alloc)
+
+    monkeypatch.setattr(Greedy, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        first.search(greedy, None, lambda: False)
+    assert known.best is not None
+    assert jobs.whole(known.best.alloc) == max(jobs.whole(state) for state in states)
