@@ -44,6 +44,8 @@ def figures(asked: Namespace) -> int:
             )
     folder, file = _where(asked, kinds, FORMATS)
     trainings, results = _given(asked, kinds)
+    if not trainings and all(name in (ALL, *FIGURES) for name in kinds):  # others have metrics of their own
+        _refuse_unknown(asked.metrics, results)
     asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
     forms = (asked_for, *(one.look.get("format") for one in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
@@ -76,6 +78,17 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
     results = load_many(others)
     head(results, asked.headings)
     return trainings, results
+
+
+def _refuse_unknown(metrics: list[str], results: list[Results]) -> None:
+    """Refuse what none of the results has: no metric, no resource and no tier of links."""
+    from analysis.results.combined import Together
+    from analysis.results.metric_choice import metric_named
+
+    together = results[0] if len(results) == 1 else Together(results)
+    for name in metrics:
+        if name not in (*together.resources, *together.tiers):
+            metric_named(name, together.done, together.metrics)
 
 
 def _draw(
@@ -120,7 +133,8 @@ def _draw(
         except UserError as error:
             if not anything:
                 raise
-            left_out.setdefault(f"{error.problem}. {error.remedy}", []).append(name)
+            problem = f"{error.key}: {error.problem}" if error.key not in (None, f"--kind {name}") else error.problem
+            left_out.setdefault(f"{problem}. {error.remedy}", []).append(name)
             last = error
     if last and not drawn and len(left_out) == 1:
         raise last

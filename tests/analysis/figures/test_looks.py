@@ -348,12 +348,27 @@ def test_a_command_gives_headings_too(results: Results, tmp_path: Path, capsys: 
         assert says in capsys.readouterr().err
 
 
-def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["figures", str(results.folder), "--metric", "foo"]) == 2
-    said = capsys.readouterr()
-    assert "no figure can be drawn of these results, as asked for" in said.err
-    assert "summary, seeds, pareto, bars" in said.out
-    assert said.out.count("foo is not a metric of these results") == 1
+@pytest.mark.parametrize("kind", [[], ["--kind", "all"], ["--kind", "spread"]])
+def test_a_metric_that_is_not_there_is_refused_as_compare_does(
+    kind: list[str], results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [str(results.folder), "--metric", "aceptance"]
+    assert main(["compare", *words]) == 2
+    refused = capsys.readouterr().err
+    assert main(["figures", *words, *kind, "--out", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == refused
+    assert "Did you mean 'acceptance'?" in refused
+    assert not (tmp_path / "none").exists()
+
+
+def test_what_is_left_out_is_said_with_its_subject(
+    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = f"cluster.servers={results.runs['cluster.servers'][0]}"
+    words = ["--metric", "acceptance", "--where", point, "--kind", "all", "--out", str(tmp_path / "drawn")]
+    assert main(["figures", str(results.folder), *words]) == 0
+    said = capsys.readouterr().out
+    assert "left out: --metric acceptance: is not a resource." in said
 
 
 # -- scales --------------------------------------------------------------------------------------------------------
