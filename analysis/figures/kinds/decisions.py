@@ -25,14 +25,14 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     figure = new(width, 0.8 + 2.0 * rows)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     panels = dict(zip(points, axes, strict=False))
-    slowest: dict[str, float] = {}
+    slowest = 0.0
     for point, agent, found in runs:
         (colour, marker), ax = chosen.look[agent], panels[point]
         seconds = np.sort(chosen.results.times(found[seed])["seconds"].to_numpy())
         share = 100 * np.arange(1, len(seconds) + 1) / len(seconds)
         ax.step(seconds, share, where="post", color=colour, linewidth=1.1)
         ax.plot(np.median(seconds), 50, marker=marker, color=colour, markersize=4)
-        slowest[agent] = max(slowest.get(agent, 0.0), float(np.percentile(seconds, SLOW)))
+        slowest = max(slowest, float(np.percentile(seconds, SLOW)))
     for ax in axes[len(points) :]:
         ax.set_visible(False)
     for point, ax in panels.items():
@@ -44,8 +44,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     for ax in axes[::columns]:
         ax.set_ylabel("% of the decisions")
     legend(figure, chosen.agents, chosen.look, named=chosen.heading)
-    agent = max(slowest, key=slowest.__getitem__)
-    micro = Metric("us", "time").write(1e6 * slowest[agent], np.inf)
-    title = f"{chosen.heading(agent)} is slowest: {SLOW} % of its decisions take {micro} µs at most"
+    micro = Metric("us", "time").write(1e6 * slowest, np.inf)
+    whose = "any agent's" if len(chosen.agents) > 1 else "the"
+    title = f"In one seed, {SLOW} % of {whose} decisions took {micro} µs at most"
     heading(figure, title, f"{chosen.title}: seed {seed}; marks are medians")
     return figure

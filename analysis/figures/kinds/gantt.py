@@ -35,19 +35,23 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     shown = min(servers, MOST_SERVERS)
     figure = new(options.width or "page", 0.8 + len(agents) * (0.5 + 0.13 * shown))
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
+    cut = moved = False
     for ax, agent in zip(axes, agents, strict=True):
         tidy(ax, grid="x")
-        _bars(ax, frames[agent].filter(pl.col("server") < shown), scale, end, most, resource)
-        _moves(ax, chosen, runs[agent][seed], scale, shown)
+        frame = frames[agent].filter(pl.col("server") < shown)
+        _bars(ax, frame, scale, end, most, resource)
+        cut |= "interrupted" in frame["outcome"].cast(pl.String)
+        moved |= _moves(ax, chosen, runs[agent][seed], scale, shown)
         ax.set_title(chosen.heading(agent), fontsize=points(), loc="left")
         ax.set_ylabel("server")
         ax.set_ylim(shown - 0.4, -0.6)
         ax.yaxis.get_major_locator().set_params(integer=True)
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
-    which = f"the first {shown} of {servers} servers; " if shown < servers else ""
-    notes = f"seed {seed}; {which}darker: more {resource}; crosses: interrupted; lines: moved"
-    heading(figure, chosen.finding(chosen.metric(chosen.headlines[0])), f"{chosen.title}: requests on servers, {notes}")
+    notes = [f"{chosen.title}: seed {seed}"]
+    notes += [f"the first {shown} of {servers} servers"] * (shown < servers)
+    notes += [f"darker: more {resource}", *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
+    heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
 
@@ -87,12 +91,14 @@ def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, most: float, 
         ax.plot(scale * until[cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
 
 
-def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> None:
-    """Draw a line from server to server for every move, where these were recorded."""
+def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> bool:
+    """Draw a line from server to server for every move, where these were recorded; tell whether there is any."""
     try:
         moves = chosen.results.moves(run)
     except ResultsError:
-        return
-    for time, one, other in moves.select("end", "from_server", "to_server").drop_nulls().iter_rows():
-        if max(one, other) < shown:
-            ax.plot([scale * time] * 2, [one, other], color=ink(), linewidth=0.5, alpha=0.7)
+        return False
+    found = moves.select("end", "from_server", "to_server").drop_nulls()
+    found = found.filter(pl.max_horizontal("from_server", "to_server") < shown)
+    for time, one, other in found.iter_rows():
+        ax.plot([scale * time] * 2, [one, other], color=ink(), linewidth=0.5, alpha=0.7)
+    return not found.is_empty()

@@ -51,8 +51,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("server")
     figure.colorbar(image, ax=axes, label=f"{resource} in use, %", shrink=0.8, aspect=30)
-    metric = chosen.metric(chosen.headlines[0])
-    heading(
-        figure, chosen.finding(metric), f"{chosen.title}: how full each server was, seed {seed}; grey: out of service"
-    )
+    shares = [share for frame in states.values() for share in frame[f"used_{resource}"].to_list()]
+    grey = ["out of service"] * any(part is None or np.isnan(part) for share in shares for part in share)
+    grey += ["not there yet"] * (len(set(map(len, shares))) > 1)
+    notes = f"{chosen.title}: seed {seed}" + (f"; grey: {' or '.join(grey)}" if grey else "")
+    heading(figure, f"How much {resource} of each server was in use in one seed", notes)
     return figure

@@ -51,9 +51,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.set_title(chosen.heading(agent), fontsize=points())
     for ax in axes[-1]:
         ax.set_xlabel(f"time,{unit}")
-    failed = any(frame["failures"][-1] for frame in frames)
+    failed = any(found[0]["failures"][-1] for found in samples.values())
+    dashes = "dashes: failures in the first seed" if len(frames) > len(agents) else "dashes: failures"
     marks = ["grey: the other agents"] * (len(agents) > 1)
-    marks += ["dots: servers are added"] * grows + ["dashes: failures"] * failed
+    marks += ["dots: servers are added"] * grows + [dashes] * failed
     heading(figure, chosen.finding(chosen.metric(chosen.headlines[0])), chosen.captioned(*marks))
     return figure
 

@@ -736,7 +736,30 @@ def test_titles_say_who_is_best_and_who_cannot_be_told_from_it(found: dict[str, 
     said = title(draw(results, "bars", metrics=["acceptance"]))
     assert said.startswith(f"{best[0]} accepts most")
     assert ("cannot be told from it" in said) == ("=" in marks.values())
-    assert title(draw(found["servers"], "timeline", metrics=["cpu"])).endswith("dashes: failures")
+    assert title(draw(found["servers"], "timeline", metrics=["cpu"])).endswith("dashes: failures in the first seed")
+
+
+def test_titles_of_one_seed_do_not_speak_of_all(found: dict[str, Results]) -> None:
+    """They say what is drawn, and explain the signs that there are."""
+    results = found["network"]
+    agents = results.done["agent"].unique().to_list()
+    for kind, says in (
+        ("servers", "How much cpu of each server was in use in one seed. "),
+        ("gantt", "Which requests were on which server in one seed. "),
+        ("decisions", "In one seed, 99 % of any agent's decisions took "),
+    ):
+        said = title(draw(results, kind, agents=agents[:2]))
+        assert said.startswith(says)
+        assert not any(agent in said for agent in agents)
+    seed = results.done["seed"].min()
+    runs = results.done.filter(pl.col("seed") == seed, pl.col("agent").is_in(agents[:2]))["run"]
+    said = title(draw(results, "gantt", agents=agents[:2]))
+    outcomes = pl.concat([results.requests(run)["outcome"].cast(pl.String) for run in runs])
+    assert ("crosses: interrupted" in said) == ("interrupted" in outcomes)
+    assert "lines: moved" not in said  # nothing was
+    used = [share for run in runs for share in results.states(run)["used_cpu"].to_list()]
+    out = any(part is None or np.isnan(part) for share in used for part in share)
+    assert ("grey: out of service" in title(draw(results, "servers", agents=agents[:2]))) == out
 
 
 def test_titles_of_sweeps_count_the_points(tmp_path: Path) -> None:
