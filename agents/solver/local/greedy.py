@@ -12,7 +12,7 @@ call of UTILFN. This makes for a search by ruin and recreate (see `agents.solver
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,8 @@ from simcore.types import Ints
 GROUP = -5
 """The group in the key of its random numbers."""
 TRIED = 16
-"""Groups of a level that are tried for a tenant, those with least room first."""
+"""Groups of a level that are tried for a tenant, those with least room first; and how often all bins are tried for
+single units of one kind of which UTILFN rejects some."""
 MOST_BINS, CHUNK = 64, 64
 """Bins that are tried for a unit where all tenants are single ones, and that are looked at at a time."""
 MOST_GROUPS, MOST_LEFT = 3, 8
@@ -56,6 +57,8 @@ class Failed:
         self.groups: list[list[int]] = [[] for _ in range(levels)]
         """Of each level."""
         self.everywhere = False
+        self.tried = 0
+        """Bins since one took the last of them, where all tenants are single units."""
 
 
 class Put(NamedTuple):
@@ -74,7 +77,8 @@ class Greedy:
         self.tenants = [members for members, _ in tenants.sets]
         self.placed: dict[int, Whole] = {}
         """By number of the tenant."""
-        self._partial = Partial(problem, evaluator(problem.program), trims=True)
+        self._evaluate, self._rejected = evaluator(problem.program), False
+        self._partial = Partial(problem, self._added, trims=True)
         self._start, self._draws = stream(word(seed), GROUP, 0), 0
         self.units = [_units_of(problem, members) for members in self.tenants]
         self._ceiling, self._elastic = problem.ceiling.tolist(), problem.elastic.tolist()
@@ -91,8 +95,9 @@ class Greedy:
         self._free = problem.ceiling[own]
         self._near, self._depth = self._levels()
         self._least, self.size = self._measured(tenants.alone)
+        self._kinds = self._kinds_of_tenants()
         self._last = 0
-        """The bin after that which took the last unit, where all tenants are single ones."""
+        """The bin after the last that was tried, where all tenants are single units."""
 
     def _levels(self) -> tuple[list[Ints], list[int]]:
         """Find the groups of every level [bins], single bins first and all bins last.
@@ -123,6 +128,22 @@ class Greedy:
             size.append(share)
         return least, size
 
+    def _kinds_of_tenants(self) -> list[Hashable]:
+        """Tell tenants apart [tenants]: those of one kind fit where any of them does, unless UTILFN rejects some."""
+        apart = self.problem.pins != NULL
+        for members, _ in self.problem.foes:
+            apart[members] = True
+        return [
+            one if apart[members].any() else (len(members), self.size[one], self._least[one].tobytes())
+            for one, members in enumerate(self.tenants)
+        ]
+
+    def _added(self, ball: int, place: int, alloc: Sequence[int]) -> Added | None:
+        """Evaluate UTILFN, and note whether it rejects the ball."""
+        added = self._evaluate(ball, place, alloc)
+        self._rejected |= added is None
+        return added
+
     @property
     def alloc(self) -> list[int]:
         """Return the allocation [balls]."""
@@ -135,14 +156,19 @@ class Greedy:
         return sorted(left, key=lambda one: (-self.size[one], one))
 
     def construct(self, over: Callable[[], bool]) -> None:
-        """Place the tenants that fit, the largest first, until time is `over`."""
-        failed: dict[tuple[int, float], Failed] = {}  # where one finds no room, another one like it does not either
-        for one in self.left:
-            if over():
-                return
-            kind = failed.setdefault((len(self.tenants[one]), self.size[one]), Failed(len(self._near)))
-            if not kind.everywhere:
-                kind.everywhere = not self._insert(one, kind)
+        """Place the tenants that fit, the largest first, until time is `over`.
+
+        Those that are left are tried once more, in bins, too, that have no room for what they would take in bin 0.
+        """
+        program = self.problem.program
+        for anywhere in (False,) if program.alloc_free and program.bin_blind else (False, True):
+            failed: dict[Hashable, Failed] = {}  # where one finds no room, another one of its kind does not either
+            for one in self.left:
+                if over():
+                    return
+                kind = failed.setdefault(self._kinds[one], Failed(len(self._near)))
+                if not kind.everywhere:
+                    self._insert(one, kind, anywhere)
 
     def step(self) -> None:
         """Empty some groups of bins, and place what was there and what is left in a new order.
@@ -196,54 +222,71 @@ class Greedy:
         else:
             del self.placed[one]
 
-    def _insert(self, one: int, failed: Failed | None) -> bool:
+    def _insert(self, one: int, failed: Failed | None, anywhere: bool = False) -> bool:
         """Place a tenant whole, if it fits, but not into groups where that has failed, which is noted.
 
-        Where nothing is known of that, the groups with least room do not always come first.
+        Where nothing is known of that, the groups with least room do not always come first. With `anywhere`, those
+        with most room come first, and none counts as too small.
         """
         count, least = len(self.tenants[one]), self._least[one]
         if len(self.tenants) == len(self.problem.units):
-            return self._in_turn(one)
+            return self._in_turn(one, failed, anywhere)
         needed = least > 0
         room = np.full(self.problem.bins, PLENTY)
         if needed.any():
             room = (self._free[:, needed] // least[needed]).min(axis=1)
-        clipped = np.minimum(room, count)
+        most = np.full_like(room, PLENTY) if anywhere else room
+        clipped, rejected = np.minimum(most, count), False
         for level, near in enumerate(self._near):
             enough = np.bincount(near, clipped) >= count
             if failed is not None:
                 enough[failed.groups[level]] = False
             may = np.flatnonzero(enough)
-            order = np.argsort(np.bincount(near, room)[may], kind="stable")
+            order = np.argsort(np.bincount(near, -room if anywhere else room)[may], kind="stable")
             if failed is None and len(may) and self._drawn(2):
                 order = np.roll(order, self._drawn(len(may)))
             for chosen in may[order][:TRIED].tolist():
                 if self.over():
                     return False
-                if self._fill(one, level, self._in_order(level, chosen, room), room):
+                self._rejected = False
+                bins = self._in_order(level, chosen, room, most)
+                if self._fill(one, level, bins, most):
                     return True
-                if failed is not None:
+                rejected |= self._rejected
+                if failed is not None and not self._rejected:
                     failed.groups[level].append(chosen)
+        if failed is not None:
+            failed.everywhere = not rejected
         return False
 
-    def _in_turn(self, one: int) -> bool:
-        """Place a single unit into the first bin that takes it, from the one after the last that took one on."""
+    def _in_turn(self, one: int, failed: Failed | None, anywhere: bool) -> bool:
+        """Place a single unit into the first bin that takes it, from the one on after the last that was tried."""
         bins, unit, tried = self.problem.bins, self.units[one][0], 0
-        needs = self._least[one] * len(unit)
-        for start in range(self._last, self._last + bins, CHUNK):
-            some = np.arange(start, min(start + CHUNK, self._last + bins)) % bins
+        pinned = self.problem.pins[unit].max()
+        if pinned != NULL:
+            return self._fill(one, 0, [int(pinned)], None)
+        needs = np.where(anywhere, 0, self._least[one] * len(unit))
+        self._rejected, first = False, self._last
+        for start in range(first, first + bins, CHUNK):
+            some = np.arange(start, min(start + CHUNK, first + bins)) % bins
             for place in some[(self._free[some] >= needs).all(axis=1)].tolist():
                 if self._fill(one, 0, [place], None):
                     self._last = (place + 1) % bins
+                    if failed is not None:
+                        failed.tried = 0
                     return True
                 tried += 1
+            self._last = (int(some[-1]) + 1) % bins
+            if failed is not None:
+                failed.tried += len(some)
+                failed.everywhere = failed.tried >= bins * (TRIED if self._rejected else 1)
             if tried > MOST_BINS:
                 break
         return False
 
-    def _in_order(self, level: int, chosen: int, room: Ints) -> list[int]:
-        """List the bins of a group that have room: those with most of it first, one smaller group after another."""
-        bins = np.flatnonzero((self._near[level] == chosen) & (room > 0))
+    def _in_order(self, level: int, chosen: int, room: Ints, most: Ints) -> list[int]:
+        """List the bins of a group that may take any: those with most room first, one smaller group after another."""
+        bins = np.flatnonzero((self._near[level] == chosen) & (most > 0))
         keys = [-room[bins]]
         for near in self._near[1:level]:
             keys += [near[bins], -np.bincount(near, room)[near[bins]]]

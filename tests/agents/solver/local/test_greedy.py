@@ -194,3 +194,52 @@ def test_what_the_search_has_found_outlasts_an_interrupt(monkeypatch: pytest.Mon
         first.search(greedy, None, lambda: False)
     assert known.best is not None
     assert jobs.whole(known.best.alloc) == max(jobs.whole(state) for state in states)
+
+
+SPREAD_OUT = """procedure UTILFN(BALL, BIN, ALLOC)
+    if {rejected} or ALLOC[OTHER[BALL]] == BIN REJECT end
+    UTIL.SLOTS[BIN] += 1
+end"""
+
+
+@pytest.mark.parametrize("cause", ["pins", "foes", "rejected"])
+def test_pairs_that_cannot_be_placed_keep_no_others_out(cause: str) -> None:
+    balls = 200
+    more: dict[str, Any] = {}
+    if cause == "pins":
+        more["pins"] = [0] * 4 + [NULL] * (balls - 4)
+    if cause == "foes":
+        more = {"pins": [0, NULL, 1, NULL, 0] + [NULL] * (balls - 5), "foes": [[0, 4]]}
+    rejected = "BIN > 0 and BALL < 4" if cause == "rejected" else "BIN < 0"
+    made = pairs(SPREAD_OUT.format(rejected=rejected), balls, 80, 3, **more)
+    greedy = Greedy(made, tenants_of(made), 0)
+    greedy.construct(lambda: False)
+    assert sum(place != NULL for place in greedy.alloc) >= balls - 4
+    assert not faults(made, greedy.alloc)
+
+
+def test_single_balls_that_few_bins_take_keep_no_others_out() -> None:
+    text = """procedure UTILFN(BALL, BIN, ALLOC)
+        if BALL < 10 and BIN < 500 REJECT end
+        UTIL.C[BIN] += 1
+        UTIL.ZONE[BIN % 3] += 1
+    end"""
+    pins = [599 if ball == 5 else NULL for ball in range(1000)]
+    sizes = {"C[b in BINS]": 2, "ZONE[z in 3]": 1000}
+    made = problem(text, balls=1000, bins=600, resources=sizes, pins=pins)
+    greedy = Greedy(made, tenants_of(made), 0)
+    greedy.construct(lambda: False)
+    assert sum(place == NULL for place in greedy.alloc) < 10
+    assert greedy.alloc[5] == 599
+
+
+def test_bins_are_tried_in_which_a_ball_takes_less_than_in_the_first_one() -> None:
+    text = """procedure UTILFN(BALL, BIN, ALLOC)
+        if ALLOC[OTHER[BALL]] != NULL and ALLOC[OTHER[BALL]] != BIN REJECT end
+        if BIN == 0 UTIL.SLOTS[BIN] += 3 else UTIL.SLOTS[BIN] += 1 end
+    end"""
+    made = pairs(text, 200, 101, 3)
+    greedy = Greedy(made, tenants_of(made), 0)
+    greedy.construct(lambda: False)
+    assert NULL not in greedy.alloc
+    assert not faults(made, greedy.alloc)
