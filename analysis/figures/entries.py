@@ -157,7 +157,7 @@ def draw(chosen: FigureData, table: Table, panels: Sequence[Panel], compared: Co
     if numeric:
         legend(figure, dict.fromkeys(row.agent for row in rows), chosen.look, named=chosen.heading)
     hollow = any(panel.hollow[at] for panel in panels for at, entry in enumerate(panel.entries) if entry)
-    caption = _caption(rows, panels, "" if numeric else compared.said(hollow=hollow))
+    caption = _caption(rows, panels, compared.said(hollow=hollow))
     heading(figure, chosen.finding(panels[0].metric), f"{chosen.title}: {caption}")
     return figure
 
@@ -234,15 +234,18 @@ def _arms(metric: Metric, entry: Entry, scale: float) -> tuple[float, float]:
 
 
 def _lines(ax: Axes, panel: Panel, scale: float, rows: Sequence[TableRow], look: dict[str, Look]) -> None:
-    """Draw values over the one swept number, a line per agent."""
+    """Draw values over the one swept number, a line per agent, with hollow marks where the panel says so."""
     values = sorted({row.point[0] for row in rows})
     if apart_enough(values):
         ax.set_xticks(values, [f"{value:g}" for value in values])
     for agent in dict.fromkeys(row.agent for row in rows):
-        mine = [(row.point[0], entry) for row, entry in zip(rows, panel.entries, strict=True) if row.agent == agent]
-        found = sorted((x, entry.mean, _arms(panel.metric, entry, scale)) for x, entry in mine if entry is not None)
+        found = sorted(
+            (row.point[0], entry.mean, _arms(panel.metric, entry, scale), hollow)
+            for row, entry, hollow in zip(rows, panel.entries, panel.hollow, strict=True)
+            if row.agent == agent and entry is not None
+        )
         if found:
-            x, mean, arms = zip(*found, strict=True)
+            x, mean, arms, _ = zip(*found, strict=True)
             ax.errorbar(
                 x,
                 [scale * value for value in mean],
@@ -250,6 +253,10 @@ def _lines(ax: Axes, panel: Panel, scale: float, rows: Sequence[TableRow], look:
                 linestyle="-",
                 **_looking(look[agent]),
             )
+        if empty := [(at, scale * value) for at, value, _, hollow in found if hollow]:
+            colour, marker = look[agent]
+            inside = ax.get_facecolor()
+            ax.plot(*zip(*empty, strict=True), marker, color=colour, markersize=4, markerfacecolor=inside, zorder=3)
 
 
 def _looking(look: Look) -> dict[str, Any]:

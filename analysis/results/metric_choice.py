@@ -42,7 +42,7 @@ def choose_metrics(
     added: Sequence[str] = (),
 ) -> Choice:
     """Choose among the metrics of finished runs; those that a scenario `added` are shown whether they vary or not."""
-    there = _informative(done, metrics, headlines) if len(done) else []
+    there = _informative(done, metrics, swept, headlines) if len(done) else []
     names = [metric.name for metric in there]
     met = [key for key in (*swept, "seed") if key in done.columns]
     apart = _apart(done, names, met)
@@ -60,12 +60,19 @@ def choose_metrics(
     return Choice(first, others, [metric for metric in left if metric not in others])
 
 
-def _informative(done: pl.DataFrame, metrics: Sequence[Metric], headlines: Sequence[str]) -> list[Metric]:
-    """Leave out metrics that no run has, that no table shows unasked, and those that say nothing about these runs."""
+def _informative(
+    done: pl.DataFrame, metrics: Sequence[Metric], swept: Sequence[str], headlines: Sequence[str]
+) -> list[Metric]:
+    """Leave out metrics that no run has, that no table shows unasked, and those that say nothing about these runs.
+
+    Those that are equal to a swept key say nothing that it does not.
+    """
     numbers = {name for name, kind in done.schema.items() if kind.is_numeric() and done[name].is_not_null().any()}
     hidden = {"acceptance"} if _any(done, "stopped") else {"scheduled"}
     if not _any(done, "wait_max"):
         hidden.add("makespan")
+    keys = [key for key in swept if key in done.columns and done.schema[key].is_numeric()]
+    hidden.update(name for name in numbers for key in keys if (done[name] == done[key]).all(ignore_nulls=False))
     for metric in metrics:
         same = metric.table == "differs" and metric.name in numbers and done[metric.name].n_unique() == 1
         if same or metric.table == "never" or (metric.table in ("harm", "first") and not _any(done, metric.name)):

@@ -63,6 +63,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     ax.spines[:].set_visible(False)
     what = "percentage points" if metric.unit == "%" else unit.strip()
     said = f"{metric.heading.removesuffix(' %')} less that of {chosen.heading(panel.baseline)}{what and f', {what}'}"
-    notes = [said, "green: better" if metric.better != "neither" else "green: more", found.hatched]
-    heading(figure, chosen.finding(metric), chosen.captioned(*notes))
+    averaged = f"{chosen.title}: means of differences paired by seed, over {chosen.seeds}"
+    notes = [averaged, said, "green: better" if metric.better != "neither" else "green: more", found.hatched]
+    heading(figure, chosen.finding(metric), "; ".join(notes))
     return figure

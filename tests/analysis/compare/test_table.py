@@ -442,6 +442,18 @@ def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
     assert "servers" in names([row("a", 0), row("b", 0, servers=4)])
 
 
+def test_a_metric_that_repeats_a_swept_key_is_left_out(tmp_path: Path) -> None:
+    rows = [
+        row(agent, seed, point={"cluster.servers": servers}, servers=servers, income=100.0 * servers + more)
+        for servers in (2, 3)
+        for more, agent in enumerate("ab")
+        for seed in range(2)
+    ]
+    found = table(tmp_path, rows)
+    assert [metric.name for metric in found.metrics] == ["income", "decision_us"]
+    assert "servers" not in found.same.replace("servers used", "")
+
+
 def test_every_metric_has_a_heading_of_its_own() -> None:
     found = describe(["cpu", "mem", "gpu"], ["up"])
     assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)

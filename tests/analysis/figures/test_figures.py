@@ -120,7 +120,6 @@ def test_every_kind_is_drawn_here() -> None:
 AVERAGES = {
     "differences",
     "pareto",
-    "gains",
     "seeds",
     "refusals",
     "bars",
@@ -709,6 +708,31 @@ def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str
     )
     with pytest.raises(ResultsError, match="two points or more"):
         draw(found["servers"], "gains")
+
+
+def test_gains_are_not_said_to_have_intervals(found: dict[str, Results]) -> None:
+    said = title(draw(found["loaded"], "gains", metrics=["acceptance"]))
+    assert ": means of differences paired by seed, over 2 seeds; " in said
+    assert "interval" not in said
+
+
+@pytest.mark.parametrize("kind", ["summary", "differences"])
+def test_lines_are_hollow_where_the_seeds_do_not_tell_them_from_the_baseline(kind: str, tmp_path: Path) -> None:
+    noise = [0.03, -0.04, 0.01, 0.035, -0.035, 0.0, 0.02]
+    rows = [
+        row(agent, seed, point={"cluster.servers": servers}, acceptance=0.5 + more * (agent == "b") + shift)
+        for servers, more in ((1, 0.0), (2, 0.2), (3, 0.3))
+        for agent in "ab"
+        for seed, shift in enumerate(noise if agent == "a" else reversed(noise))
+    ]
+    write_results(tmp_path, rows)
+    figure = draw(Results(tmp_path), kind, metrics=["acceptance"])
+    paper = colors.to_hex(figure.axes[0].get_facecolor())
+    for ax in figure.axes[: 1 + (kind == "summary")]:
+        empty = [line for line in ax.lines if colors.to_hex(line.get_markerfacecolor()) == paper]
+        assert [list(np.asarray(line.get_xdata(), float)) for line in empty] == [[1.0]]
+        assert empty[0].get_zorder() > max(line.get_zorder() for line in ax.lines if line not in empty)
+    assert "hollow: not told from a, p > .05" in title(figure)
 
 
 def test_every_seed_is_a_dot(found: dict[str, Results]) -> None:
