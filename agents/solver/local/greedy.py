@@ -41,7 +41,7 @@ PLENTY = 1 << 40
 """Balls that a bin has room for of which nothing limits it."""
 
 
-class Whole(NamedTuple):
+class PlacedTenant(NamedTuple):
     """A tenant that is placed."""
 
     places: dict[int, int]
@@ -61,7 +61,7 @@ class Failed:
         """Bins since one took the last of them, where all tenants are single units."""
 
 
-class Put(NamedTuple):
+class PlacedUnit(NamedTuple):
     """A unit that is put in: friends, or a single ball."""
 
     unit: list[int]
@@ -75,7 +75,7 @@ class Greedy:
         """Begin with nothing placed; once time is `over`, no more groups are tried for a tenant."""
         self.problem, self.over = problem, over
         self.tenants = [members for members, _ in tenants.sets]
-        self.placed: dict[int, Whole] = {}
+        self.placed: dict[int, PlacedTenant] = {}
         """By number of the tenant."""
         self._evaluate, self._rejected = evaluator(problem.program), False
         self._partial = Partial(problem, self._added, trims=True)
@@ -170,7 +170,7 @@ class Greedy:
                 if not kind.everywhere:
                     self._insert(one, kind, anywhere)
 
-    def step(self) -> None:
+    def ruin_and_recreate(self) -> None:
         """Empty some groups of bins, and place what was there and what is left in a new order.
 
         It stands if no more balls are left than before.
@@ -203,7 +203,7 @@ class Greedy:
         self._draws += 1
         return below(self._start, self._draws, n)
 
-    def _change(self, one: int, whole: Whole, sign: int) -> None:
+    def _change(self, one: int, whole: PlacedTenant, sign: int) -> None:
         """Put a tenant back where it was, or with sign -1 take it out."""
         used, alloc = self._partial.used, self._partial.alloc
         for dim, amount in whole.added:
@@ -212,7 +212,7 @@ class Greedy:
             alloc[ball] = place if sign > 0 else NULL
         self._note(one, whole, sign)
 
-    def _note(self, one: int, whole: Whole, sign: int) -> None:
+    def _note(self, one: int, whole: PlacedTenant, sign: int) -> None:
         """Note that a tenant is in, or with sign -1 out."""
         for dim, amount in whole.added:
             if self._column[dim] != NULL:
@@ -297,7 +297,7 @@ class Greedy:
 
         Without `room` it is a single unit.
         """
-        waiting, put, marks = self.units[one][::-1], list[Put](), [0] * (level + 1)
+        waiting, put, marks = self.units[one][::-1], list[PlacedUnit](), [0] * (level + 1)
         skipped = (0, NULL)  # a group that was left early: its level and number
         for at, place in enumerate(bins):
             if self._near[skipped[0]][place] == skipped[1]:
@@ -323,20 +323,20 @@ class Greedy:
         for each in put:
             for dim, amount in each.added:
                 sums[dim] = sums.get(dim, 0) + amount
-        self._note(one, Whole({ball: alloc[ball] for ball in self.tenants[one]}, list(sums.items())), 1)
+        self._note(one, PlacedTenant({ball: alloc[ball] for ball in self.tenants[one]}, list(sums.items())), 1)
         return True
 
-    def _put(self, unit: list[int], place: int, put: list[Put]) -> bool:
+    def _put(self, unit: list[int], place: int, put: list[PlacedUnit]) -> bool:
         """Put a unit into a bin, elastic dimensions aside; returns whether it fits."""
         added: Added = []
         for number, ball in enumerate(unit):
             if not self._partial.put_ball(ball, place, added):
                 self._partial.take_back(unit[:number], added)
                 return False
-        put.append(Put(unit, added))
+        put.append(PlacedUnit(unit, added))
         return True
 
-    def _take_back(self, put: list[Put], mark: int) -> list[list[int]]:
+    def _take_back(self, put: list[PlacedUnit], mark: int) -> list[list[int]]:
         """Take out units from entry `mark` of `put` on, the last first; returns them."""
         out = []
         while len(put) > mark:
@@ -345,12 +345,12 @@ class Greedy:
             out.append(last.unit)
         return out
 
-    def _leave(self, level: int, mark: int, put: list[Put], waiting: list[list[int]]) -> None:
+    def _leave(self, level: int, mark: int, put: list[PlacedUnit], waiting: list[list[int]]) -> None:
         """Take out the last units since `mark` until no dimension that is looked at on leaving a level is over."""
         while len(put) > mark and self._over(put[mark:], level):
             waiting += self._take_back(put, len(put) - 1)
 
-    def _over(self, put: Sequence[Put], level: int) -> bool:
+    def _over(self, put: Sequence[PlacedUnit], level: int) -> bool:
         """Tell whether an elastic dimension of these units that is looked at on leaving a level is over."""
         used, ceiling = self._partial.used, self._ceiling
         return any(

@@ -68,7 +68,7 @@ class FirstAnswer:
         most = inf if attempts is None else EACH * attempts
         try:
             while left and made < max(STEPS, 2 * last) and made < most and not over():
-                greedy.step()
+                greedy.ruin_and_recreate()
                 made += 1
                 if (now := greedy.count(greedy.left)) < left:
                     last, left, best = made, now, (greedy.alloc, _units_left(greedy))

@@ -54,7 +54,7 @@ def test_where_links_are_scarce_no_fewer_are_placed_than_by_greedy(
     greedy.construct(lambda: False)
     for _ in range(50):
         if greedy.left:
-            greedy.step()
+            greedy.ruin_and_recreate()
     assert jobs.whole(greedy.alloc) >= jobs.greedy()
     assert not faults(made, greedy.alloc)
 
@@ -73,7 +73,7 @@ def test_the_same_seed_gives_the_same() -> None:
         greedy = Greedy(made, tenants_of(made), seed)
         greedy.construct(lambda: False)
         for _ in range(20):
-            greedy.step()
+            greedy.ruin_and_recreate()
         found.append(greedy.alloc)
     assert found[0] == found[1] != found[2]
 
@@ -88,7 +88,7 @@ def test_every_state_of_the_search_is_right(seed: int, spare: float, link: int) 
     before = jobs.whole(greedy.alloc)
     for _ in range(5):
         if greedy.left:
-            greedy.step()
+            greedy.ruin_and_recreate()
         alloc = greedy.alloc
         assert not faults(made, alloc)
         assert sum(place != NULL for place in alloc) == jobs.whole(alloc) >= before
@@ -170,7 +170,7 @@ def test_looking_for_groups_of_bins_stops_when_time_is_over() -> None:
 def test_what_the_search_has_found_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(60, 1, 0.3, 5, 10)
     made = jobs.problem()
-    known, step, states = Known(made), Greedy.step, list[list[int]]()
+    known, step, states = Known(made), Greedy.ruin_and_recreate, list[list[int]]()
 
     def look() -> None:
         assert not states, "time is over"
@@ -189,7 +189,7 @@ def test_what_the_search_has_found_outlasts_an_interrupt(monkeypatch: pytest.Mon
         step(self)
         states.append(self.alloc)
 
-    monkeypatch.setattr(Greedy, "step", interrupted)
+    monkeypatch.setattr(Greedy, "ruin_and_recreate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         first.search(greedy, None, lambda: False)
     assert known.best is not None
