@@ -17,7 +17,7 @@ MOST, OTHERS = 5, "others"
 
 @figure(meaning="refusals by cause, a stacked bar per agent", needs="requests that were refused")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw means over the seeds, in % of the offered requests; of many reasons the most frequent."""
+    """Draw means over the seeds, in % of what acceptance is a share of; of many reasons the most frequent."""
     shares, total = refused_shares(chosen.runs, [*chosen.swept, "agent"])
     if not total:
         raise ResultsError(
@@ -37,9 +37,11 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ]
         for group, runs in shares.items()
     }
-    figure = stacked(chosen, options, parts, names, "refused, % of the offered requests")
+    figure = stacked(chosen, options, parts, names, "refused, % of requests")
     average = {reason: sum(sum(run.get(reason, 0.0) for run in runs) for runs in shares.values()) for reason in named}
     first = max(named, key=average.__getitem__)
     share = 100 * average[first] / (sum(sum(run.values()) for runs in shares.values() for run in runs) or 1)
-    heading(figure, f"{share:.0f} % of the refusals: {first}", chosen.captioned())
+    is_sent_back = "lost" in chosen.runs.columns and bool(chosen.runs["lost"].sum())
+    sent_back = ["of the offered, and of those that a failure sent back in vain"] * is_sent_back
+    heading(figure, f"{share:.0f} % of the refusals: {first}", chosen.captioned(*sent_back))
     return figure
