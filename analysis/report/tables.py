@@ -134,7 +134,7 @@ def refusals(results: ResultsFolder) -> str:
         )
     heads = [*((results.heading(key), "a key of the sweep") for key in results.swept), ("agent", "")]
     heads += [(f"{reason} %", "") for reason in named] + [("others %", "")] * (len(total) > len(named))
-    caption = "Requests that were refused, in % of those that were offered, by reason; means over the runs"
+    caption = "Requests that were refused, in % of all, by reason; means over the runs"
     note = "What stood in the way of one of them: <code>binwright why RESULTS</code>."
     return f'{html("table-refused", caption, heads, len(results.swept) + 1, rows)}\n<p class="soft">{note}</p>'
 
