@@ -55,6 +55,7 @@ BEYOND = (
     "cannot import",
     "against: unknown agent",
     "is no option of",
+    "no weights of that name",
     "does not go with",
     "is neither a resource of the cluster",
     "in what unit the column",

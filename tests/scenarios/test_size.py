@@ -136,7 +136,11 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
     ),
     "exact": (EXAMPLES / "own-trace/scenario.yaml", [], {"until": "wait_mean <= 1 min"}),
     "own agent": (EXAMPLES / "own-agent/scenario.yaml", ["workload.requests=300"], {"most": 40}),
-    "groups": ("regimes/mixed", ["workload.requests=400", "agents=[first-fit, best-fit]"], {"kind": "1"}),
+    "groups": (
+        "regimes/mixed",
+        ["overflow=drop", "workload.requests=400", "agents=[first-fit, best-fit]"],
+        {"kind": "1"},
+    ),
     "jobs": ("wrasse/jobs", ["agents=[first-fit, best-fit]"], {"until": "wait_mean <= 20 s"}),
     "load": (
         "regimes/few",

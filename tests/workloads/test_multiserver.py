@@ -502,7 +502,12 @@ def test_the_figure(tmp_path: Path) -> None:
     workloads = {name: MultiServerRequests(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
     figure = draw(workloads, tmp_path / "demands.png")
     assert (tmp_path / "demands.png").read_bytes().startswith(b"\x89PNG")
-    assert [ax.get_xlabel() for ax in figure.axes[-4:]] == ["cpu", "mem", "bandwidth", "holding time (s)"]
+    assert [ax.get_xlabel() for ax in figure.axes[-4:]] == [
+        "cpu, cores",
+        "mem, GB",
+        "bandwidth, Gbps",
+        "holding time, s",
+    ]
     assert [ax.get_ylabel() for ax in figure.axes[::4]] == [f"{name}\n% of requests" for name in POOL]
     for ax in figure.axes:  # the whole of each density is drawn
         [bars] = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
