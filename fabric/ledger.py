@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from fabric.cluster import Cluster
-from fabric.unruled import Unruled
+from fabric.unconstrained import Unconstrained
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
 from simcore.types import Ints, Placement, Request, Share, View, Workload
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
 
-class Ledger(Unruled):
+class Ledger(Unconstrained):
     """Knows who holds what. Refuses what breaks the rules or does not fit, and changes nothing when it refuses.
 
     The view shows copies of the arrays that count: what an agent's kernel writes to them changes nothing here, and

@@ -10,7 +10,7 @@ __all__ = ["LazyModule", "pl"]
 
 
 class LazyModule(ModuleType):
-    """Stand for the module of its name, which is imported when one of its attributes is first read."""
+    """Stands for a module, which is imported when one of its attributes is first read."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # `inspect` looks for such in everything that a module has

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
 from binwright.parser.drawing import add_figures
+from binwright.parser.learning import add_train, add_tune
 from binwright.parser.options import add_heading, add_sets, add_several, add_where_runs
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
 from simcore.errors import nearest, suggest
@@ -234,45 +235,6 @@ def _reproduce(commands: Commands) -> None:
     reproduce.add_argument("--dry-run", action="store_true", help="say what would run, and how long, and run nothing")
 
 
-def _train(commands: Commands) -> None:
-    train = commands.add_parser(
-        "train",
-        help="teach an agent what a scenario's `train:` says",
-        description="Teach an agent what a scenario's `train:` says. The same command goes on from its folder: after "
-        "an interruption, or with more iterations.",
-    )
-    train.set_defaults(answer="training.train")
-    train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
-    add_sets(train)
-    train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
-    add_where_runs(train, "where", "seeds and settings")
-    train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
-    train.add_argument("--dry-run", action="store_true", help="say what the training will cost, and write nothing")
-
-
-def _tune(commands: Commands) -> None:
-    tune = commands.add_parser("tune", help="find the numeric options with which an agent does best")
-    tune.set_defaults(answer="tuning.tune")
-    tune.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one (nara/table1)")
-    tune.add_argument("--agent", required=True, help="best-home, or with options that stay: '{best-home: {links: 2}}'")
-    add_several(
-        tune,
-        "--param",
-        "params",
-        "OPTION=RANGE",
-        "what is searched, as in stranded=0..2, or penalty=0.01..1:log for what varies by orders of magnitude",
-    )
-    tune.add_argument("--metric", default="acceptance", help="of which the best mean is searched (default: acceptance)")
-    tune.add_argument("--rounds", type=int, default=20, metavar="N", help="default: 20")
-    tune.add_argument("--population", type=int, default=16, metavar="N", help="candidates in a round (default: 16)")
-    tune.add_argument("--seeds", type=int, default=8, metavar="N", help="that each of them is tried on (default: 8)")
-    tune.add_argument("--held-out", type=int, default=100, metavar="N", help="seeds at the end (default: 100)")
-    tune.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
-    add_sets(tune)
-    add_where_runs(tune)
-    tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
-
-
 def _size(commands: Commands) -> None:
     size = commands.add_parser(
         "size",
@@ -420,7 +382,7 @@ GROUPS = {
     "Run": (_validate, _watch, _reproduce),
     "Understand": (_why, add_figures, _export),
     "Plan": (add_pack, add_fit),
-    "Learn": (_train, _tune),
+    "Learn": (add_train, add_tune),
     "Solve": (add_explain, add_serve, add_jobs),
     "Look up": (_scenarios, _agents, _movers, _workloads, _topology, _traces, _schema, _completion, _help, _man),
 }

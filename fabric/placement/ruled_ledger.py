@@ -26,7 +26,7 @@ from fabric.placement.role_views import (
 )
 from fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
 from fabric.servers import with_room
-from fabric.unruled import NO_MOVES
+from fabric.unconstrained import NO_MOVES
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
 from simcore.jit import prepared

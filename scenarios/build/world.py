@@ -15,13 +15,13 @@ from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
-from scenarios.schema.options import check_options
 from scenarios.schema.overflow import after_room, expand_of, room_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
+from simcore.options import check_options
 from simcore.rules import Overflow
 from simcore.types import QUANTUM, Agent
 

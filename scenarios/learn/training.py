@@ -17,13 +17,13 @@ from scenarios.batch.lock import lock
 from scenarios.build.world import build_learning
 from scenarios.schema.explain import locate
 from scenarios.schema.load import source_of, validate
-from scenarios.schema.options import check_options
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.sweep import FIXED
 from scenarios.schema.train import WHAT_TO_TRAIN, Train
 from scenarios.schema.yaml_source import CHOICES, Keys, Source, undotted
 from simcore.errors import ScenarioError, UserError, WorkloadError
 from simcore.files import clear, make_folder, writing
+from simcore.options import check_options
 
 
 class Lesson(NamedTuple):

@@ -9,11 +9,11 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from agents import AGENTS
-from scenarios.schema.options import by_name, check_options, needs_none
 from simcore.agent_calls import WRITE_DECIDE
 from simcore.errors import UserError, suggest
 from simcore.fields import Model, Shown, Text, wrong
 from simcore.json_schema import PLUGIN, Schema, mapping, nullable
+from simcore.options import by_name, check_options, needs_none
 from simcore.registry import class_in
 from simcore.types import Agent
 

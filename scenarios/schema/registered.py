@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from scenarios.schema.options import by_name, check_options, needs_none
 from simcore.fields import Model, OneOf, checked, whole, wrong
 from simcore.json_schema import PLUGIN, Schema, one_key
+from simcore.options import by_name, check_options, needs_none
 from simcore.registry import Registry
 
 
@@ -70,7 +70,7 @@ class Registered(OneOf):
     def build(self) -> Any:
         """Make the object behind the name, with its options."""
         name, options = self.chosen
-        if isinstance(options, Model):  # the object itself, of which a scenario keeps its own: some learn
+        if isinstance(options, Model):  # a copy, because the scenario is reused and a predictor learns
             return options.model_copy()
         kind = self.registry.load(name)
         return kind(**check_options(kind, options)) if isinstance(options, dict) else kind(options)

@@ -25,7 +25,6 @@ from scenarios.schema.column_mapping import Mapped
 from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
-from scenarios.schema.options import by_name, check_options
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import DEVICE, known_resources
@@ -48,6 +47,7 @@ from simcore.fields import (
     wrong,
 )
 from simcore.json_schema import PLUGIN, Schema, amounts, nullable
+from simcore.options import by_name, check_options
 from simcore.registry import Registry
 from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta

@@ -54,7 +54,6 @@ BEYOND = (
     "the unit of the trace's",
     "cannot import",
     "against: unknown agent",
-    "is no option of",
     "no weights of that name",
     "does not go with",
     "is neither a resource of the cluster",

@@ -72,12 +72,9 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
         ) from error
     if wanted and not any(columns <= set(names) for columns in wanted):
         require(names, wanted[0], path, line=1)
-    for name in names:
-        if name and names.count(name) > 1:
-            remedy = "The first line gives every column a name of its own."
-            raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
-        if name == "line":
-            raise WorkloadError("a column is called line", file=path, line=1, remedy="Give it another name.")
+    _refuse_twins(names, path)
+    if "line" in names:
+        raise WorkloadError("a column is called line", file=path, line=1, remedy="Give it another name.")
     if len(names) != frame.width:  # quotes that end on another line, for one
         problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
@@ -91,9 +88,10 @@ def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | 
     `remedy` says where to get the file, and `key` who asked for it.
     """
     data = contents(path)
-    names = [cell.strip() for cell in data.partition(b"\n")[0].decode().split(",")]
+    names, _ = header(data, path)
     if has_header := not {*columns}.isdisjoint(names):
         require(names, frozenset(columns), path, line=1)
+        _refuse_twins(names, path)
     try:
         frame = pl.read_csv(data, has_header=False, skip_rows=int(has_header), infer_schema=False)
     except pl.exceptions.NoDataError as error:
@@ -109,6 +107,14 @@ def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | 
         )
     frame = frame.rename(dict(zip(frame.columns, named, strict=True)))
     return frame.with_row_index("line", offset=1 + has_header)
+
+
+def _refuse_twins(names: list[str], path: Path) -> None:
+    """Refuse a header that gives two columns one name."""
+    for name in names:
+        if name and names.count(name) > 1:
+            remedy = "The first line gives every column a name of its own."
+            raise WorkloadError(f"two columns are called {name}", file=path, line=1, remedy=remedy)
 
 
 def columns_of(text: pl.DataFrame, names: Mapping[str, str], path: Path) -> pl.DataFrame:

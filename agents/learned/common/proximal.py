@@ -17,8 +17,8 @@ from agents.learned.common.tensors import extra
 class Proximal:
     """Improves a policy by `agents.learned.common.ppo`, with RLlib's defaults of 2021.
 
-    But for `minibatch` and `rate`, which are those of Nara's publication. `value_clip` is how far a value may move, and
-    `value_weight` how much values count in the loss.
+    Only `minibatch` and `rate` are those of Nara's publication. A value may move by `value_clip`, and `value_weight` is
+    what errors in values count in the loss.
     """
 
     minibatch: Count = 256
@@ -27,10 +27,10 @@ class Proximal:
     clip: Positive = 0.3
     kl_weight: FromZero = 0.2
     kl_target: Positive = 0.01
-    value_clip, value_weight = 10.0, 1.0
+    value_clip, value_weight = 10.0, 1.0  # no settings, unless a trainer makes them some
 
-    def get_ready(self) -> None:
-        """Import torch, and begin with the given weight of the KL penalty."""
+    def begin_ppo(self) -> None:
+        """Import torch, and begin with the given weight of the KL penalty, which `improve` then adapts."""
         self._torch, self._library = extra("torch"), extra("agents.learned.common.ppo")
         self._kl_weight: float = self.kl_weight
 

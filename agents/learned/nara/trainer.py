@@ -55,7 +55,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimiser and the episodes."""
-        self.get_ready()
+        self.begin_ppo()
         torch, network = self._torch, import_network()
         self._seed, self._rewards = seed, np.array([self.placed, self.rejected])
         self._device = torch.device(device)

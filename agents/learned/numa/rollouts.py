@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,8 @@ from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation, play_compiled
 from fabric.ledger import Ledger
 from simcore.cores import usable_cpus
-from simcore.errors import UserError, suggest
+from simcore.errors import UserError
+from simcore.options import check_options
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.types import Agent, Compiled, Floats, Ints
@@ -121,14 +121,10 @@ def compiled_agent(said: str | Mapping[str, Any]) -> Agent:
     """Make the agent of a name or {name: options}; raises a `UserError` if it is not for compiled episodes."""
     [[name, options]] = [(said, {})] if isinstance(said, str) else said.items()
     kind = AGENTS.load(name)
-    unknown = [option for option in options if option not in signature(kind).parameters]
-    if unknown:
-        remedy = suggest(unknown[0], signature(kind).parameters)
-        raise UserError(f"{unknown[0]} is no option of {name}", key="against", remedy=remedy)
-    agent: Agent = kind(**options)
+    agent: Agent = kind(**check_options(kind, options, (name,)))
     if agent.compiled is None:
         remedy = "Name one that is, such as internal."
-        raise UserError("is not an agent for compiled episodes", key="against", value=name, remedy=remedy)
+        raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
     return agent
 
 

@@ -34,8 +34,8 @@ SIZE = sum(int(np.prod(shape)) for shape in SHAPES.values())
 AT_FORECAST = 4 * CELLS * (ASKED + CELLS + 1)
 AT_POLICY = AT_FORECAST + FORECAST * (CELLS + 1)
 MEMORY = 2 * CELLS + FORECAST
-MANY, MET = 256, 4096
-"""From how many servers on those that are alike are scored once, and among how many different ones they are found."""
+SHARED_FROM, SLOTS = 256, 4096
+"""From how many servers on equal ones share a score, and the slots of the hash table by which they are found."""
 
 
 @kernel
@@ -137,38 +137,45 @@ def score(place: Floats, common: Floats, weights: Floats) -> float:
 
 
 @lean
-def _is_alike(free: Ints, capacity: Ints, server: int, met: Ints) -> bool:
-    """Tell whether a server has the same as an earlier one that is still in `met`, int64 [MET], which changes.
+def _is_alike(free: Ints, capacity: Ints, server: int, slots: Ints) -> bool:
+    """Tell whether a server has the same free and capacity as the last one in its slot, and put it there.
 
-    There a server takes the place of whoever has the same hash: a server that is like none there is scored once more.
+    `slots` int64 [SLOTS] are servers by their hash, -1 for none. What another server has pushed out is scored again.
     """
     mixed = np.uint64(0)
     for node in range(2):
         for r in range(2):
             mixed = (mixed ^ np.uint64(free[server, node, r])) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(32)
-    at = mixed % np.uint64(MET)
-    other, same = met[at], met[at] >= 0
+    at = mixed % np.uint64(SLOTS)
+    other, same = slots[at], slots[at] >= 0
     for node in range(2):
         for r in range(2):
             same &= free[other, node, r] == free[server, node, r]
             same &= capacity[other, node, r] == capacity[server, node, r]
-    met[at] = server
+    slots[at] = server
     return bool(same)
 
 
 @lean
 def _highest(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, common: Floats, weights: Floats, place: Floats, met: Ints
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    common: Floats,
+    weights: Floats,
+    place: Floats,
+    slots: Ints,
 ) -> int:
     """Find the place with the highest score, the first of equals; -1 if there is none.
 
-    `place` [PLACE] is scratch, and so is `met` int64 [MET], all -1: in a run most servers are alike, and of these one
-    is scored. With `met` [0] all are.
+    `place` [PLACE] is scratch, and so is `slots` int64 [SLOTS], all -1: most servers of a run are equal, and of these
+    one is scored. Without slots, int64 [0], all are.
     """
     best, highest = -1, -np.inf
     for server in range(len(free)):
-        if len(met) and _is_alike(free, capacity, server, met):
+        if len(slots) and _is_alike(free, capacity, server, slots):
             continue
         for node in range(2):
             if describe(free, capacity, demand, spread, server, node, place):
@@ -189,8 +196,8 @@ def padrl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Fl
     remember(seen, weights, memory)
     share(free, capacity, seen, memory, shared)
     begin_scores(shared, weights, common)
-    met = np.full(MET * (len(free) >= MANY), -1, np.int64)
-    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE), met)
+    slots = np.full(SLOTS * (len(free) >= SHARED_FROM), -1, np.int64)
+    return _highest(free, capacity, demand, spread, common, weights, np.empty(PLACE), slots)
 
 
 @kernel

@@ -89,7 +89,7 @@ class PADRLTrainer(Proximal, NumaTrainer):
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Make the networks, the optimisers and the episodes."""
         super().begin(training, validation, seed, device)
-        self.get_ready()
+        self.begin_ppo()
         torch = self._torch
         self._cluster = training.ledger(0).cluster
         self._width = self.view.capacity.shape[0]
@@ -123,6 +123,8 @@ class PADRLTrainer(Proximal, NumaTrainer):
         metrics |= said
         if iteration <= self.lessons:
             metrics |= self._imitate(seen, batch)
+            if not finite(self._tensors.values()):
+                metrics["policy_loss"] = float("nan")
         else:
             for group in self._optimisers[1].param_groups:
                 group["lr"] = self.rate
@@ -132,8 +134,6 @@ class PADRLTrainer(Proximal, NumaTrainer):
 
             found = self.improve(evaluate, self._optimisers[1], self._tensors.values(), batch, rng)
             metrics |= {key: found[key] for key in ("policy_loss", "kl", "entropy", "kl_weight")}
-        if not finite(self._tensors.values()):
-            metrics["policy_loss"] = float("nan")
         return metrics
 
     def _forecast(self, rng: np.random.Generator) -> dict[str, float]:

@@ -99,7 +99,7 @@ class VmrTrainer(Proximal, Trainer):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Take the snapshots and make the network."""
-        self.get_ready()
+        self.begin_ppo()
         for world in (training, validation):
             check_world(world)
         torch, self._seed = self._torch, seed

@@ -301,7 +301,7 @@ class Found:
     attempt: int
     group: int
     checked: int
-    """How many attempts were made; first fits and moves of other searches."""
+    """How many attempts were made; of other searches than `published`, how many first fits or moves."""
     search: str = "published"
     """Which search found it."""
 

@@ -68,8 +68,8 @@ def for_word(word: str, before: str, after: str, expected: Collection[str]) -> s
         return "There are no powers: write x * x."
     if word == ">" and before.endswith("<"):
         return "Write !=."
-    if word == "." and re.match(r"[0-9]", after):
-        return f"Write 0.{re.match(r'[0-9]+', after).group()}."  # type: ignore[union-attr]
+    if word == "." and (digits := re.match(r"[0-9]+", after)):
+        return f"Write 0.{digits.group()}."
     if word == ")" and "COMMA" in expected and re.search(r"\b(min|max)\s*\([^()]*\Z", before):
         return "Give it two values or more, max(a, b); over a range it is for goals."
     if expected == {"ELSE"}:

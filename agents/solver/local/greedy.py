@@ -28,17 +28,18 @@ from simcore.types import Ints
 
 GROUP = -5
 """The group in the key of its random numbers."""
-TRIED = 16
-"""Groups of a level that are tried for a tenant, those with least room first; and how often all bins are tried for
-single units of one kind of which UTILFN rejects some."""
+GROUPS_TRIED = 16
+"""Groups of a level that are tried for a tenant, those with least room first."""
+ROUNDS = 16
+"""How often all bins are tried for single units of one kind of which UTILFN rejects some."""
 MOST_BINS, CHUNK = 64, 64
 """Bins that are tried for a unit where all tenants are single ones, and that are looked at at a time."""
 MOST_GROUPS, MOST_LEFT = 3, 8
 """Groups that a step empties, and tenants without a place that it offers, at most."""
-SPREAD = 2048
+NOISE = 2048
 """By how many 1024ths chance may raise the size of a tenant in a step."""
-PLENTY = 1 << 40
-"""Balls that a bin has room for of which nothing limits it."""
+UNLIMITED = 1 << 40
+"""The room, in balls, of a bin in which a tenant takes of nothing that is the bin's own."""
 
 
 class PlacedTenant(NamedTuple):
@@ -186,8 +187,8 @@ class Greedy:
         for one, whole in out.items():
             self._change(one, whole, -1)
         offered = [before[self._drawn(len(before))] for _ in range(min(MOST_LEFT, len(before)))]
-        bent = {one: self.size[one] * (1024 + self._drawn(SPREAD)) for one in (*offered, *out)}
-        put = [one for one in sorted(bent, key=lambda one: -bent[one]) if self._insert(one, None)]
+        noisy = {one: self.size[one] * (1024 + self._drawn(NOISE)) for one in (*offered, *out)}
+        put = [one for one in sorted(noisy, key=lambda one: -noisy[one]) if self._insert(one, None)]
         if self.count(out) > self.count(put):
             for one in put:
                 self._change(one, self.placed[one], -1)
@@ -232,10 +233,10 @@ class Greedy:
         if len(self.tenants) == len(self.problem.units):
             return self._in_turn(one, failed, anywhere)
         needed = least > 0
-        room = np.full(self.problem.bins, PLENTY)
+        room = np.full(self.problem.bins, UNLIMITED)
         if needed.any():
             room = (self._free[:, needed] // least[needed]).min(axis=1)
-        most = np.full_like(room, PLENTY) if anywhere else room
+        most = np.full_like(room, UNLIMITED) if anywhere else room
         clipped, rejected = np.minimum(most, count), False
         for level, near in enumerate(self._near):
             enough = np.bincount(near, clipped) >= count
@@ -245,7 +246,7 @@ class Greedy:
             order = np.argsort(np.bincount(near, -room if anywhere else room)[may], kind="stable")
             if failed is None and len(may) and self._drawn(2):
                 order = np.roll(order, self._drawn(len(may)))
-            for chosen in may[order][:TRIED].tolist():
+            for chosen in may[order][:GROUPS_TRIED].tolist():
                 if self.over():
                     return False
                 self._rejected = False
@@ -279,7 +280,7 @@ class Greedy:
             self._last = (int(some[-1]) + 1) % bins
             if failed is not None:
                 failed.tried += len(some)
-                failed.everywhere = failed.tried >= bins * (TRIED if self._rejected else 1)
+                failed.everywhere = failed.tried >= bins * (ROUNDS if self._rejected else 1)
             if tried > MOST_BINS:
                 break
         return False

@@ -15,13 +15,13 @@ from agents.solver.solving.searches import Searches
 from agents.solver.solving.shared_progress import Known
 
 NAME = "whole tenants"
-NODES = 25_000_000
+MOST_NODES = 25_000_000
 """Nodes of UTILFN that calls for every ball and for every bin evaluate, at most: half a second."""
-PER_BIN = 200
+NODES_PER_BIN = 200
 """Nodes whose evaluation takes as long as what else is done for a bin before the first ball is placed."""
-STEPS, EACH = 200, 20
-"""Steps of the search, which goes on while it has found something better in the second half of them; and those that an
-attempt stands for, at most."""
+LEAST_STEPS, STEPS_PER_ATTEMPT = 200, 20
+"""The search makes so many steps at least, and goes on while it found something better in the second half of all steps;
+an attempt stands for so many of them."""
 
 
 class FirstAnswer:
@@ -37,7 +37,7 @@ class FirstAnswer:
             return False
         fixed = not len(problem.soft_allowed) and problem.most_moves is None and not (problem.now != NULL).any()
         steps = max(1, problem.program.steps)
-        return fixed and problem.balls * steps + problem.bins * (steps + PER_BIN) <= NODES
+        return fixed and problem.balls * steps + problem.bins * (steps + NODES_PER_BIN) <= MOST_NODES
 
     def construct(self, alone: bool, brief: Callable[[], bool], over: Callable[[], bool]) -> Greedy | None:
         """Place balls one after another until `brief` says that it has taken too long, or whole tenants until `over`.
@@ -61,13 +61,13 @@ class FirstAnswer:
     def search(self, greedy: Greedy, attempts: int | None, over: Callable[[], bool]) -> None:
         """Search by tenants until all are placed, time is `over`, or nothing better has been found for long.
 
-        With `attempts` it makes `EACH` steps for each of them, at most.
+        With `attempts` it makes `STEPS_PER_ATTEMPT` steps for each of them, at most.
         """
         made, last, left, best = 0, 0, greedy.count(greedy.left), None
         greedy.over = over
-        most = inf if attempts is None else EACH * attempts
+        most = inf if attempts is None else STEPS_PER_ATTEMPT * attempts
         try:
-            while left and made < max(STEPS, 2 * last) and made < most and not over():
+            while left and made < max(LEAST_STEPS, 2 * last) and made < most and not over():
                 greedy.ruin_and_recreate()
                 made += 1
                 if (now := greedy.count(greedy.left)) < left:
@@ -78,7 +78,10 @@ class FirstAnswer:
         self._look()
 
     def _keep(self, alloc: list[int], left: int) -> bool:
-        """Keep an allocation that leaves so many units, and tell whether it is one: others matter as it seemed."""
+        """Keep an allocation that leaves so many units, if it has no faults; returns whether that is so.
+
+        It has some where what a tenant takes depends on other tenants after all.
+        """
         if faults(self._problem, alloc):
             return False
         self._known.checked += 1

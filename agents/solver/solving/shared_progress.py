@@ -21,7 +21,7 @@ class Known:
         self.best: Allocated | None = None
         """The one with the lowest rank."""
         self.rank = (0, 0, 0)
-        """Of the best: units left, sets missing that are wished for, bins."""
+        """Of the best: units left, or where there are tenants balls of those not placed whole; wishes not met; bins."""
         self.bins: int | None = None
         """The fewest with which an allocation of all balls misses nothing."""
         self.checked = 0

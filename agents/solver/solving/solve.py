@@ -101,7 +101,7 @@ def solve(
 def _whole(key: str, value: object) -> int:
     """Convert a whole number, of numpy too, to one of Python."""
     try:
-        return index(value)  # type: ignore[arg-type]
+        return index(value)  # type: ignore[arg-type]  # it raises of what it does not take
     except TypeError:
         raise UserError("is not a whole number", key=key, value=value, remedy="Give one, like 3.") from None
 
@@ -173,7 +173,7 @@ class _Search:
     def place_tenants(self) -> Greedy | None:
         """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
 
-        That takes a quarter of the time at most, or three where there are such tenants.
+        That takes a quarter of the time at most, or three quarters where tenants have several balls.
         """
         quarter = (self.end - self.start) / 4
         brief, over = self.within(quarter), self.within(3 * quarter)

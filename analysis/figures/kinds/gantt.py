@@ -28,9 +28,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     runs = {agent: runs for _, agent, runs in chosen.seeded()}
     seed, resource = chosen.shared_seed(runs.values()), chosen.results.resources[0]
     frames = {agent: _placed(chosen, runs[agent][seed]) for agent in agents}
-    end = max(float(frame["decided"].max() or 0) for frame in frames.values())  # type: ignore[arg-type]
-    most = max(float(frame[resource].max() or 0) for frame in frames.values()) or 1.0  # type: ignore[arg-type]
-    servers = 1 + max(int(frame["server"].max() or 0) for frame in frames.values())  # type: ignore[arg-type]
+    end = max(float(frame["decided"].to_numpy().max(initial=0)) for frame in frames.values())
+    most = max(float(frame[resource].to_numpy().max(initial=0)) for frame in frames.values()) or 1.0
+    servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
     scale, unit = CLOCK.scale(end)
     shown = min(servers, MOST_SERVERS)
     figure = new(options.width or "page", 0.8 + len(agents) * (0.5 + 0.13 * shown))

@@ -46,7 +46,8 @@ def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
     ("said", "problem"),
     [
         ("two-stage", "is not an agent for compiled episodes"),
-        ({"value-es": {"wieghts": "huawei-10"}}, "wieghts is no option of value-es"),
+        ({"value-es": {"wieghts": "huawei-10"}}, r"teacher.value-es.wieghts: unknown option .*\n.*'weights'"),
+        ({"best-fit": {"node": 5}}, r"teacher.best-fit.node: is a wrong value \(got 5\)"),
         ({"best-fit": {}, "internal": {}}, "at most 1 item"),
     ],
 )

@@ -23,8 +23,8 @@ from agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
 from scenarios.learn.training import course_of
 from scenarios.schema.load import load_scenario, shipped
-from scenarios.schema.options import check_options
 from simcore.errors import ResultsError, ScenarioError, UserError
+from simcore.options import check_options
 from tests.support.training import TINY, interrupted, sound
 
 

@@ -50,11 +50,11 @@ def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int,
     solver.parameters.random_seed = seed % 2**31
     solver.parameters.cp_model_presolve = balls * bins <= PRESOLVED
 
-    class Told(python.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]  # the module is an Any
+    class OnSolution(python.CpSolverSolutionCallback):  # type: ignore[misc, name-defined]  # the module is an Any
         def on_solution_callback(self) -> None:
             tell(round(self.objective_value))
 
-    status = solver.solve(model, Told())
+    status = solver.solve(model, OnSolution())
     if status not in (python.OPTIMAL, python.FEASIBLE):
         return None, bound
     where = np.array([[solver.value(choice) for choice in row] for row in chosen], np.int64).argmax(axis=1)

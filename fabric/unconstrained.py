@@ -1,4 +1,4 @@
-"""What rules of placement change of a ledger, and what it is where there are none."""
+"""The part of a ledger that rules of placement change, for servers without any: `ConstrainedLedger` overrides it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simcore.types import Ints, Request, Workload
 NO_MOVES: Mapping[int, int] = {}
 
 
-class Unruled:
+class Unconstrained:
     """Has no rules of placement: a request may lie wherever there is room."""
 
     offer: Callable[[Request], None] | None = None

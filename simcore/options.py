@@ -66,10 +66,15 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
         except ValidationError as error:
             # A union has a finding for each of its members; one item of a list may be named.
             all_said = error.errors(include_url=False)
+            for each in all_said:
+                if each["type"] == "binwright":  # our own mistake, which knows its place below this option
+                    said = each["ctx"]
+                    below = (*at, name, *each["loc"], *said["at"])
+                    raise wrong(said["problem"], said["remedy"], below, said["value"]) from None
             inner = all_said[0]["loc"] if len(all_said) == 1 else ()
             words = {"Input": "It", "tuple": "list", "array": "list"}
-            said = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
-            raise wrong("is a wrong value", f"{', or: '.join(said)}.", (*at, name, *inner)) from None
+            texts = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
+            raise wrong("is a wrong value", f"{', or: '.join(texts)}.", (*at, name, *inner)) from None
 
     def there(name: str) -> None:
         if name not in options:
