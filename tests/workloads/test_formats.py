@@ -237,6 +237,12 @@ def test_azure_2019(tmp_path: Path) -> None:
     assert read("azure-vm-2019", path)["lifetime"].to_list() == [INF]
     path.write_text("vm4,sub1\n")
     assert refused("azure-vm-2019", path) == ":1: rows of 2 cells instead of 11"
+    names = "vmid,subscriptionid,deploymentid,vmcreated,vmdeleted,maxcpu,avgcpu,p95maxcpu,vmcategory,"
+    names += "vmcorecountbucket,vmmemorybucket"
+    path.write_text("\ufeff" + ",".join(f'"{name}"' for name in names.split(",")) + "\n" + AZURE)
+    assert read("azure-vm-2019", path).equals(frame)
+    path.write_text(f"{names},vmid\n{AZURE}")
+    assert refused("azure-vm-2019", path) == ":1: two columns are called vmid"
 
 
 # -- Google 2019 -------------------------------------------------------------------------------------------------------

@@ -202,20 +202,27 @@ SPREAD_OUT = """procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-@pytest.mark.parametrize("cause", ["pins", "foes", "rejected"])
+@pytest.mark.parametrize("cause", ["pins", "rejected"])
 def test_pairs_that_cannot_be_placed_keep_no_others_out(cause: str) -> None:
     balls = 200
     more: dict[str, Any] = {}
     if cause == "pins":
         more["pins"] = [0] * 4 + [NULL] * (balls - 4)
-    if cause == "foes":
-        more = {"pins": [0, NULL, 1, NULL, 0] + [NULL] * (balls - 5), "foes": [[0, 4]]}
     rejected = "BIN > 0 and BALL < 4" if cause == "rejected" else "BIN < 0"
     made = pairs(SPREAD_OUT.format(rejected=rejected), balls, 80, 3, **more)
     greedy = Greedy(made, tenants_of(made), 0)
     greedy.construct(lambda: False)
     assert sum(place != NULL for place in greedy.alloc) >= balls - 4
     assert not faults(made, greedy.alloc)
+
+
+def test_a_pair_that_foes_keep_out_of_all_bins_keeps_no_others_out() -> None:
+    pins = [*range(10), *[NULL] * 22]
+    foes = [[10, ball] for ball in range(10)]
+    made = pairs(SPREAD_OUT.format(rejected="BIN < 0"), 32, 10, 3, pins=pins, foes=foes)
+    greedy = Greedy(made, tenants_of(made), 0)
+    greedy.construct(lambda: False)
+    assert [ball for ball, place in enumerate(greedy.alloc) if place == NULL] == [10, 11]
 
 
 def test_single_balls_that_few_bins_take_keep_no_others_out() -> None:
