@@ -361,6 +361,13 @@ def test_a_metric_that_is_not_there_is_refused_as_compare_does(
     assert not (tmp_path / "none").exists()
 
 
+def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figures", str(results.folder), "--metric", "cpu"]) == 2
+    said = capsys.readouterr()
+    assert "no figure can be drawn of these results, as asked for" in said.err
+    assert said.out.count("cpu is not a metric of these results") == 1
+
+
 def test_what_is_left_out_is_said_with_its_subject(
     results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
