@@ -64,9 +64,11 @@ def _said(
         places = [(averages[0][point, agent].mean, averages[1][point, agent].mean) for agent in there]
         always &= {there[number] for number in front(places, (across.better, up.better))}
     names = [chosen.heading(agent) for agent in chosen.agents if agent in always]
-    none = "At every point none" if len(chosen.points) > 1 else "None"
-    both = f"{across.heading} and {up.heading}"
-    return f"{none} is better in {both} than {', '.join(names)}" if names else both
+    both, where = f"both {across.heading} and {up.heading}", "At every point no" if len(chosen.points) > 1 else "No"
+    if not names:
+        return both
+    than = "another" if len(names) == len(chosen.agents) else " or ".join(names)
+    return f"{where} agent has better means in {both} than {than}"
 
 
 def _two(chosen: FigureData) -> tuple[Metric, Metric]:

@@ -42,6 +42,6 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     first = max(named, key=average.__getitem__)
     share = 100 * average[first] / (sum(sum(run.values()) for runs in shares.values() for run in runs) or 1)
     is_sent_back = "lost" in chosen.runs.columns and bool(chosen.runs["lost"].sum())
-    sent_back = ["of the offered, and of those that a failure sent back in vain"] * is_sent_back
+    sent_back = ["of the requests offered, and of interrupted ones that got no new place"] * is_sent_back
     heading(figure, f"{share:.0f} % of the refusals: {first}", chosen.captioned(*sent_back))
     return figure
