@@ -11,8 +11,8 @@ from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 
-SLOW, SHOWN = 99, 99.9
-"""The percentile that the title names, and that up to which times are shown: few may take a thousand times as long."""
+SLOW = 99
+"""The percentile that the title names; times above twice that are not shown, of which few may be a thousand times it."""
 
 
 @figure(meaning="distribution of the time of a decision", needs="record: [times]")
@@ -25,7 +25,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     figure = new(width, 0.8 + 2.0 * rows)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     panels = dict(zip(points, axes, strict=False))
-    slowest, shown = 0.0, 0.0
+    slowest = 0.0
     for point, agent, found in runs:
         (colour, marker), ax = chosen.look[agent], panels[point]
         seconds = np.sort(chosen.results.times(found[seed])["seconds"].to_numpy())
@@ -33,13 +33,12 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.step(seconds, share, where="post", color=colour, linewidth=1.1)
         ax.plot(np.median(seconds), 50, marker=marker, color=colour, markersize=4)
         slowest = max(slowest, float(np.percentile(seconds, SLOW)))
-        shown = max(shown, float(np.percentile(seconds, SHOWN)))
     for ax in axes[len(points) :]:
         ax.set_visible(False)
     for point, ax in panels.items():
         tidy(ax)
         ax.set_xscale("log")
-        ax.set_xlim(right=1.2 * shown)
+        ax.set_xlim(right=2 * slowest)
         ax.xaxis.set_major_formatter(EngFormatter("s"))
         ax.set_title(chosen.name(point), loc="left")
         ax.set_xlabel("time of a decision")
@@ -49,5 +48,5 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     micro = Metric("us", "time").write(1e6 * slowest, np.inf)
     whose = "any agent's" if len(chosen.agents) > 1 else "the"
     title = f"In one seed, {SLOW} % of {whose} decisions took {micro} µs at most"
-    heading(figure, title, f"{chosen.title}: seed {seed}; marks are medians, the slowest 0.1 % are not shown")
+    heading(figure, title, f"{chosen.title}: seed {seed}; marks are medians; longer than twice that is not shown")
     return figure
