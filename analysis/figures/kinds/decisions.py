@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
@@ -12,7 +12,7 @@ from analysis.figures.style import grid, heading, legend, new, tidy
 from analysis.measure.metric import Metric
 
 SLOW = 99
-"""The percentile that the title names; times above twice that are not shown, of which few may be a thousand times it."""
+"""The percentile that the title names. Times above twice that are not shown: a few may be a thousand times as long."""
 
 
 @figure(meaning="distribution of the time of a decision", needs="record: [times]")
@@ -39,7 +39,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         tidy(ax)
         ax.set_xscale("log")
         ax.set_xlim(right=2 * slowest)
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.xaxis.set_major_formatter(EngFormatter("s"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_title(chosen.name(point), loc="left")
         ax.set_xlabel("time of a decision")
     for ax in axes[::columns]:
