@@ -131,7 +131,12 @@ def test_candidates_are_made_like_this(shape: Any, seed: int) -> None:
                 racks = [home] if nearest == 0 else seen.mates.tolist()
                 order = [s for rack in racks for s in works if net.rack_of[s] == rack and tier[s] == nearest]
                 scores = np.array([list(works[s].values()) for s in order]) @ seen.likes
-                best = int(scores[:, style].argmax())
+                # Where rounding alone tells two servers apart, either is right: go on with the one that was picked.
+                liked = scores[:, style]
+                best = int(liked.argmax())
+                picked = int(seen.picked[style, len(chosen)])
+                if picked in order and liked[order.index(picked)] >= liked[best] - 1e-9:
+                    best = order.index(picked)
                 wanted = choose(routes, link_free, net.link_tier, free, room, order[best], width, False)
                 chosen.append(order[best])
                 expected += scores[best, -1]
