@@ -15,6 +15,7 @@ AGENTS = Registry(
         "worst-fit": "agents.heuristics.servers.worst_fit:WorstFit",
         "balance-fit": "agents.heuristics.servers.balance_fit:BalanceFit",
         "dot-product": "agents.heuristics.servers.dot_product:DotProduct",
+        "alpha-evolve": "agents.heuristics.servers.alpha_evolve:AlphaEvolve",
         "tetris": "agents.heuristics.networks.tetris:Tetris",
         "nulb": "agents.heuristics.networks.locality:NULB",
         "nalb": "agents.heuristics.networks.locality:NALB",

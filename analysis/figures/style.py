@@ -53,6 +53,7 @@ SHIPPED: dict[str, Look] = {
     "worst-fit": (GREEN, "D"),
     "balance-fit": (PURPLE, "^"),
     "dot-product": (ORANGE, "v"),
+    "alpha-evolve": (WINE, "D"),
     "internal": (SKY, "p"),
     "tetris": (BLUE, "<"),
     "nulb": (VERMILLION, "o"),

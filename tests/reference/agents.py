@@ -119,6 +119,21 @@ def dot_product(free: Room, capacity: Room, demand: Demand, spread: bool) -> Whe
     return max(feasible(free, demand, spread), key=key, default=None)
 
 
+def alpha_evolve(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """Least c + m + m / c + c / m of the server's free amounts, then least remaining on the node."""
+
+    def key(where: Where) -> tuple[int, int, int]:
+        server, node = where
+        totals = [sum(has[r] for has in free[server]) for r in range(min(2, len(demand)))]
+        pairs = zip(demand, totals, strict=False)
+        c, *rest = [Fraction(amount, total) if total else Fraction(0) for amount, total in pairs]
+        m = rest[0] if rest else Fraction(0)
+        ratios = m / c + c / m if m and c else Fraction(0)
+        return billionths(c + m + ratios), server, free[server][node][0]
+
+    return min(feasible(free, demand, spread), key=key, default=None)
+
+
 def sizes_held(room: list[list[int]], capacity: list[list[int]]) -> list[bool]:
     """Whether every node has 80, 40, 20 % of every resource."""
     return [
@@ -156,6 +171,7 @@ RULES: dict[str, Rule] = {
     "worst-fit": worst_fit,
     "balance-fit": balance_fit,
     "dot-product": dot_product,
+    "alpha-evolve": alpha_evolve,
     "internal": internal,
     "in-line": first_fit,
     "two-stage": best_fit,
