@@ -78,7 +78,7 @@ class Named:
         if isinstance(node, s.Binary) and node.op in ("==", "!="):
             return self._says(node.right if field == "left" else node.left)
         if isinstance(node, s.Company) and field == "items":
-            return self.balls if node.kind in ("FRIENDS", "FOES") else self.bins
+            return self.bins if node.kind in ("GROUPS", "DRAIN") else self.balls
         if isinstance(node, s.Placed):
             return self.balls
         if isinstance(node, s.Pin):

@@ -227,6 +227,9 @@ class _Build(Transformer[Token, Any]):
     def family(self, meta: Meta, name: Token, axes: tuple[s.Axis, ...] | None, capacity: s.Expr) -> s.Resource:
         return s.Resource(_token_at(name), str(name), axes or (), capacity)
 
+    def different(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
+        return s.Company(_at(meta), "DIFFERENT", items, None, over or ())
+
     def groups(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
         return s.Company(_at(meta), "GROUPS", items, None, over or ())
 

@@ -241,7 +241,7 @@ class Resource(Node):
 
 @dataclass(frozen=True, slots=True)
 class Company(Node):
-    """FRIENDS, FOES, GROUPS or DRAIN items [WITH chance] [for axes]."""
+    """FRIENDS, FOES, DIFFERENT, GROUPS or DRAIN items [WITH chance] [for axes]."""
 
     kind: str
     items: tuple[Expr | Span, ...]

@@ -17,12 +17,15 @@ def lower_bound(problem: Problem) -> int:
     What every ball takes of its bin at least (`agents.solver.model.floor`) makes a vector problem, whose bound is that
     of `agents.solver.model.packing_bound`: at least, over the dimensions of a bin, the total demand over the capacity,
     rounded up, and the balls that take more than half of a bin, no two of which share one. Where bins differ, it is the
-    least number for which the bound of bins like the best of each dimension is no larger, and the total fits. With
-    MOVES, it is at least the number of bins in which enough balls can stay. It may be more than the most bins that are
-    allowed.
+    least number for which the bound of bins like the best of each dimension is no larger, and the total fits. Balls
+    that are DIFFERENT need a bin each. With MOVES, it is at least the number of bins in which enough balls can stay. It
+    may be more than the most bins that are allowed.
     """
     least = problem.limits[0]
-    return least if problem.counted else max(least, _for_moves(problem), _for_sizes(problem))
+    if problem.counted:
+        return least
+    different = int(np.diff(problem.different.offsets).max(initial=1))
+    return max(least, different, _for_moves(problem), _for_sizes(problem))
 
 
 def _for_moves(problem: Problem) -> int:

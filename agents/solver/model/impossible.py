@@ -126,6 +126,15 @@ def _sets(problem: Problem) -> Iterator[str]:
         other = int(friends[pins[friends] == pin_of[unit_of[ball]]][0])
         both = balls_of(problem, [ball, other])
         yield f"{both} are FRIENDS, and pinned to bins {at(pins[ball])} and {at(pins[other])}"
+    most = problem.limits[1] if problem.searched else problem.bins
+    for members, _ in problem.different:
+        if len(members) > most:
+            yield f"{balls_of(problem, members)} are DIFFERENT, and need {len(members):,} bins; there are {most:,}"
+        for same, why in ((unit_of, "FRIENDS"), (pins, "pinned to one bin")):
+            values, counts = np.unique(same[members], return_counts=True)
+            for value in values[(counts > 1) & (values != NULL)][:1].tolist():
+                pair = [ball for ball in members if same[ball] == value][:2]
+                yield f"{balls_of(problem, pair)} are DIFFERENT, and {why}"
     for members, chance in problem.foes:
         if chance == MICRO and len({int(unit_of[ball]) for ball in members}) == 1:
             yield f"{balls_of(problem, members)} are FRIENDS, and FOES"

@@ -164,6 +164,8 @@ class Problem:
     """Balls that belong into one bin."""
     foes: Sets
     """Balls that must not all be in one bin."""
+    different: Sets
+    """Balls of which no two may be in one bin. The rule itself is in `foes`, or of large sets in `program`."""
     pins: Ints
     """[balls]: the bin that the ball must be in, or -1."""
     groupings: tuple[Sets, ...]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import combinations
 from math import prod
 from typing import TypeVar
 
 import numpy as np
 
 from agents.solver.checker.check import check, check_goals
-from agents.solver.language import moves
+from agents.solver.language import declared, moves
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Value, is_null, micro
 from agents.solver.language.errors import At, SpecError, indices_beside
@@ -25,6 +26,8 @@ from simcore.types import Ints
 T = TypeVar("T")
 DIM_LIMIT = 5_000_000
 """Dimensions."""
+PAIRED = 50
+"""Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
 
 
 class Build(Constants):
@@ -40,12 +43,16 @@ class Build(Constants):
         self.capacity: list[Ints] = []
         self.dims = 0
         self.balls = self.bins = -1
-        self.sets: dict[str, list[tuple[list[int], int]]] = {"FRIENDS": [], "FOES": [], "GROUPS": [], "DRAIN": []}
+        self.sets: dict[str, list[tuple[list[int], int]]] = {
+            kind: [] for kind in ("FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", moves.DRAIN)
+        }
         self.wishes: list[Wish] = []
         self.members = 0
         self.softs: list[tuple[list[int], int, int]] = []
         self.soft_dims: set[int] = set()
         self.pins: dict[int, tuple[int, At]] = {}
+        self.added: list[s.Stmt] = []
+        """What declarations add to UTILFN."""
         self.counted = self.bins_differ = False
         """See `Problem`."""
         self.goals: tuple[s.Goal, ...] = ()
@@ -69,12 +76,13 @@ class Build(Constants):
             elif isinstance(node, s.TableIs | s.TableOf):
                 if node.name not in given.tables:
                     self._table(node)
-            elif limits or not isinstance(node, s.Soft | s.Pin | s.Company):
+            elif limits or not isinstance(node, s.Soft | s.Pin | s.Company) or _is_different(node):
                 if isinstance(node, s.Balls | s.Soft | s.Pin) or (
                     isinstance(node, s.Company) and node.kind != "GROUPS"
                 ):
                     self.counted = self.counted or not self.by_bins.isdisjoint(s.names_in(node))
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
+        self._large_different()
         self.goals = self._numbered(self.goals)
         counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
         at = self.moves[1] if self.moves else next(counting, None)
@@ -86,8 +94,9 @@ class Build(Constants):
 
     @property
     def body(self) -> s.Block:
-        """Return UTILFN with what counts moves, for whoever evaluates it; DRAIN is not in it."""
-        return (*self._numbered(self.given.tree.body), *([] if self.moves is None else [moves.limited(self.moves[1])]))
+        """Return UTILFN with what declarations add to it, for whoever evaluates it; DRAIN is not in it."""
+        limited = () if self.moves is None else (moves.limited(self.moves[1]),)
+        return (*self._numbered(self.given.tree.body), *limited, *self.added)
 
     def _numbered(self, part: T) -> T:
         """Return a part of the tree with numbers in the place of names."""
@@ -135,7 +144,8 @@ class Build(Constants):
         )
         problem = Problem(
             source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
-            Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), pins, self._groupings(),
+            Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), Sets.of(self.sets[declared.DIFFERENT]), pins,
+            self._groupings(),
             counted, self.bins_differ, tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
             *labels,
         )  # fmt: skip
@@ -237,12 +247,29 @@ class Build(Constants):
             if self.by_bins.isdisjoint(s.names_in(node)):
                 self.given.made_sets[node.at] = sets
         self.sets[node.kind] += sets
+        if node.kind == declared.DIFFERENT:
+            few = (members for members, _ in sets if len(members) <= PAIRED)
+            self.sets["FOES"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
         wished: dict[int, list[tuple[int, ...]]] = {}
         for members, chance in sets:
             if chance < MICRO:
                 wished.setdefault(chance, []).append(tuple(members))
         for chance, wishes in wished.items():
             self.wishes.append(Wish(node.kind, chance, tuple(wishes)))
+
+    def _large_different(self) -> None:
+        """Let each of the large sets that are DIFFERENT have one place in every bin."""
+        large = [members for members, _ in self.sets[declared.DIFFERENT] if len(members) > PAIRED]
+        if large:
+            self.tables[declared.DIFFERENT] = declared.rows_of(self.balls, large, declared.DIFFERENT)
+            self._family(declared.DIFFERENT, (len(large), self.bins), 1)
+            self.added.append(declared.one_of_each(self._first(declared.DIFFERENT)))
+
+    def _family(self, name: str, sizes: tuple[int, ...], capacity: int) -> None:
+        """Add a resource that no RESOURCES declares, with this capacity everywhere."""
+        self.families[name] = Family(name, sizes, self.dims, None)
+        self.dims += prod(sizes)
+        self.capacity.append(np.full(prod(sizes), capacity * MICRO, np.int64))
 
     def _counted(self, count: int, what: str, at: At) -> None:
         if count < 0:
@@ -324,9 +351,7 @@ class Build(Constants):
         if not 0 <= most <= COUNT_LIMIT:
             raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
         self.moves = most, node.at
-        self.families[moves.MOVES] = Family(moves.MOVES, (), self.dims, None)
-        self.capacity.append(np.array([most * MICRO], np.int64))
-        self.dims += 1
+        self._family(moves.MOVES, (), most)
 
     def _goal(self, node: s.Goal) -> None:
         if self.given.bins.count is None:
@@ -346,3 +371,7 @@ class Build(Constants):
 
     def _first(self, kind: str) -> At:
         return next(one.at for one in self.given.tree.declarations if isinstance(one, s.Company) and one.kind == kind)
+
+
+def _is_different(node: s.Node) -> bool:
+    return isinstance(node, s.Company) and node.kind == declared.DIFFERENT

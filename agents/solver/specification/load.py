@@ -70,6 +70,7 @@ def problem(
     resources: Mapping[str, Any] | None = None,
     friends: Sets = (),
     foes: Sets = (),
+    different: Sets = (),
     pins: Sequence[int | None] | None = None,
     tables: Mapping[str, Any] | None = None,
     params: Mapping[str, object] | None = None,
@@ -82,12 +83,12 @@ def problem(
     """Make a problem from a specification's text, or from UTILFN's text and the rest as values.
 
     `bins` is a number or "?". `resources` maps `"CPU[s in BINS]"` to a capacity: a number, a list or array with an
-    entry for each index, or an expression over `s` and `tables`. `friends` and `foes` are sets of balls; `pins` has a
-    bin per ball, -1 or None for none. `tables` are numpy arrays, or sequences of rows of unequal length; they take the
-    place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin that each ball is in now, -1
-    or None for none; at most `moves` balls may leave theirs, and the bins `drain` are to be empty. Whatever is given
-    here is declared before the text, but for these and the goals: expressions to `minimise`, then to `maximise`, which
-    come after its own.
+    entry for each index, or an expression over `s` and `tables`. `friends`, `foes` and `different` are sets of balls;
+    `pins` has a bin per ball, -1 or None for none. `tables` are numpy arrays, or sequences of rows of unequal length;
+    they take the place of TABLEs of the same name. `params` are the values of PARAMs. `now` has the bin that each ball
+    is in now, -1 or None for none; at most `moves` balls may leave theirs, and the bins `drain` are to be empty.
+    Whatever is given here is declared before the text, but for these and the goals: expressions to `minimise`, then to
+    `maximise`, which come after its own.
     """
     if not isinstance(text, str):
         remedy = "Give a specification's text, or that of its procedure; bw.solve takes a file."
@@ -105,7 +106,7 @@ def problem(
         family, capacities = resource_of(name, capacity)
         head.append(f"RESOURCES {family}")
         given |= capacities
-    for word, sets in (("FRIENDS", friends), ("FOES", foes)):
+    for word, sets in (("FRIENDS", friends), ("FOES", foes), ("DIFFERENT", different)):
         if members := sets_of(word.lower(), sets):
             given[f"_{word}"] = members
             head.append(f"{word} _{word}[set] for set in {len(members)}")

@@ -108,6 +108,8 @@ MESSAGES = [
     # Sets
     (spec(more="FRIENDS 0, 3"), "there is no ball 3"),
     (spec(more="FOES 1"), "a single ball cannot be apart"),
+    (spec(more="DIFFERENT 0, 3"), "there is no ball 3"),
+    (spec(more="DIFFERENT 0, 1 WITH 0.5"), "WITH cannot stand here"),
     (spec(more="FOES 0, 1 WITH 1.5"), "a probability is out of range"),
     (spec(more="GROUPS 0, 2"), "there is no bin 2"),
     (spec(top="BALLS 4 BINS ? FROM 5 TO 3 RESOURCES C => 1"), "BINS ? goes from 5 to 3"),

@@ -41,6 +41,12 @@ PLAIN = {
     "balls 0, 1 are FRIENDS, and FOES": made("FRIENDS 0, 1 FOES 1, 0"),
     "balls 0, 3 are FRIENDS, and pinned to bins 1 and 2": made("FRIENDS 0, 3 PIN 0 TO 1 PIN 3 TO 2"),
     "balls 0, 3 are FOES, and all in bin 1 by PIN": made("FOES 0, 3 PIN 0 TO 1 PIN 3 TO 1"),
+    "balls 0, 1, 2, 3 are DIFFERENT, and need 4 bins; there are 3": made("DIFFERENT 0 .. 4"),
+    "balls 1, 2, 3 are DIFFERENT, and need 3 bins; there are 2": made(
+        "DIFFERENT 1 .. 4", "UTIL.S += count(o in BALLS except BALL: ALLOC[o] == BIN)", "? TO 2", "S => 9"
+    ),
+    "balls 0, 2 are DIFFERENT, and FRIENDS": made("FRIENDS 2, 0 DIFFERENT 0 .. 3"),
+    "balls 1, 3 are DIFFERENT, and pinned to one bin": made("PIN 1 TO 2 PIN 3 TO 2 DIFFERENT 3, 1, 0"),
     "the balls pinned to bin 1 take 5 of S, and it has 4": made("PIN 2 TO 1 PIN 3 TO 1"),
     "all balls take 8 of S, and all bins have 6": made(bins="2", top="S[b in BINS] => 3"),
     "no two of balls 0, 1, 2, 3 fit one bin, and there are 3 bins for these 4": made(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,20 @@ from agents.solver.model.verify import faults
 from tests.support.properties import scaled
 
 SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True), max_size=4)
+
+
+@scaled(1)
+@given(SETS, st.lists(st.integers(NULL, 2), min_size=6, max_size=6), st.sampled_from([0, 2, 50]))
+def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int], paired: int) -> None:
+    """Whether a set becomes pairs, or a resource of which every bin has one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("agents.solver.specification.build.PAIRED", paired)
+        given = problem(
+            "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
+            balls=6, bins=3, resources={"C[b in BINS]": 6}, different=sets,
+        )  # fmt: skip
+        placed = [[alloc[ball] for ball in members if alloc[ball] != NULL] for members in sets]
+        assert (not faults(given, alloc)) == all(len(places) == len(set(places)) for places in placed)
 
 
 @scaled(1)
