@@ -17,6 +17,10 @@ CLEAR = 0.05
 """Agents differ clearly in a metric where the F-test's p, of all of them having one mean, is below that."""
 TWIN = 0.9999
 """Metrics with such a correlation say the same, as energy and its carbon do."""
+MONEY = ("net", "cost")
+"""What all money comes to. Whoever prices servers asks for it: the first of these that differs comes first."""
+ANSWERED = ("acceptance", "scheduled")
+"""How many requests got a place. Where that differs, it comes before the cost, which refusals save."""
 
 
 class Choice(NamedTuple):
@@ -25,8 +29,9 @@ class Choice(NamedTuple):
     `others` vary, or are not known of all agents on all seeds.
 
     First are the headline metrics that the scenario names. Without any, they are those in which agents differ on the
-    same requests: clearly, in the tables' order, then less clearly, then those that repeat another one. Harm is always
-    among them. Tables, figures, the report and its answer use one choice.
+    same requests: what the money comes to if servers are priced, then clearly, in the tables' order, then less clearly,
+    then those that repeat another one. Harm is always among them. Tables, figures, the report and its answer use one
+    choice.
     """
 
     first: list[Metric]
@@ -51,7 +56,7 @@ def choose_metrics(
     named = [metric for name in headlines for metric in there if metric.name == name]
     harm = [metric for metric in there if metric.table == "harm" and metric not in named]
     differ = [metric for metric in there if metric.name in apart and not metric.timed and metric not in harm]
-    main = named or _clearest(done, differ, met) or ([] if harm else there[:1])
+    main = named or _money_first(_clearest(done, differ, met)) or ([] if harm else there[:1])
     first = [*main[:1], *harm, *main[1:]]
     left = [metric for metric in there if metric not in first]
     shown = {*vary, *added, *_missing(done, names, met)}
@@ -126,6 +131,16 @@ def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) 
     order = np.argsort(~clear, kind="stable")
     repeats = [bool(alike[place, order[:number]].any()) for number, place in enumerate(order)]
     return [differ[place] for place in order[np.argsort(repeats, kind="stable")]]
+
+
+def _money_first(metrics: list[Metric]) -> list[Metric]:
+    """Put what the money comes to in front: `net`, or else the cost, behind the requests that got a place."""
+    money = next((metric for name in MONEY for metric in metrics if metric.name == name), None)
+    if money is None:
+        return metrics
+    left = [metric for metric in metrics if metric is not money]
+    place = 1 if money.name == "cost" and left and left[0].name in ANSWERED else 0
+    return [*left[:place], money, *left[place:]]
 
 
 def metric_named(name: str, done: pl.DataFrame, metrics: Sequence[Metric]) -> Metric:

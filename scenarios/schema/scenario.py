@@ -140,7 +140,7 @@ class Scenario(Model):
     headline_metrics: tuple[Text, ...] = Field(
         default=(),
         description="The metrics that answer the scenario's question, which tables, figures and the report show first; "
-        "by default those in which agents differ clearly.",
+        "by default what the money comes to, then those in which agents differ clearly.",
         examples=["[energy, cost]"],
     )
     headings: dict[str, Text] = Field(

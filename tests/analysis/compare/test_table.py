@@ -362,6 +362,32 @@ def test_clear_differences_come_before_unclear_ones_and_those_before_repetitions
     assert names == ["allocation_cpu", "servers_used", "acceptance", "income", "decision_us"]
 
 
+@pytest.mark.parametrize(
+    ("differing", "first"),
+    [
+        ({"acceptance", "energy", "cost", "net"}, ["net", "acceptance"]),
+        ({"acceptance", "energy", "cost"}, ["acceptance", "cost"]),
+        ({"energy", "cost"}, ["cost", "energy"]),
+        ({"energy"}, ["energy"]),
+    ],
+)
+def test_what_the_money_comes_to_is_first_where_servers_are_priced(
+    differing: set[str], first: list[str], tmp_path: Path
+) -> None:
+    """A cost alone stands behind what was accepted: refusals save it."""
+    noise = [0.3, -0.4, 0.1, 0.35, -0.35, 0.0]
+    names = ("acceptance", "server_hours_on", "energy", "cost", "net")
+    values: dict[str, Any] = {
+        name: [0.5 + 0.1 * noise[(seed + shift) % 6] for seed in range(6)] for shift, name in enumerate(names)
+    }
+    rows = [
+        row(agent, seed, **{name: values[name][seed] + 0.2 * more * (name in differing) for name in names})
+        for more, agent in enumerate("ab")
+        for seed in range(6)
+    ]
+    assert [metric.name for metric in table(tmp_path, rows).metrics][: len(first)] == first
+
+
 def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     """They come first in the order named, whether they differ or not, and harm with them."""
     rows = [
