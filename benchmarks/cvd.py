@@ -4,8 +4,7 @@ How much longer every agent's schedule is than that of Best-Fit and of `internal
 same seeds, as Markdown: ratios of means. On months drawn anew the seeds are independent, and have 95 % intervals. On
 the month itself they are not: nearly all runs end on few days, so its intervals come from drawing these days again,
 and beside them are medians and what becomes of the means when any one day is left out. Two rows are not agents: the
-longest of all agents of the table for every seed, and the bound by volume. So is what `--knowing AGENT` adds: an agent
-that errs about nothing to come. It takes seconds of CPU a seed.
+longest of all agents of the table for every seed, and the bound by volume.
 
 Lengths come from replays: all agents of a seed play the same requests, as `binwright run` would have them do, in a
 tenth of the time. Allocation and income are those of full runs, of `--runs` seeds, which are kept in `--out`. So are
@@ -27,9 +26,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from agents.heuristics.servers.internal import internal
-from agents.learned.hindsight.hindsight_targets import places_of
-from agents.rules.candidates import candidates
 from agents.world import World
 from analysis.compare.statistics import mean_interval
 from analysis.measure.metrics.requests import scheduled_bound
@@ -47,13 +43,11 @@ from scenarios.schema.scenario import Scenario
 from simcore.cores import usable_cpus
 from simcore.errors import UserError, suggest
 from simcore.rng import stream
-from simcore.types import Compiled, Floats, Ints
+from simcore.types import Floats, Ints
 from workloads.resampling import DAY
 
 BASES = ("best-fit", "internal")
 WARM = "warm_start.until"
-NAMED = 4, 4
-"""Candidates that Best-Fit and `internal` name each, as in scenarios/cvd/train-cvd-rl.yaml."""
 BEST, BOUND = "longest of these, by seed", "bound by volume"
 
 
@@ -176,28 +170,15 @@ def markdown(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
 
 
-def foreseen(replay: Replay, rule: Compiled) -> int:
-    """Count the requests placed if every place is tried with all that follows, answered by a rule, and the best taken.
-
-    Of equals the rule's own is taken. Each place tried is a whole run, of which the longest counts.
-    """
-    reached, offer = replay.placed(rule), replay.follow(rule, 0)
-    while offer is not None:
-        own = rule.scan(offer.free, replay.capacity, tuple(offer.demand.tolist()), offer.spread, *rule.weights)
-        codes = [own, *(code for code in places_of(offer, replay.capacity)[0] if code != own)]
-        led = replay.tried(codes, rule) if own >= 0 else np.zeros(1, np.int64)
-        reached = max(reached, int(led.max()))
-        offer = replay.answer(codes[int(led.argmax())])
-    return reached
-
-
-def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> list[dict[str, Any]]:
-    """Measure the lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`.
-
-    Another row is the agent labelled `knowing` if it knew what comes.
-    """
-    world, simulation, replay = begun(group, folder)
-    rows, own = [], world.warm_start is not None and world.warm_start.agent is None
+def replayed(group: Sequence[Run], folder: Path) -> list[dict[str, Any]]:
+    """Measure the lengths of all agents at one point with one seed, and the bound, as rows of `runs.parquet`."""
+    world = build_world(group[0].scenario, cache_of(folder))
+    start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
+    warm = None if own else agents_of(group[0], world)[1]
+    simulation, ledger, _ = prepare_run(group[0], world, warm, True)
+    assert isinstance(simulation, CompiledSimulation)
+    fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
+    replay, rows = Replay(simulation, fills), []
     bound = None if own else scheduled_bound(simulation, simulation.offered)
     place = days_of(world, group[0].seed, len(simulation.workload))
     for run in group:
@@ -211,68 +192,7 @@ def replayed(group: Sequence[Run], folder: Path, knowing: str | None = None) -> 
         row |= {"scheduled_bound": bound} if bound is not None else {}
         placed = replay.placed(*rules)
         rows.append({**row, "scheduled": placed, **({"day": place(replay.first + placed)} if place else {})})
-        if run.agent.label == knowing:
-            row["agent"] = f"{knowing}, knowing what comes"
-            rows.append({**row, "scheduled": foreseen(replay, rules[0])})
     return rows
-
-
-def begun(group: Sequence[Run], folder: Path) -> tuple[World, CompiledSimulation, Replay]:
-    """Build the world of some runs of one seed at one point, and a replay of what follows the warm start."""
-    world = build_world(group[0].scenario, cache_of(folder))
-    start, own = world.warm_start, world.warm_start is not None and world.warm_start.agent is None
-    warm = None if own else agents_of(group[0], world)[1]
-    simulation, ledger, _ = prepare_run(group[0], world, warm, True)
-    assert isinstance(simulation, CompiledSimulation)
-    fills = (ledger.view.resources.index(start.resource), start.until) if start and own else None
-    return world, simulation, Replay(simulation, fills)
-
-
-def swayed(group: Sequence[Run], folder: Path, count: int) -> list[dict[str, Any]]:
-    """Take every candidate once in so many decisions of `internal`, drawn at random, and `internal` goes on each time.
-
-    A row for each decision says how many requests are placed then, less what `internal` places: by its own choice's
-    best rival (`best`), and by one at random (`random`); and by how much they differ.
-    """
-    run = group[0]
-    _, simulation, replay = begun(group, folder)
-    rule, rng, rows = Compiled(internal), stream(run.seed, "benchmarks", "choices"), []
-    usual = replay.placed(rule)
-    for number in rng.integers(usual, size=count if usual else 0).tolist():
-        offer = replay.follow(rule, number)
-        assert offer is not None
-        asked = tuple(offer.demand.tolist())
-        own = rule.scan(offer.free, simulation.view.capacity, asked, offer.spread)
-        codes = candidates(offer.free, simulation.view.capacity, asked, offer.spread, *NAMED).tolist()
-        led = replay.tried([code for code in codes if code != own], rule) - usual
-        found = {"left": usual - number, "choices": len(codes)}
-        if len(led):
-            found |= {"best": int(led.max()), "random": float(led.mean()), "differs": int(np.abs(led).max())}
-        rows.append({"seed": run.seed, **run.point, **found})
-    return rows
-
-
-def choices(rows: pl.DataFrame) -> list[list[str]]:
-    """Make the rows of the table of what single choices are worth, by warm start."""
-    head = ["warm start", "decisions", "with other candidates", "some change the length", "by, median of the largest"]
-    found = [[*head, "another at random", "the best other", "left, standard deviation"]]
-    for some in rows.sort(WARM).partition_by(WARM, maintain_order=True):
-        rivals = some.drop_nulls("best")
-        moved = rivals.filter(pl.col("differs") > 0)["differs"]
-        seeds = rivals.group_by("seed").agg(pl.col("random", "best").mean())
-        means = (mean_interval(seeds[name].to_numpy()) for name in ("random", "best"))
-        found.append(
-            [
-                f"{float(some.item(0, WARM)):.0%}",
-                f"{len(some):,}",
-                f"{len(rivals) / len(some):.0%}",
-                f"{len(moved) / len(rivals):.1%}",
-                f"{np.median(moved.to_numpy()) if len(moved) else 0:,.0f}",
-                *(f"{mean:+.2f} ± {half:.2f}" for mean, half in means),
-                f"{np.std(some['left'].to_numpy(), ddof=1):,.0f}",
-            ]
-        )
-    return found
 
 
 def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | None:
@@ -285,21 +205,14 @@ def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | No
     return lambda request: int(arrival[min(rows[0][0] + request, len(arrival) - 1)] // DAY)
 
 
-def replays(scenario: Scenario, folder: Path, jobs: int | None, knowing: str | None) -> pl.DataFrame:
+def replays(scenario: Scenario, folder: Path, jobs: int | None) -> pl.DataFrame:
     """Of all seeds and points."""
-    return by_group(scenario, partial(replayed, folder=folder, knowing=knowing), jobs, 1 if knowing else 20)
-
-
-def by_group(
-    scenario: Scenario, measure: Callable[[list[Run]], list[dict[str, Any]]], jobs: int | None, at_once: int
-) -> pl.DataFrame:
-    """Gather the rows that a function makes of the runs of each seed and point."""
     groups: dict[tuple[int, str], list[Run]] = {}
     for run in plan(scenario):
         groups.setdefault((run.seed, str(run.point)), []).append(run)
     ordered = [groups[key] for key in sorted(groups)]  # those of a seed share their requests
     with ProcessPoolExecutor(jobs or usable_cpus(), get_context("spawn")) as pool:
-        found = list(pool.map(measure, ordered, chunksize=at_once))
+        found = list(pool.map(partial(replayed, folder=folder), ordered, chunksize=20))
     return pl.DataFrame([row for rows in found for row in rows], infer_schema_length=None)
 
 
@@ -308,19 +221,13 @@ def asked_of(name: str, options: argparse.Namespace) -> Scenario:
     scenario = load_scenario(f"cvd/{name}", options.set)
     known = [agent.label for agent in scenario.agents]
     wanted = known if options.agents is None else options.agents.split(",")
-    asked = [("--agents", label) for label in wanted] + [("--knowing", label) for label in [options.knowing] if label]
-    for key, label in asked:
+    for label in wanted:
         if label not in known:
-            raise UserError(f"cvd/{name} has no such agent", key=key, value=label, remedy=suggest(label, known))
-    for key, value in (("--knowing", options.knowing), ("--choices", options.choices)):
-        if value and scenario.overflow != "stop":
-            remedy = "Name a scenario of a cluster that stays as it is."
-            raise UserError(f"cvd/{name} grows", key=key, value=value, remedy=remedy)
-    counts = ("--seeds", options.seeds, 1), ("--runs", options.runs, 0), ("--choices", options.choices, 1)
-    for key, count, least in counts:
+            raise UserError(f"cvd/{name} has no such agent", key="--agents", value=label, remedy=suggest(label, known))
+    for key, count, least in (("--seeds", options.seeds, 1), ("--runs", options.runs, 0)):
         if count is not None and count < least:
             raise UserError("is too few", key=key, value=count, remedy=f"Give {least} or more.")
-    agents = tuple(agent for agent in scenario.agents if agent.label in {*wanted, *BASES, options.knowing})
+    agents = tuple(agent for agent in scenario.agents if agent.label in {*wanted, *BASES})
     return scenario.model_copy(update={"agents": agents})
 
 
@@ -332,10 +239,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=20, help="seeds for allocation and income; 0 leaves them out")
     parser.add_argument("--agents", help="only these of the scenario's, by label, with commas between")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="as `binwright run` has it")
-    parser.add_argument(
-        "--knowing", metavar="AGENT", help="also this agent, which remembers nothing, as if it knew what comes"
-    )
-    parser.add_argument("--choices", type=int, metavar="N", help="only what N single choices of each seed are worth")
     parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
     parser.add_argument("--out", type=Path, default=Path("results"))
     options = parser.parse_args(arguments)
@@ -353,13 +256,8 @@ def tables(name: str, scenario: Scenario, options: argparse.Namespace) -> None:
     seeds, folder = options.seeds or scenario.replications, options.out / scenario.name
     grows = scenario.overflow != "stop"
     print(f"\n{name}: {scenario.description}", flush=True)
-    if options.choices:
-        some = scenario.model_copy(update={"replications": seeds})
-        rows = by_group(some, partial(swayed, folder=folder, count=options.choices), options.jobs, 10)
-        print(f"\n{counted(seeds)}.\n\n{markdown(choices(rows))}", flush=True)
-        return
     if not grows:
-        lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs, options.knowing)
+        lasting = replays(scenario.model_copy(update={"replications": seeds}), folder, options.jobs)
         print(f"\n{counted(seeds)}{said(lasting)}.\n\n{markdown(lengths(lasting))}", flush=True)
         if "day" in lasting.columns:
             print(f"\n{markdown(few_days(lasting))}", flush=True)

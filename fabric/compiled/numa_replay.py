@@ -152,14 +152,7 @@ class Replay:
     def follow(self, rule: Compiled, answers: int) -> Offer | None:
         """Return what is on offer after that many answers of a rule; `None` when the run is over before."""
         self._begin(rule, None)
-        return self._offered(self._go(rule, answers, True))
-
-    def answer(self, code: int) -> Offer | None:
-        """Answer what is on offer, and return what is on offer next; `None` when the run is over."""
-        return self._offered(self._go(Compiled(given, (np.array([float(code)]),)), 1, True))
-
-    def _offered(self, status: int) -> Offer | None:
-        if status != ASK:
+        if self._go(rule, answers, True) != ASK:
             return None
         row = self._requests.rows[self._state.at[HEAD]]
         return Offer(self._shown(row).copy(), self._requests.demand[row], bool(self._requests.spread[row]))

@@ -9,14 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.heuristics.servers.internal import internal
-from agents.rules.candidates import candidates
 from benchmarks.cvd import (
     BEST,
     BOUND,
     WARM,
-    begun,
-    choices,
     few_days,
     lengths,
     main,
@@ -25,19 +21,12 @@ from benchmarks.cvd import (
     percent,
     ratio,
     replayed,
-    swayed,
     table_of,
 )
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
 from scenarios.build.plan import Run, plan
-from scenarios.build.world import build_world
-from scenarios.run.execute import prepare_run
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
-from simcore.rng import stream
-from simcore.types import Compiled
 from tests.support.learning import small
 
 
@@ -126,78 +115,12 @@ def test_replays_are_the_runs(filler: str, tmp_path: Path) -> None:
     assert wanted["scheduled"].n_unique() > 5
 
 
-def test_knowing_what_comes_leads_as_far_and_sometimes_farther(tmp_path: Path) -> None:
-    scenario = scenario_from(small(agents=["first-fit", "worst-fit"], replications=6))
-    gained = 0
-    for run in plan(scenario):
-        rows = {row["agent"]: row["scheduled"] for row in replayed([run], tmp_path, run.agent.label)}
-        own, better = rows[run.agent.label], rows[f"{run.agent.label}, knowing what comes"]
-        assert better >= own
-        gained += better > own
-    assert gained
-
-
-def test_answers_one_by_one_are_a_run(tmp_path: Path) -> None:
-    """What is reached while knowing what comes is the length of a run with those answers."""
-    [run] = plan(scenario_from(small(agents=["internal"], replications=1)))
-    simulation = prepare_run(run, build_world(run.scenario), None, True)[0]
-    assert isinstance(simulation, CompiledSimulation)
-    replay, rule = Replay(simulation), Compiled(internal)
-    wanted, offer, answers = replay.placed(rule), replay.follow(rule, 0), 0
-    while offer is not None:
-        code = rule.scan(offer.free, replay.capacity, tuple(offer.demand.tolist()), offer.spread)
-        if answers % 7 == 0:
-            assert replay.tried([code], rule).tolist() == [wanted]
-        offer, answers = replay.answer(code), answers + 1
-    assert answers == wanted + 1
-
-
-def test_what_a_choice_is_worth_is_what_the_run_comes_to_with_it(tmp_path: Path) -> None:
-    """Answers are given one by one: `internal`'s, then another candidate, then `internal`'s again."""
-    warm = {"until": "10 %", "with": "self"}
-    sweep = {"product": {WARM: [0, 0.2]}}
-    scenario = scenario_from(small(agents=["internal"], replications=5, warm_start=warm, sweep=sweep))
-    rule, rows, differ = Compiled(internal), [], 0
-    for seed in range(5):
-        for point in (0, 0.2):
-            asked = group(scenario, seed, point)
-            rows += (found := swayed(asked, tmp_path, 10))
-            _, simulation, replay = begun(asked, tmp_path)
-            capacity, rng = simulation.view.capacity, stream(seed, "benchmarks", "choices")
-            usual = replay.placed(rule)
-            for row, number in zip(found, rng.integers(usual, size=10).tolist(), strict=True):
-                led = []
-                for place in range(8):
-                    offer, answers = replay.follow(rule, 0), 0
-                    while offer is not None:
-                        demand = tuple(offer.demand.tolist())
-                        code = rule.scan(offer.free, capacity, demand, offer.spread)
-                        if answers == number:
-                            listed = candidates(offer.free, capacity, demand, offer.spread, 4, 4).tolist()
-                            others = [other for other in listed if other != code]
-                            if place >= len(others):
-                                break
-                            code = others[place]
-                        offer, answers = replay.answer(code), answers + 1
-                    else:
-                        led.append(answers - 1 - usual)
-                assert row["left"] == usual - number
-                assert (row.get("best"), row.get("random")) == (max(led), np.mean(led)) if led else "best" not in row
-                differ += any(led)
-    assert differ
-    table = choices(pl.DataFrame(rows, infer_schema_length=None))
-    assert [line[:2] for line in table[1:]] == [["0%", "50"], ["20%", "50"]]
-
-
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
         (["nosuch"], "cvd/nosuch: there is no such file"),
         (["table2", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
-        (["table2", "--knowing", "nosuch"], "--knowing: cvd/table2 has no such agent (got 'nosuch')"),
         (["table2", "--seeds", "0"], "--seeds: is too few"),
-        (["table2", "--choices", "0"], "--choices: is too few"),
-        (["table4", "--choices", "5"], "--choices: cvd/table4 grows"),
         pytest.param(
             ["table2", "--seeds", "1", "--jobs", "1", "--agents", "internal"],
             "this trace was not found",

@@ -99,15 +99,6 @@ def check(case: Case, ledger: Callable[[], Ledger], warm: int, answers: int) -> 
             engine.play(case.rules[0])
             expected.append(engine.placed)
         assert replay.tried(codes, Compiled(case.rules[0])).tolist() == expected
-        if not codes:
-            continue
-        engine = Again(case, ledger(), warm)
-        engine.play(case.rules[1], answers)
-        engine.answer(codes[0])
-        offer = replay.answer(codes[0])
-        assert (offer is None) == (engine.request is None)
-        if offer is not None:
-            np.testing.assert_array_equal(offer.free, engine.engine.view.free)
 
 
 @pytest.mark.long
