@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,30 +36,51 @@ def draw(
     a fabric are told apart. Of many servers in one box the mean load is shown. A `title` of None leaves it to
     the caller.
     """
+    figure = Figure(figsize=natural_size(topology), layout="constrained")
+    ax = figure.subplots()
+    paint(ax, topology, load)
+    if title is not None:
+        named = f"{topology.name}: {topology.servers:,} servers, {topology.links:,} links"
+        ax.set_title(title or named, fontsize="medium")
+    if load is not None:
+        scale(figure, [ax])
+    if path is not None:
+        with replacing(path) as unfinished:
+            figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
+    return figure
+
+
+def natural_size(topology: Topology) -> tuple[float, float]:
+    """Return width and height in inches at which lines and marks of the network have the sizes that they are given."""
+    x = _positions(topology, topology.servers > MOST_SERVERS)
+    width = float(np.clip(0.16 * np.ptp(x) + 2.5, 7, 24))
+    return width, 1.2 + len(topology.levels) * float(np.clip(width / 9, 1.15, 2.2))
+
+
+def paint(
+    ax: Axes, topology: Topology, load: npt.ArrayLike | None = None, *, rows: bool = True, tiers: bool = True
+) -> None:
+    """Draw a network into a panel, as `draw` does; what its `rows` are is written on the left, its `tiers` right."""
     shares = None if load is None else np.asarray(load, np.float64)
     if shares is not None and shares.shape != (topology.links,):
         raise ValueError(f"load has the shape {shares.shape}, not ({topology.links},)")
     boxed = topology.servers > MOST_SERVERS
     x = _positions(topology, boxed)
-    width = float(np.clip(0.16 * np.ptp(x) + 2.5, 7, 24))
-    levels = len(topology.levels)
-    figure = Figure(figsize=(width, 1.2 + levels * float(np.clip(width / 9, 1.15, 2.2))), layout="constrained")
-    ax = figure.subplots()
     _links(ax, topology, x, shares, boxed)
     _vertices(ax, topology, x, boxed)
-    _words(ax, topology, x)
-    if title is not None:
-        named = f"{topology.name}: {topology.servers:,} servers, {topology.links:,} links"
-        ax.set_title(title or named, fontsize="medium")
-    ax.set_ylim(-0.45, levels - 0.6)
+    gap = 0.02 * np.ptp(x) + 0.5
+    if rows:
+        _rows(ax, topology, float(x.min() - gap))
+    if tiers:
+        _tiers(ax, topology, float(x.max() + gap))
+    ax.set_ylim(-0.45, len(topology.levels) - 0.6)
     ax.set_axis_off()
-    if shares is not None:
-        colours = ScalarMappable(Normalize(0, 1), LOADS)
-        figure.colorbar(colours, ax=ax, label="share of capacity in use", shrink=0.8, pad=0.01)
-    if path is not None:
-        with replacing(path) as unfinished:
-            figure.savefig(unfinished, dpi=150, format=Path(path).suffix.removeprefix("."))
-    return figure
+
+
+def scale(figure: Figure, axes: Sequence[Axes]) -> None:
+    """Write beside panels what the colours of links mean."""
+    colours = ScalarMappable(Normalize(0, 1), LOADS)
+    figure.colorbar(colours, ax=axes, label="share of capacity in use", shrink=0.8, pad=0.01)
 
 
 def _positions(topology: Topology, boxed: bool) -> Floats:
@@ -167,15 +189,17 @@ def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool) -> None:
             )
 
 
-def _words(ax: Axes, topology: Topology, x: Floats) -> None:
-    """Write what each row is on the left, and what its links carry between the rows on the right."""
-    left, right = float(x.min()), float(x.max())
-    gap = 0.02 * (right - left) + 0.5
+def _rows(ax: Axes, topology: Topology, x: float) -> None:
+    """Write what each row is."""
     count: Ints = np.bincount(topology.level[: topology.switches], minlength=len(topology.levels))
     count[0] = topology.servers
     for level, name in enumerate(topology.levels):
         words = _counted(int(count[level]), ROWS.get(name, name))
-        ax.text(left - gap, level, words, ha="right", va="center", fontsize=1.125 * points("text"))
+        ax.text(x, level, words, ha="right", va="center", fontsize=1.125 * points("text"))
+
+
+def _tiers(ax: Axes, topology: Topology, x: float) -> None:
+    """Write what the links between the rows carry."""
     for tier, name in enumerate(topology.tiers):
         mine = topology.link_tier == tier
         low, high = topology.level[topology.link_ends[mine][0]].tolist()
@@ -183,7 +207,7 @@ def _words(ax: Axes, topology: Topology, x: Floats) -> None:
         size = f"{capacities[0]:g}" + (f" to {capacities[-1]:g}" if len(capacities) > 1 else "")
         height = (low + high) / 2 if low != high else low + 0.25
         words = f"{name}\n{_counted(int(mine.sum()), 'link')} of {size}"
-        ax.text(right + gap, height, words, ha="left", va="center", fontsize=points("text"), color="#555555")
+        ax.text(x, height, words, ha="left", va="center", fontsize=points("text"), color="#555555")
 
 
 def _counted(count: int, what: str) -> str:

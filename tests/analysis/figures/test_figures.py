@@ -376,6 +376,22 @@ def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> Non
     assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
 
 
+def test_topologies_of_agents_stand_side_by_side_at_one_moment(found: dict[str, Results]) -> None:
+    results = found["network"]
+    figure = draw(results, "topology")
+    agents = results.done["agent"].unique(maintain_order=True).to_list()
+    runs = [results.done.filter(agent=agent, seed=0)["run"][0] for agent in agents]
+    assert [ax.get_title().partition(":")[0] for ax in figure.axes[: len(agents)]] == agents
+    every = [results.states(run) for run in runs]
+    # All links of this network have one capacity.
+    loads = [(sum(links), -time) for states in every for time, links in states.select("time", "links").rows()]
+    moment = -max(loads)[1]
+    for ax, states in zip(figure.axes, every, strict=False):
+        shown = ax.collections[0].get_array()
+        assert shown is not None
+        assert shown.tolist() == pytest.approx(states.filter(pl.col("time") <= moment)["links"][-1].to_list())
+
+
 def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
     for ax in draw(found["swept"], "runtime").axes:
         assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
