@@ -63,7 +63,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.set_axis_off()
     alone, smaller = len(agents) == 1, width / columns / wide
     for number, (ax, agent) in enumerate(zip(axes.flat, agents, strict=False)):
-        load = loads[agent][max(0, np.searchsorted(times[agent], moment, side="right") - 1)]
+        load = loads[agent][max(0, int(np.searchsorted(times[agent], moment, side="right")) - 1)]
         paint(ax, network, load, rows=number % columns == 0, tiers=alone)
         for marks in ax.collections:
             marks.set_linewidth(np.asarray(marks.get_linewidth()) * smaller)
