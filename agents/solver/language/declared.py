@@ -1,4 +1,4 @@
-"""Say in the language itself what DIFFERENT means, so that whatever evaluates UTILFN knows it.
+"""Say in the language itself what DIFFERENT, HOSE and PIPE mean, so that whatever evaluates UTILFN knows it.
 
 Names that begin with a word of the language belong to no specification.
 """
@@ -6,7 +6,10 @@ Names that begin with a word of the language belong to no specification.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -39,3 +42,75 @@ def one_of_each(at: At) -> s.Stmt:
     ball, place = s.Name(at, "BALL"), s.Name(at, "BIN")
     add = s.AddTo(at, DIFFERENT, (s.Name(at, ONE), place), 1, s.Number(at, 1, True))
     return s.Loop(at, s.Axis(at, ONE, s.Index(at, DIFFERENT, (ball,))), (add,))
+
+
+def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:
+    """Add to every link what one more ball below it changes of each hose of BALL.
+
+    A link with m of the N balls of a hose below it carries min(m, N - m) times the rate. The tables have, of every
+    ball, the hoses that it is `own` of; of every hose, its `balls`; and the `rates`.
+    """
+    one, other = s.Name(at, f"{own} one"), s.Name(at, f"{own} other")
+    row = s.Index(at, balls, (one,))
+    more = s.Number(at, 1, True)
+    size = s.Unary(at, "len", row)
+    found: list[s.Stmt] = []
+    for number, link in enumerate(links):
+        beside = s.Axis(at, other.name, row, s.Name(at, "BALL"))
+        below = s.Name(at, f"{own} below {number}")
+        found.append(s.Let(at, below.name, s.Reduce(at, "count", beside, _below(link, s.Placed(at, other)))))
+        above = _binary("-", size, below)
+        before = s.Extreme(at, "min", (below, above))
+        after = s.Extreme(at, "min", (_binary("+", below, more), _binary("-", above, more)))
+        amount = _binary("*", s.Index(at, rates, (one,)), _binary("-", after, before))
+        found.append(s.AddTo(link.at, link.family, link.arguments, 1, amount))
+    return s.Loop(at, s.Axis(at, one.name, s.Index(at, own, (s.Name(at, "BALL"),))), tuple(found))
+
+
+def pipe(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:
+    """Add the rate of each pipe of BALL to the links of both of its ends that are not links of the other one, too.
+
+    The tables have, of every ball, the ends of pipes that are its `own`; of every end, the ball at the other one; and
+    the `rates`. Whichever of two balls is placed later adds it.
+    """
+    one, there = s.Name(at, f"{own} one"), s.Name(at, f"{own} there")
+    rate = s.Index(at, rates, (one,))
+    found: list[s.Stmt] = []
+    for link in links:
+        ends = (link.arguments, _elsewhere(link.arguments, there))
+        adds = tuple(s.AddTo(link.at, link.family, arguments, 1, rate) for arguments in ends)
+        found.append(s.Branch(at, _same(*ends), (), adds))
+    placed = s.Branch(at, _binary("!=", there, s.Name(at, "NULL")), tuple(found), ())
+    let = s.Let(at, there.name, s.Placed(at, s.Index(at, balls, (one,))))
+    return s.Loop(at, s.Axis(at, one.name, s.Index(at, own, (s.Name(at, "BALL"),))), (let, placed))
+
+
+def _below(link: s.Used, there: s.Placed) -> s.Expr:
+    """Tell whether another ball, which may be nowhere, is below the same link as BIN."""
+    if link.arguments == (s.Name(link.at, "BIN"),):
+        return _binary("==", there, link.arguments[0])
+    placed = _binary("!=", there, s.Name(link.at, "NULL"))
+    return _binary("and", placed, _same(link.arguments, _elsewhere(link.arguments, there)))
+
+
+def _same(mine: Sequence[s.Expr], others: Sequence[s.Expr]) -> s.Expr:
+    """Compare indices; those that are the same in all bins need not be."""
+    at = mine[0].at if mine else At(1, 1)
+    each = [_binary("==", one, other) for one, other in zip(mine, others, strict=True) if one != other]
+    always = _binary("==", s.Number(at, 0, True), s.Number(at, 0, True))
+    return reduce(lambda one, other: _binary("and", one, other), each) if each else always
+
+
+def _binary(op: str, left: s.Expr, right: s.Expr) -> s.Binary:
+    return s.Binary(left.at, op, left, right)
+
+
+def _elsewhere(part: Any, there: s.Expr) -> Any:
+    """Return a part of a tree with the bin of another ball in the place of BIN."""
+    if isinstance(part, s.Name) and part.name == "BIN":
+        return there
+    if isinstance(part, tuple) and not isinstance(part, At):
+        return tuple(_elsewhere(one, there) for one in part)
+    if not isinstance(part, s.Node):
+        return part
+    return replace(part, **{name: _elsewhere(getattr(part, name), there) for name in type(part).__slots__})

@@ -79,7 +79,7 @@ class Named:
             return self._says(node.right if field == "left" else node.left)
         if isinstance(node, s.Company) and field == "items":
             return self.bins if node.kind in ("GROUPS", "DRAIN") else self.balls
-        if isinstance(node, s.Placed):
+        if isinstance(node, s.Placed) or (isinstance(node, s.Linked) and field == "items"):
             return self.balls
         if isinstance(node, s.Pin):
             return {"ball": self.balls, "bin": self.bins}.get(field)

@@ -99,6 +99,7 @@ _WORDS = {
     "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",
     "QMARK": "?", "MINUS": "-", "STAR": "*", "SUM": "+ or -", "PRODUCT": "* / // %", "COMPARE": "a comparison",
     "NUMBER": "a number", "NAME": "a name", "TEXT": 'a "text"', "SIGN": "+= or -=", "AIM": "MINIMISE or MAXIMISE",
+    "LINKING": "HOSE or PIPE",
     "EXTREME": "min or max",
     "REDUCE": "sum or count", "$END": "the end of the text", "__ANON_0": "=>", "__ANON_1": "..",
 } | {word.upper(): word for word in _KEYWORDS.split()}  # fmt: skip
@@ -179,7 +180,7 @@ def _listed(build: object, meta: Meta, *parts: Any) -> tuple[Any, ...]:
 class _Build(Transformer[Token, Any]):
     """Makes the nodes of our tree; each method is named after an alternative of the grammar."""
 
-    columns = axes = slots = items = arguments = block = _listed
+    columns = axes = slots = items = links = arguments = block = _listed
     or_, and_ = _joined("or"), _joined("and")
     not_, negative, absolute, length = _unary("not"), _unary("-"), _unary("abs"), _unary("len")
     floor, ceil = _unary("floor"), _unary("ceil")
@@ -229,6 +230,11 @@ class _Build(Transformer[Token, Any]):
 
     def different(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
         return s.Company(_at(meta), "DIFFERENT", items, None, over or ())
+
+    def linked(
+        self, meta: Meta, kind: Token, items: Any, rate: s.Expr, links: Any, over: tuple[s.Axis, ...] | None
+    ) -> s.Linked:
+        return s.Linked(_at(meta), str(kind), items, rate, links, over or ())
 
     def groups(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
         return s.Company(_at(meta), "GROUPS", items, None, over or ())
@@ -321,6 +327,8 @@ class _Build(Transformer[Token, Any]):
 
     def used(self, meta: Meta, family: Token, arguments: Any) -> s.Used:
         return s.Used(_token_at(family), str(family), arguments or ())
+
+    link = used
 
     def extreme(self, meta: Meta, op: Token, *arguments: s.Expr) -> s.Extreme:
         return s.Extreme(_token_at(op), str(op), arguments)

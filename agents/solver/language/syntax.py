@@ -57,7 +57,7 @@ class Placed(Node):
 
 @dataclass(frozen=True, slots=True)
 class Used(Node):
-    """UTIL.family[arguments]: what is used of a dimension, in a goal."""
+    """UTIL.family[arguments]: what is used of a dimension, in a goal; or a link of HOSE and PIPE, without UTIL."""
 
     family: str
     arguments: tuple[Expr, ...]
@@ -250,6 +250,17 @@ class Company(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Linked(Node):
+    """HOSE or PIPE items RATE rate OVER links [for axes]."""
+
+    kind: str
+    items: tuple[Expr | Span, ...]
+    rate: Expr
+    links: tuple[Used, ...]
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Soft(Node):
     """SOFT family[slots] SHARE share OVER over [for axes]; a slot that is None is `*`."""
 
@@ -294,7 +305,7 @@ class Goal(Node):
 
 
 Declaration = (
-    Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Soft | Pin | Now | Moves | Goal
+    Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Linked | Soft | Pin | Now | Moves | Goal
 )
 
 

@@ -20,6 +20,7 @@ from agents.solver.model.problem import Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
 from agents.solver.specification.groupings import declared_grouping, usual_groupings
 from agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
+from agents.solver.specification.links import links
 from simcore.errors import suggest
 from simcore.types import Ints
 
@@ -256,6 +257,16 @@ class Build(Constants):
                 wished.setdefault(chance, []).append(tuple(members))
         for chance, wishes in wished.items():
             self.wishes.append(Wish(node.kind, chance, tuple(wishes)))
+
+    def _linked(self, node: s.Linked) -> None:
+        self._counted(self.balls, "BALLS", node.at)
+        made = (
+            (self._items(node.items, self.balls, "ball"), self.constants.number(node.rate))
+            for _ in self.constants.over(node.axes)
+        )
+        tables, statements = links(node, made, self.balls, len(self.added))
+        self.tables.update(tables)
+        self.added += statements
 
     def _large_different(self) -> None:
         """Let each of the large sets that are DIFFERENT have one place in every bin."""
