@@ -71,6 +71,7 @@ class Simulation:
         self.workload = workload
         self.ledger = ledger
         self.view = ledger.view
+        self.view.origin = workload.origin
         self.view.virtual = workload.networks[0].form if workload.networks else None
         self.overflow = overflow or Overflow()
         self.clock = Clock()

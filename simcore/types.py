@@ -186,7 +186,8 @@ class Workload:
 
     The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
     their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
-    whose `duration` is inf therefore, for how long they were seen to run.
+    whose `duration` is inf therefore, for how long they were seen to run. `origin` is when arrivals begin, in
+    seconds of the trace's own clock.
     """
 
     resources: tuple[str, ...]
@@ -203,6 +204,7 @@ class Workload:
     foresight: LifetimeInfo | None = None
     age: Floats | None = None
     watched: Floats | None = None
+    origin: float = 0.0
 
     @property
     def running(self) -> int:
@@ -303,7 +305,8 @@ class View:
 
     `capacity` and `free` int64 [servers, nodes, resources] quanta, read-only. They are new arrays after the
     cluster grows, so agents read them from the view at every decision. A failed server has nothing free. `virtual` is
-    the form of the virtual networks that are asked for, if it is such.
+    the form of the virtual networks that are asked for, if it is such. Times count from `origin`, in seconds of the
+    trace's own clock.
 
     Where rules of placement keep the request that is offered from servers, these have nothing free; `free_of_rules`
     then is what they have free all the same.
@@ -321,6 +324,7 @@ class View:
     capacity: Ints
     free: Ints
     now: float = 0.0
+    origin: float = 0.0
     virtual: Form | None = None
     free_of_rules: Ints | None = None
     changed: Ints | None = None
@@ -329,7 +333,7 @@ class View:
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
-        return View(self.resources, self.capacity, free, self.now, asking=self.asking, placed=self.placed)
+        return View(self.resources, self.capacity, free, self.now, self.origin, asking=self.asking, placed=self.placed)
 
     def expected(self, request: Request, elapsed: float) -> float:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""

@@ -19,9 +19,9 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
-    "agents": ("rules nested_agent networked policy running world", "environments", "heuristics learned solver"),
+    "agents": ("rules nested_agent networked policy running world", "environments turns", "heuristics learned solver"),
     "agents.heuristics": (
-        "candidates lifetimes movers servers networks virtual", "random_fit", "feasible in_line two_stage",
+        "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",
     ),
     "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl sched_rl value_es vmr"),
     "agents.solver": (

@@ -117,6 +117,7 @@ def select(
         labels=labels,
         age=age if len(age) else None,
         watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
+        origin=float(table["arrival"][spans[0][0]]),
     )
 
 

@@ -3,61 +3,156 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from agents.heuristics.orders import ORDERS, TIMELESS, Order
 from agents.nested_agent import inner
+from agents.running import Running
+from agents.turns import Outlook, Reservation
 from simcore.agent_state import named
-from simcore.errors import UserError, suggest
+from simcore.errors import UnknownName, UserError, suggest
 from simcore.types import Agent, Placement, Refusal, Request, View
 
-Order = Literal["arrival", "longest", "random"]
+Backfilling = Literal["none", "any", "easy", "conservative"]
+Answers = Iterator[tuple[Request, Placement | Refusal | None]]
 
 
 class InLine(Agent):
-    """Another agent is asked for the requests that wait, one after another, up to the first that gets no place.
+    """Another agent is asked for the requests that wait, one after another, as their order and backfilling say.
 
-    `agent` is its name, `options` are its own. `order` is that of arrival, the longest first, or random. With `passing`
-    later ones may get a place where an earlier one gets none.
+    `agent` is its name, `options` are its own. `order` is one of `agents.heuristics.orders`, a function of one's own,
+    or random. `backfilling` says who may start when one before gets no place: nobody, anybody, who does not delay the
+    first that waits (easy), or who delays nobody before (conservative). With `commit` the first that waits stays the
+    first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
+    time at which it could start when its turn came.
     """
 
-    reference = "lists in order: Graham 1969, Bounds on multiprocessing timing anomalies (longest first)"
+    reference = (
+        "EASY: Lifka 1995, The ANL/IBM SP scheduling system, JSSPP; conservative: Mu'alem and Feitelson 2001, IEEE "
+        "TPDS; lists in order: Graham 1969, Bounds on multiprocessing timing anomalies"
+    )
 
     def __init__(
         self,
         agent: str = "first-fit",
-        order: Order = "arrival",
-        passing: bool = False,
+        order: str = "fcfs",
+        backfilling: Backfilling = "none",
+        commit: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        if order not in get_args(Order):
-            raise UserError("unknown order", key="order", value=order, remedy=suggest(order, get_args(Order)))
+        known = get_args(Backfilling)
+        if backfilling not in known:
+            remedy = suggest(backfilling, known)
+            raise UserError("unknown backfilling", key="backfilling", value=backfilling, remedy=remedy)
+        if commit and backfilling not in ("none", "easy"):
+            remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
+            raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)
         self.agent = inner(agent, options)
-        self.order, self.passing, self.any_size = order, passing, self.agent.any_size
-        self.needs_lifetimes = order == "longest" or self.agent.needs_lifetimes
+        self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
+        self._score = None if order == "random" else _order(order)
+        self._reserves = backfilling in ("easy", "conservative")
+        ordered = order in ORDERS and order not in TIMELESS
+        self.needs_lifetimes = ordered or self._reserves or self.agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a random stream of its own."""
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
-        self.remembers = named(self.agent, "agent")
+        self._running = Running()
+        self._kept: dict[int, Reservation] = {}
+        self._chosen, self._until = -1, inf
+        self.remembers = None if self._reserves or self.commit else named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""
         return self.agent.decide(view, request)
 
-    def decide_line(
-        self, view: View, requests: Sequence[Request]
-    ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
+    def decide_line(self, view: View, requests: Sequence[Request]) -> Answers:
         """Ask the agent for one request after another."""
-        line = list(requests)
-        if self.order == "longest":
-            line.sort(key=lambda request: -request.duration)
-        elif self.order == "random":
-            line = [line[number] for number in self._rng.permutation(len(line)).tolist()]
+        if self.commit:
+            yield from self._committed(view, list(requests))
+        elif self._reserves:
+            yield from self._reserving(view, self._in_order(view, requests))
+        else:
+            for request in self._in_order(view, requests):
+                answer = self.agent.decide(view, request)
+                yield request, answer
+                if self.backfilling == "none" and not isinstance(answer, Placement):
+                    return
+
+    def _in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
+        score = self._score
+        if score is None:
+            return [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
+        return sorted(requests, key=lambda request: score(view, request))
+
+    def _reserving(self, view: View, line: list[Request]) -> Answers:
+        """Start who is in nobody's way, and reserve places for those who wait: for the first of them, or for all."""
+        outlook = Outlook(view, self._running.look(view))
+        # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
+        kept = {
+            request.index: one._replace(start=max(one.start, view.now))
+            for request in line
+            if (one := self._kept.get(request.index))
+        }
+        for one in kept.values():
+            outlook.reserve(one)
+        if outlook.overdrawn:  # somebody runs for longer than expected, or a server has failed
+            kept, outlook = {}, Outlook(view, self._running.look(view))
+        self._kept, waiting = {}, 0
         for request in line:
-            answer = self.agent.decide(view, request)
-            yield request, answer
-            if not (self.passing or isinstance(answer, Placement)):
-                return
+            if request.index in kept:
+                outlook.cancel(kept[request.index])
+            answer = self.agent.decide(outlook.harmless(view, request), request)
+            if isinstance(answer, Placement):
+                yield request, answer
+                self._running.start(request, answer, view.now)
+                outlook.start(request, answer)
+                continue
+            waiting += 1
+            if self.backfilling == "conservative" or waiting == 1:
+                reservation = outlook.earliest(request)
+                if reservation.start < inf:
+                    outlook.reserve(reservation)
+                    if self.backfilling == "conservative":
+                        self._kept[request.index] = reservation
+
+    def _committed(self, view: View, line: list[Request]) -> Answers:
+        """Start the first, again and again; who does not fit stays the first, and others may pass it."""
+        while line:
+            first = next((request for request in line if request.index == self._chosen), None)
+            if first is None:
+                first, self._until = self._in_order(view, line)[0], -inf
+            answer = self.agent.decide(view, first)
+            if not isinstance(answer, Placement):
+                break
+            yield self._begun(view, first, answer)
+            line.remove(first)
+        else:
+            return
+        if self._reserves and self._chosen != first.index:
+            self._until = Outlook(view, self._running.look(view)).earliest(first).start
+        self._chosen = first.index
+        for request in line:
+            if view.now + request.duration < self._until:
+                answer = self.agent.decide(view, request)
+                if isinstance(answer, Placement):
+                    yield self._begun(view, request, answer)
+
+    def _begun(self, view: View, request: Request, placement: Placement) -> tuple[Request, Placement]:
+        """Note that a request starts now."""
+        if self._reserves:
+            self._running.start(request, placement, view.now)
+        return request, placement
+
+
+def _order(name: str) -> Order:
+    """Load an order; a mistake in its name is reported under its key."""
+    try:
+        found: Order = ORDERS.load(name)
+    except UnknownName as error:
+        raise UserError(error.problem, key="order", value=name, remedy=error.remedy) from None
+    return found

@@ -10,7 +10,7 @@ from scenarios.schema.moves import MostMoves, MoverSpec, usual
 from simcore.fields import Count, Model, OneOf, PositiveTime, Shown, Time, whole
 from simcore.unions import PlainOrMapping
 
-MOST_TOGETHER = 1000
+MOST_TOGETHER = 100_000
 """Requests that are offered at once."""
 Word: TypeAlias = Literal["drop", "wait", "stop"]
 """What becomes of a request that fits nowhere, where it takes no more than a word."""

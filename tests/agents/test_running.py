@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import inf, nextafter
 
 import numpy as np
 from hypothesis import given
@@ -31,14 +32,15 @@ class Looking(FirstFit):
     def decide(self, view: View, request: Request) -> Placement | None:
         """All that runs is seen; nothing else is, unless a server is down, which may look like a full one."""
         seen = Counter(self.running.look(view))
-        there = Counter(job for row in self.ledger._held if (job := self.jobs[row]).end > view.now)
+        soon = nextafter(view.now, inf)
+        held = [self.jobs[row] for row in self.ledger._held]
+        there = Counter(job._replace(end=max(job.end, soon)) for job in held)
         assert not there - seen
-        assert {job.server for job in seen - there} <= self.ledger._down
+        assert {job.shares[0][0] for job in seen - there} <= self.ledger._down
         placement = super().decide(view, request)
         if placement is not None:
-            server = placement.shares[0][0]
-            self.running.start(request, server, view.now)
-            self.jobs[request.index] = Job(view.now + request.duration, server, request.demand)
+            self.running.start(request, placement, view.now)
+            self.jobs[request.index] = Job(view.now + request.duration, placement.shares)
         return placement
 
 

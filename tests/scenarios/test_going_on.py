@@ -71,7 +71,7 @@ def other(data: dict[str, Any], agent: Any) -> Scenario:
 
 CASES: dict[str, Scenario] = {
     "failures": asked({**FAILS, **WARM}, {"random-top": {"k": 3}}),
-    "together": asked(TOGETHER | STATES, {"in-line": {"agent": "random", "order": "random", "passing": True}}),
+    "together": asked(TOGETHER | STATES, {"in-line": {"agent": "random", "order": "random", "backfilling": "any"}}),
     "learned": fabric("cheapest-candidate"),
     "devices": other(MIXED, "gpu-random"),
     "pairs": tenants("pairs", {"fat-tree": {"k": 4}}, "2 Gbps", "vm-random"),

@@ -86,8 +86,9 @@ class Jobs:
         self.plan = timed.plan
         for (job, server), start in zip(timed.plan, timed.starts, strict=True):
             if start == 0:
-                self.running.start(job, server, view.now)
-                yield job, job.on(server, 0)
+                placement = job.on(server, 0)
+                self.running.start(job, placement, view.now)
+                yield job, placement
 
     def _free(self, view: View) -> Ints:
         """Compute what running jobs leave, int64 [servers, slots, kinds].
@@ -95,7 +96,7 @@ class Jobs:
         What other agents have placed never ends.
         """
         free = np.repeat(view.free, self.slots, axis=1)
-        for end, server, demand in self.running.look(view):
+        for end, [(server, _, demand)] in self.running.look(view):
             if end < inf:
                 free[server, max(1, ceil((end - view.now) / self.slot - NEARLY)) :] += demand
         return free

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.heuristics.in_line import InLine
-from agents.heuristics.two_stage import Turns, TwoStage
+from agents.heuristics.two_stage import TwoStage
+from agents.turns import Turns
 from simcore.errors import UserError
 from simcore.types import View
 from tests.reference.engine import Case, Demand
@@ -31,9 +32,9 @@ TIGHT = case([2], (0, 4, 1), (0, 4, 2), (0, 2, 1), (0, 9, 1))
 
 def test_in_line_stops_at_the_first_that_gets_nothing() -> None:
     assert decided(TIGHT, InLine("first-fit")) == [0, 4, 8, 8]
-    assert decided(TIGHT, InLine("first-fit", passing=True)) == [0, 11, 0, 2]
+    assert decided(TIGHT, InLine("first-fit", backfilling="any")) == [0, 11, 0, 2]
     assert decided(TIGHT, InLine("first-fit", order="longest")) == [0, 9, 13, 0]
-    assert decided(TIGHT, InLine("best-fit", "longest", True, {"node": "loose"})) == [0, 9, 4, 0]
+    assert decided(TIGHT, InLine("best-fit", "longest", "any", False, {"node": "loose"})) == [0, 9, 4, 0]
 
 
 def test_a_random_order_is_the_streams() -> None:
@@ -70,7 +71,7 @@ def test_whose_turn_it_is_may_fit_nowhere() -> None:
     split = case([3, 3], (0, 8, 2), (0, 8, 2), (0, 3, 2), (0, 3, 1))
     # In total 2 are free: the third has its turn, fits nowhere, and keeps the fourth from starting.
     assert decided(split, TwoStage()) == [0, 0, 8, 8]
-    assert decided(split, InLine("best-fit", passing=True)) == [0, 0, 8, 0]
+    assert decided(split, InLine("best-fit", backfilling="any")) == [0, 0, 8, 0]
 
 
 def test_nobody_is_delayed_by_those_behind() -> None:

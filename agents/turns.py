@@ -1,0 +1,128 @@
+"""Foresees what is free from now on, so that jobs can be promised a time at which they start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.running import Job
+from simcore.types import Floats, Ints, Placement, Request, View, part
+
+
+class Turns:
+    """Keeps how much is free in one place, from now on: `free` int64 [kinds], and how that changes."""
+
+    def __init__(self, now: float, free: Ints) -> None:
+        self._times = [now]
+        self._changes = [free.tolist()]
+
+    def change(self, time: float, demand: Sequence[int], sign: int) -> None:
+        """Note that so much more is free from then on, or less."""
+        self._times.append(time)
+        self._changes.append([sign * amount for amount in demand])
+
+    def _levels(self) -> tuple[Floats, Ints]:
+        """Return the times at which something changes, float64 [n], and what is free from each on, int64 [n, kinds]."""
+        times = np.array(self._times)
+        order = np.argsort(times, kind="stable")
+        times = times[order]
+        free = np.cumsum(np.array(self._changes)[order], axis=0)
+        last = np.append(times[1:] > times[:-1], True)  # of all changes at one time
+        return times[last], free[last]
+
+    def earliest(self, duration: float, demand: Sequence[int]) -> float:
+        """Return when that much is free for so long; infinity for never."""
+        times, free = self._levels()
+        enough = (free >= demand).all(axis=1)
+        short = np.where(enough, inf, times)
+        until = np.minimum.accumulate(short[::-1])[::-1]
+        found = np.flatnonzero(enough & (until >= times + duration))
+        return float(times[found[0]]) if len(found) else inf
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether more is promised than will be there."""
+        return bool((self._levels()[1] < 0).any())
+
+
+class Reservation(NamedTuple):
+    """Promises a job so much of a server, int per node and kind, from a time on."""
+
+    start: float
+    duration: float
+    server: int
+    demand: Sequence[int]
+
+
+class Outlook:
+    """Foresees what every server has free, from what runs there and what is reserved."""
+
+    def __init__(self, view: View, jobs: Sequence[Job]) -> None:
+        self.now = view.now
+        self._nodes = view.free.shape[1]
+        self._turns = [Turns(view.now, free.ravel()) for free in view.free]
+        self._promised: list[int] = [0] * len(self._turns)
+        for job in jobs:
+            for server, node, amounts in job.shares:
+                self._turns[server].change(job.end, self._on(node, amounts), 1)
+
+    def _on(self, node: int, amounts: Sequence[int]) -> list[int]:
+        """Write amounts on a node as amounts of its whole server."""
+        kinds = len(amounts)
+        return [*[0] * (node * kinds), *amounts, *[0] * ((self._nodes - 1 - node) * kinds)]
+
+    def _ways(self, request: Request) -> list[tuple[slice, list[int]]]:
+        """List the nodes that the request may take of a server, and what it takes then, of all nodes."""
+        nodes = range(self._nodes)
+        if request.spread:
+            every = [amount for node in nodes for amount in part(request.demand, node, self._nodes)]
+            return [(slice(None), every)]
+        return [(slice(node, node + 1), self._on(node, request.demand)) for node in nodes]
+
+    def start(self, request: Request, placement: Placement) -> None:
+        """Note that a request has just been placed."""
+        for server, node, amounts in placement.shares:
+            self._change(Reservation(self.now, request.duration, server, self._on(node, amounts)), 1)
+
+    def earliest(self, request: Request) -> Reservation:
+        """Find the earliest start of a request, on the first server that has it; infinity for never."""
+        found = [
+            Reservation(turns.earliest(request.duration, demand), request.duration, server, demand)
+            for server, turns in enumerate(self._turns)
+            for _, demand in self._ways(request)
+        ]
+        return min(found, key=lambda one: one.start)
+
+    def reserve(self, one: Reservation) -> None:
+        """Promise a job its place."""
+        self._promised[one.server] += 1
+        self._change(one, 1)
+
+    def cancel(self, one: Reservation) -> None:
+        """Take a promise back."""
+        self._promised[one.server] -= 1
+        self._change(one, -1)
+
+    def _change(self, one: Reservation, sign: int) -> None:
+        turns = self._turns[one.server]
+        turns.change(one.start, one.demand, -sign)
+        turns.change(one.start + one.duration, one.demand, sign)
+
+    @property
+    def overdrawn(self) -> bool:
+        """Whether some server has more promised than it will have."""
+        return any(turns.overdrawn for turns, promised in zip(self._turns, self._promised, strict=True) if promised)
+
+    def harmless(self, view: View, request: Request) -> View:
+        """Return what a request may see free now: nothing where it would be in the way of a reservation."""
+        shown = view.free
+        for server, promised in enumerate(self._promised):
+            for nodes, demand in self._ways(request) if promised else ():
+                fits = (view.free[server].ravel() >= demand).all()
+                if fits and self._turns[server].earliest(request.duration, demand) > self.now:
+                    shown = view.free.copy() if shown is view.free else shown
+                    shown[server, nodes] = 0
+        return view if shown is view.free else view.showing(shown)

@@ -1,0 +1,169 @@
+"""Orders and backfilling of In-line: against seconds written out, and what is promised."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log2, log10
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.in_line import Backfilling, InLine
+from agents.heuristics.orders import ORDERS
+from simcore import rng
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.lifetime_info import LifetimeInfo
+from simcore.play import play
+from simcore.rules import Overflow
+from simcore.types import QUANTUM, Request
+from tests.reference.backfilling import Backfilled, Job
+from tests.reference.engine import Case
+from tests.support.properties import scaled
+from tests.support.simulations import WatchedLedger, cluster_of, workload_of
+from tests.support.views import view_of
+
+
+def played(servers: list[int], jobs: list[Job], agent: InLine) -> list[float]:
+    """Start each job when the engine does; agents know what jobs asked for."""
+    case = Case([[[amount]] for amount in servers], [[0]], (99,), [(j.arrival, j.ran, (j.need,)) for j in jobs])
+    asked = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
+    workload = replace(workload_of(case.requests), foresight=asked)
+    simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99))
+    agent.start(simulation.view, rng.stream(0, "agent"))
+    play(simulation, agent)
+    starts: list[float] = simulation.record.decided[: len(jobs)].tolist()
+    return starts
+
+
+jobs = st.lists(
+    st.builds(
+        lambda arrival, ran, more, need: Job(arrival, ran, ran + more, need),
+        st.integers(0, 12),
+        st.integers(1, 8),
+        st.sampled_from([0, 0, 1, 5]),
+        st.integers(1, 4),
+    ),
+    min_size=1,
+    max_size=12,
+).map(lambda found: sorted(found, key=lambda job: job.arrival))
+servers = st.sampled_from([[4], [4], [5], [4, 4], [2, 4], [4, 1, 3]])
+
+
+@scaled(3)
+@given(servers, jobs, st.sampled_from(["none", "easy", "conservative"]), st.booleans())
+def test_jobs_start_as_seconds_written_out_say(
+    servers: list[int], jobs: list[Job], backfilling: Backfilling, shortest_first: bool
+) -> None:
+    agent = InLine(order="sjf" if shortest_first else "fcfs", backfilling=backfilling)
+    starts = played(servers, jobs, agent)
+    reference = Backfilled(servers, jobs, backfilling, shortest_first)
+    assert starts == [reference.starts[i] for i in range(len(jobs))]
+    if backfilling == "conservative" or (backfilling == "easy" and not shortest_first):
+        assert all(starts[i] <= time for i, time in reference.promised.items()), "what was promised is kept"
+    if backfilling == "none" and not shortest_first:
+        assert starts == sorted(starts), "nobody overtakes"
+
+
+# -- small ones, by hand -----------------------------------------------------------------------------------------------
+
+FULL = [Job(0, 4, 4, 3), Job(0, 4, 4, 4), Job(0, 5, 5, 1), Job(0, 4, 4, 1)]
+"""On one server of 4: the second waits for the first; only the last is over before that."""
+
+
+@pytest.mark.parametrize(
+    ("backfilling", "starts"),
+    [("none", [0, 4, 8, 8]), ("any", [0, 8, 0, 4]), ("easy", [0, 4, 8, 0]), ("conservative", [0, 4, 8, 0])],
+)
+def test_who_passes(backfilling: Backfilling, starts: list[float]) -> None:
+    assert played([4], FULL, InLine(backfilling=backfilling)) == starts
+
+
+def test_easy_protects_the_first_alone() -> None:
+    """The fourth is in the way of the third, which waits behind the second: only one of the two rules minds."""
+    todo = [Job(0, 4, 4, 3), Job(0, 2, 2, 4), Job(1, 9, 9, 2), Job(1, 4, 4, 2), Job(2, 20, 20, 2)]
+    assert played([4], todo, InLine(backfilling="easy")) == [0, 4, 6, 6, 10]
+    late = [Job(0, 8, 8, 3), Job(0, 4, 4, 2), Job(1, 4, 4, 4), Job(2, 12, 12, 1)]
+    assert played([4], late, InLine(backfilling="easy")) == [0, 8, 14, 2]
+    assert played([4], late, InLine(backfilling="conservative")) == [0, 8, 12, 16]
+
+
+def test_on_nodes_and_across_them() -> None:
+    """The third takes half of both nodes. The fourth leaves it enough of the first node, and the last would not."""
+    case = Case(
+        [[[4], [4]]], [[0], [0]], (5,), [(0, 4, (3,)), (0, 6, (4,)), (0, 8, (6,)), (0, 7, (1,)), (0, 6, (1,))], "wait"
+    )
+    for backfilling, starts in (("easy", [0, 0, 6, 0, 6]), ("any", [0, 0, 7, 0, 4])):
+        simulation = Simulation(
+            workload_of(case.requests), WatchedLedger(cluster_of(case)), Overflow("wait", together=9)
+        )
+        agent = InLine(backfilling=backfilling)  # type: ignore[arg-type]
+        agent.start(simulation.view, rng.stream(0, "agent"))
+        play(simulation, agent)
+        assert simulation.record.decided.tolist() == starts
+
+
+def test_who_runs_longer_than_asked_delays_but_stops_nothing() -> None:
+    late = [Job(0, 9, 3, 3), Job(1, 2, 2, 4), Job(1, 1, 1, 1), Job(4, 1, 1, 1)]
+    for backfilling in ("easy", "conservative"):
+        assert played([4], late, InLine(backfilling=backfilling))[:3] == [0, 9, 1]
+
+
+def test_the_chosen_one_stays_chosen() -> None:
+    """A shorter job comes while the first waits; whoever passes must be over before the first could start."""
+    todo = [Job(0, 6, 6, 3), Job(1, 5, 5, 2), Job(2, 1, 1, 2), Job(3, 3, 3, 1), Job(3, 2, 2, 1)]
+    assert played([4], todo, InLine(order="sjf")) == [0, 7, 6, 6, 6]
+    assert played([4], todo, InLine(order="sjf", commit=True)) == [0, 6, 6, 7, 7]
+    assert played([4], todo, InLine(order="sjf", backfilling="easy", commit=True)) == [0, 6, 6, 7, 3]
+
+
+# -- orders ------------------------------------------------------------------------------------------------------------
+
+
+def test_orders_are_as_published() -> None:
+    view = view_of([[[0]]], [[[1]]])
+    view.now, view.origin = 500.0, 1000.0
+    request = Request(0, 100.0, 50.0, (8 * QUANTUM,), False)
+    found = {name: ORDERS.load(name)(view, request) for name in ORDERS}
+    since = log10(1100)
+    assert found == pytest.approx(
+        {
+            "fcfs": 0,
+            "sjf": 50,
+            "longest": -50,
+            "f1": log10(50) * 8 + 870 * since,
+            "f2": 50**0.5 * 8 + 25600 * since,
+            "f3": 50 * 8 + 6860000 * since,
+            "f4": 50 * 8**0.5 + 530000 * since,
+            "wfp3": -(8**3) * 8,
+            "unicep": -400 / (log2(8) * 50),
+            "wfp3-slip": (1101 / 50) ** 3 * 8,
+            "unicep-slip": 1101 / (log2(8) * 50),
+        }
+    )
+    for name in ORDERS:  # whatever comes: no time, or none that ends, a part of a processor, at once
+        for time in (0.0, float("inf")):
+            assert ORDERS.load(name)(view, Request(0, 500.0, time, (QUANTUM // 2,), False)) is not None
+
+
+def test_an_order_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def widest(view, request):\n    return -request.demand[0]\n")
+    order = f"{tmp_path}/mine.py:widest"
+    assert played([4], [Job(0, 5, 5, 4), Job(1, 2, 2, 1), Job(2, 2, 2, 4)], InLine(order=order)) == [0, 7, 5]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backfilling": "eazy"}, "backfilling: unknown backfilling (got 'eazy')\n  Did you mean 'easy'"),
+        ({"backfilling": "any", "commit": True}, "backfilling: does not go with commit"),
+        ({"order": "mine.py:nowhere"}, "order: cannot import this order"),
+    ],
+)
+def test_wrong_options(options: dict[str, object], said: str) -> None:
+    with pytest.raises(UserError) as error:
+        InLine(**options)  # type: ignore[arg-type]
+    assert said in str(error.value)
