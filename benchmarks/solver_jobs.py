@@ -64,14 +64,15 @@ class Jobs:
         rate = rng.choice([2, 5, 10], len(size))
         return cls(np.array(size), rate, np.full(racks * PER_RACK, GPUS), link, uplink)
 
-    def problem(self) -> Problem:
-        """State it in the language."""
+    def problem(self, more: str = "", bins: str = "RACKS * PER_RACK", **more_tables: Ints) -> Problem:
+        """State it in the language, with more declarations."""
         job = np.repeat(np.arange(len(self.size)), self.size)
         workers = np.split(np.arange(len(job)), np.cumsum(self.size)[:-1])
         tables = {"JOB": job, "WORKERS": [one.tolist() for one in workers], "RATE": self.rate, "FREE": self.free}
         given = {"RACKS": len(self.free) // PER_RACK, "PER_RACK": PER_RACK, "WIDTH": self.link, "UP": self.uplink}
         head = "".join(f"PARAM {name} = {value}\n" for name, value in given.items())
-        return problem(head + TEXT, tables=tables)
+        text = TEXT.replace("BINS RACKS * PER_RACK", f"BINS {bins}").replace("procedure", f"{more}\nprocedure")
+        return problem(head + text, tables=tables | more_tables)
 
     def whole(self, alloc: list[int]) -> int:
         """Count the workers of jobs that are placed whole in an allocation [workers]."""

@@ -49,6 +49,8 @@ from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
+import numpy as np
+
 from agents.solver.model.evaluate import Added, Evaluate, evaluator
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO, NULL
@@ -85,6 +87,10 @@ class Partial:
         self._capacity = problem.capacity.tolist()
         self._ceiling = problem.ceiling.tolist()
         self._soft_group = problem.soft_group.tolist()
+        self._members: dict[int, list[int]] = {}
+        """The dimensions of each soft group."""
+        for dim in np.flatnonzero(problem.soft_group >= 0).tolist():
+            self._members.setdefault(self._soft_group[dim], []).append(dim)
         self._pins = problem.pins.tolist()
 
     def impose(self, start: int) -> list[list[int]]:
@@ -154,7 +160,7 @@ class Partial:
         if any(self.used[dim] > self._ceiling[dim] and not self._elastic[dim] for dim in touched):
             return False
         for group in {self._soft_group[dim] for dim in touched} - {-1}:
-            over = sum(self.used[dim] > self._capacity[dim] for dim, its in enumerate(self._soft_group) if its == group)
+            over = sum(self.used[dim] > self._capacity[dim] for dim in self._members[group])
             if over > self.problem.soft_allowed[group]:
                 return False
         return True

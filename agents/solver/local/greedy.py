@@ -132,8 +132,7 @@ class Greedy:
     def _kinds_of_tenants(self) -> list[Hashable]:
         """Tell tenants apart [tenants]: those of one kind fit where any of them does, unless UTILFN rejects some."""
         apart = self.problem.pins != NULL
-        for members, _ in self.problem.foes:
-            apart[members] = True
+        apart[self.problem.foes.members] = True
         return [
             one if apart[members].any() else (len(members), self.size[one], self._least[one].tobytes())
             for one, members in enumerate(self.tenants)
@@ -147,8 +146,12 @@ class Greedy:
 
     @property
     def alloc(self) -> list[int]:
-        """Return the allocation [balls]."""
-        return self._partial.alloc.copy()
+        """Return the allocation [balls] of whole tenants: an interrupt may come while half of one is in."""
+        found = [NULL] * self.problem.balls
+        for whole in self.placed.values():
+            for ball, place in whole.places.items():
+                found[ball] = place
+        return found
 
     @property
     def left(self) -> list[int]:
@@ -159,9 +162,14 @@ class Greedy:
     def construct(self, over: Callable[[], bool]) -> None:
         """Place the tenants that fit, the largest first, until time is `over`.
 
-        Those that are left are tried once more, in bins, too, that have no room for what they would take in bin 0.
+        Those that can stay where they are now do. Those that are left are tried once more, in bins, too, that have no
+        room for what they would take in bin 0.
         """
-        program = self.problem.program
+        program, unit_now = self.problem.program, self.problem.unit_now
+        for one in self.left if (unit_now != NULL).any() else ():
+            if over():
+                return
+            self._stay(one, unit_now)
         for anywhere in (False,) if program.alloc_free and program.bin_blind else (False, True):
             failed: dict[Hashable, Failed] = {}  # where one finds no room, another one of its kind does not either
             for one in self.left:
@@ -222,6 +230,15 @@ class Greedy:
             self.placed[one] = whole
         else:
             del self.placed[one]
+
+    def _stay(self, one: int, now: Ints) -> None:
+        """Place a tenant where its units are `now` [units], if it fits there."""
+        put = list[PlacedUnit]()
+        places = now[self.problem.unit_of[[unit[0] for unit in self.units[one]]]].tolist()
+        stays = NULL not in places
+        for unit, place in zip(self.units[one], places, strict=True):
+            stays = stays and self._put(unit, place, put)
+        self._finish(one, put, stays)
 
     def _insert(self, one: int, failed: Failed | None, anywhere: bool = False) -> bool:
         """Place a tenant whole, if it fits, but not into groups where that has failed, which is noted.
@@ -316,7 +333,11 @@ class Greedy:
                 skipped = above, int(near[place])
             if not waiting:
                 break
-        if waiting or self._over(put, len(self._near)):
+        return self._finish(one, put, not waiting)
+
+    def _finish(self, one: int, put: list[PlacedUnit], whole: bool) -> bool:
+        """Keep a tenant whose units are put in, or take them out if it is not `whole` or too much; tells which."""
+        if not whole or self._over(put, len(self._near)):
             self._take_back(put, 0)
             return False
         alloc = self._partial.alloc

@@ -29,8 +29,10 @@ STEPS, BRIEF, SLICE = 64, 8, 1000
 too few bins; moves between two looks at the clock."""
 GENTLE = 16_000
 """Moves of a run from where things are that only look for room for what is left out."""
-LARGEST = 1_000_000
+LARGEST = 2_000_000
 """Dimensions up to which there is a local search: it keeps a dozen numbers for each."""
+LARGE = 10_000_000
+"""Balls times bins from which on local search comes first: one attempt takes as long as it does to place all."""
 LONGEST, SHORTEST = 64.0, 0.25
 """How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
 Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
@@ -61,10 +63,10 @@ class Portfolio:
     """The searches on one problem. Number n is attempt n in every grouping, with and without trimming, and local run n.
 
     If several succeed, the answer is that of the lowest number, and of the first search in this order: trimming,
-    published, local. So no number leaves more units than published attempts do. Where balls are somewhere now, local
-    runs of even numbers begin there, and come first. What it comes to depends on the seed, and on which numbers were
-    asked for together, but not on time or on how many threads there are, unless `ready` says that local search is not
-    compiled.
+    published, local; in large problems local comes first. So no number leaves more units than published attempts do,
+    unless time is over. Where balls are somewhere now, local runs of even numbers begin there, and come first. What it
+    comes to depends on the seed, and on which numbers were asked for together, but not on time or on how many threads
+    there are, unless `ready` says that local search is not compiled.
     """
 
     def __init__(self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True) -> None:
@@ -116,7 +118,8 @@ class Portfolio:
         staying = number % 2 == 0 and bool((self._problem.unit_now != NULL).any())
         best, where, name, checked = len(self._problem.units) + 1, place.room.best, PUBLISHED, 0
         lefts: dict[str, int] = {}
-        for kind in (LOCAL, *self._flats) if staying else (*self._flats, LOCAL):
+        first = staying or large(self._problem)
+        for kind in (LOCAL, *self._flats) if first else (*self._flats, LOCAL):
             if kind == LOCAL:
                 if cancelled() or self._problem.dims > LARGEST or not self._ready(cancelled):
                     continue
@@ -156,6 +159,11 @@ class Portfolio:
             left = improve(call, scan, state, friends, self._seed, number, steps, left, gentle)
             made += steps
         return made + 1, left
+
+
+def large(problem: Problem) -> bool:
+    """Tell whether local search comes first."""
+    return problem.balls * problem.bins >= LARGE
 
 
 def prepare(problem: Problem) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf
 
+import numpy as np
+
 from agents.solver.local.greedy import Greedy
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
-from agents.solver.model.tenants import tenants
+from agents.solver.model.tenants import Tenants, tenants
 from agents.solver.model.verify import faults
+from agents.solver.search.bin_count import fewest
 from agents.solver.solving.conclude import Allocated
 from agents.solver.solving.searches import Searches
 from agents.solver.solving.shared_progress import Known
@@ -32,31 +35,50 @@ class FirstAnswer:
 
     @staticmethod
     def suits(problem: Problem, searches: Searches) -> bool:
-        """Tell whether balls can be placed one after another: into a given number of bins, all of them anew."""
-        if not (searches.ours and searches.dense) or problem.searched or searches.packing is not None:
-            return False
-        fixed = not len(problem.soft_allowed) and problem.most_moves is None and not (problem.now != NULL).any()
+        """Tell whether balls can be placed one after another: without a dense form, and quickly enough."""
         steps = max(1, problem.program.steps)
-        return fixed and problem.balls * steps + problem.bins * (steps + NODES_PER_BIN) <= MOST_NODES
+        short = problem.balls * steps + problem.bins * (steps + NODES_PER_BIN) <= MOST_NODES
+        return searches.ours and searches.dense and searches.packing is None and short
 
     def construct(self, alone: bool, brief: Callable[[], bool], over: Callable[[], bool]) -> Greedy | None:
         """Place balls one after another until `brief` says that it has taken too long, or whole tenants until `over`.
 
-        Unless they may be `alone`, nothing is done where no tenant has several balls. Returns what the search goes on
-        with, if there is anything to search for by tenants.
+        Unless they may be `alone`, nothing is done where no tenant has several balls; nor for soft constraints, or
+        where balls are somewhere now, or the number of bins is asked for. Returns what the search goes on with, if
+        there is anything to search for by tenants.
         """
-        found = tenants(self._problem, over)
+        problem, known = self._problem, self._known
+        found = tenants(problem, over)
+        staying = problem.most_moves is not None or bool((problem.now != NULL).any())
+        alone = alone and not (len(problem.soft_allowed) or staying or problem.searched)
         if found is None or len(found.sets) == 1 or not (alone or found.several):
             return None
-        self._known.tenants = found if found.several else None
-        over = over if found.several else brief
-        greedy = Greedy(self._problem, found, self._seed, over)
-        greedy.construct(over)
-        if not greedy.placed or not self._keep(greedy.alloc, _units_left(greedy)):
-            self._known.tenants = None
-            return None
+        known.tenants = found if found.several else None
+        greedy = None
+        if problem.searched:
+            fewest(lambda: known.bound, known.most, None, [range(1)], lambda bins, _: self._into(bins, found, over))
+        else:
+            greedy = self._place(problem, found, over if found.several else brief)
+        if known.best is None:
+            known.tenants = None
         self._look()
-        return greedy if found.several and greedy.left else None
+        return greedy if greedy is not None and known.tenants is not None and greedy.left else None
+
+    def _place(self, problem: Problem, found: Tenants, over: Callable[[], bool]) -> Greedy:
+        """Place balls until time is `over`; what is placed whole by then, or when an interrupt comes, is kept."""
+        greedy = Greedy(problem, found, self._seed, over)
+        try:
+            greedy.construct(over)
+        finally:
+            if greedy.placed:
+                self._keep(problem, greedy.alloc)
+        return greedy
+
+    def _into(self, bins: int, found: Tenants, over: Callable[[], bool]) -> int | None:
+        """Place tenants into so many bins; returns the fewest bins known then."""
+        if not over():
+            self._place(self._problem.with_bins(bins), found, over)
+        return self._known.bins
 
     def search(self, greedy: Greedy, attempts: int | None, over: Callable[[], bool]) -> None:
         """Search by tenants until all are placed, time is `over`, or nothing better has been found for long.
@@ -71,24 +93,16 @@ class FirstAnswer:
                 greedy.ruin_and_recreate()
                 made += 1
                 if (now := greedy.count(greedy.left)) < left:
-                    last, left, best = made, now, (greedy.alloc, _units_left(greedy))
-        finally:  # it is verified once, at the end; an interrupt may come while half of a tenant is in
+                    last, left, best = made, now, greedy.alloc
+        finally:  # it is verified once, at the end
             if best is not None:
-                self._keep(*best)
+                self._keep(self._problem, best)
         self._look()
 
-    def _keep(self, alloc: list[int], left: int) -> bool:
-        """Keep an allocation that leaves so many units, if it has no faults; returns whether that is so.
-
-        It has some where what a tenant takes depends on other tenants after all.
-        """
-        if faults(self._problem, alloc):
-            return False
+    def _keep(self, problem: Problem, alloc: list[int]) -> None:
+        """Keep an allocation, unless it has faults: some tenant takes what depends on other tenants after all."""
+        if faults(problem, alloc):
+            return
+        left = len(np.unique(problem.unit_of[np.array(alloc) == NULL]))
         self._known.checked += 1
-        self._known.keep(Allocated(left, self._problem, alloc, NAME))
-        return True
-
-
-def _units_left(greedy: Greedy) -> int:
-    """Count the units that are not placed."""
-    return sum(len(greedy.units[one]) for one in greedy.left)
+        self._known.keep(Allocated(left, problem, alloc, NAME))

@@ -91,15 +91,15 @@ class Searches:
     def compile(self) -> None:
         """Begin to compile the searches, or to read them from disk, in a thread.
 
-        Local search waits until the others have tried and failed.
+        Local search waits until the others have tried and failed, unless it comes first.
         """
         if self._compiling is not None:
             return
         self._began = monotonic()
         packed = self.dense and self.packing is not None
-        self._compiling = Compiling(self._prepare_dense if packed else self._prepare)
         if self.dense and self.ours and not packed:
             self._local = Later(lambda: portfolio.prepare(self.problem), self.end)
+        self._compiling = Compiling(self._prepare_dense if packed else self._prepare_general)
 
     @property
     def compiled(self) -> bool:
@@ -117,6 +117,12 @@ class Searches:
         """Begin to compile what makes allocations better by their goals, as `compile` does."""
         self._began = monotonic()
         self._compiling = Compiling(lambda: prepare_goals(self.problem))
+
+    def _prepare_general(self) -> None:
+        """Compile attempts, and local search where that comes first."""
+        self._prepare()
+        if self._local is not None and portfolio.large(self.problem):
+            portfolio.prepare(self.problem)
 
     def _prepare_dense(self) -> None:
         """Compile first fit and the search on the dense form."""

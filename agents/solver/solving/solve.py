@@ -173,10 +173,17 @@ class _Search:
     def place_tenants(self) -> Greedy | None:
         """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
 
-        That takes a quarter of the time at most, or three quarters where tenants have several balls.
+        That takes three quarters of the time at most. Single balls are placed until kernels are compiled, which begins
+        after a moment: they place as many at once.
         """
-        quarter = (self.end - self.start) / 4
-        brief, over = self.within(quarter), self.within(3 * quarter)
+        most = (self.end - self.start) / 4
+        over, moment, quarter = self.within(3 * most), self.within(self.moment), self.within(most)
+
+        def brief() -> bool:
+            if moment():
+                self.searches.compile()
+            return quarter() or (moment() and self.searches.compiled)
+
         return self.first.construct(self.attempts is None, brief, over)
 
     def search_by_tenants(self, greedy: Greedy) -> None:

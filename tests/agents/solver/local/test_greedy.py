@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import problem
+from agents.solver.local import portfolio
 from agents.solver.local.greedy import Greedy
+from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.tenants import Tenants, levels, tenants
@@ -250,3 +252,69 @@ def test_bins_are_tried_in_which_a_ball_takes_less_than_in_the_first_one() -> No
     greedy.construct(lambda: False)
     assert NULL not in greedy.alloc
     assert not faults(made, greedy.alloc)
+
+
+def test_what_is_placed_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = Jobs.drawn(239, 0)
+    put, calls = Greedy._put, list[int]()
+
+    def interrupted(self: Greedy, unit: list[int], place: int, into: list[Any]) -> bool:
+        calls.append(place)
+        if len(calls) == 150:
+            raise KeyboardInterrupt
+        return put(self, unit, place, into)
+
+    monkeypatch.setattr(Greedy, "_put", interrupted)
+    answer = bw.solve(jobs.problem(), time=20)
+    assert answer.interrupted
+    assert (answer.status, answer.search) == ("partial", "whole tenants")
+    assert answer.placed == jobs.whole(answer.alloc) > 50
+
+
+def test_jobs_stay_where_they_are_and_others_come() -> None:
+    jobs = Jobs.drawn(239, 0)
+    greedy = Greedy(jobs.problem(), tenants_of(jobs.problem()), 0)
+    greedy.construct(lambda: False)
+    now = np.array(greedy.alloc)
+    job = np.repeat(np.arange(len(jobs.size)), jobs.size)
+    now[job % 5 == 0] = NULL
+    made = jobs.problem(f"NOW HOME MOVES {jobs.size.max()}", HOME=now)
+    answer = bw.solve(made, time=20)
+    assert (answer.status, answer.search, answer.checked) == ("optimal", "whole tenants", 1)
+    assert (np.array(answer.alloc) == now)[now != NULL].all()
+
+
+def test_jobs_are_placed_whole_where_servers_may_be_over() -> None:
+    jobs = Jobs.drawn(239, 0)
+    half = Jobs(jobs.size, jobs.rate, jobs.free // 2, jobs.link, jobs.uplink)  # twice as many GPUs as there are
+    strict, soft = (half.problem(more) for more in ("", "SOFT GPU[s] SHARE 0 OVER 1 for s in BINS"))
+    placed = []
+    for made in (strict, soft):
+        greedy = Greedy(made, tenants_of(made), 0)
+        greedy.construct(lambda: False)
+        assert not faults(made, greedy.alloc)
+        placed.append(half.whole(greedy.alloc))
+    assert placed[0] <= half.free.sum() < placed[1] == 239
+    answer = bw.solve(soft, time=20)
+    assert (answer.search, answer.placed) == ("whole tenants", half.whole(answer.alloc))
+
+
+def test_jobs_are_placed_into_few_servers() -> None:
+    jobs = Jobs.drawn(100, 1)
+    made = jobs.problem(bins="? TO 16")
+    known = Known(made)
+    known.bound, known.most = 1, 16
+    first = FirstAnswer(made, known, 0, lambda: None)
+    assert first.construct(True, lambda: False, lambda: False) is None
+    assert known.best is not None
+    assert jobs.whole(known.best.alloc) == 100
+    assert 100 // GPUS < known.best.problem.bins <= 16
+    assert not faults(known.best.problem, known.best.alloc)
+
+
+def test_in_large_problems_local_search_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 UTIL.ZONE[BIN % 2] += 1 end"
+    made = problem(text, balls=9, bins=6, resources={"C[b in BINS]": 3, "ZONE[z in 2]": 5})
+    assert next(Portfolio(made, 0).attempts(0, 1)).search == "published"
+    monkeypatch.setattr(portfolio, "LARGE", 1)
+    assert next(Portfolio(made, 0).attempts(0, 1)).search == "local search"

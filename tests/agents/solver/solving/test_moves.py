@@ -287,8 +287,9 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip
     home[4] = 0
     answer = bw.solve(given, now=home, drain=[2], time=1)
-    assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], "as it was", "partial")
-    assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, NULL, 1, 2, NULL, 3]
+    by, there = ("whole tenants", 1) if text == SHARED else ("as it was", NULL)  # friends go where there is room
+    assert (answer.alloc, answer.search, answer.status) == ([0, 0, 1, NULL, 0, 3], by, "partial")
+    assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, there, 1, 2, there, 3]
 
 
 def test_what_is_asked_for_takes_the_place_of_what_the_text_says() -> None:
