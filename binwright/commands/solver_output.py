@@ -40,7 +40,8 @@ def print_answer(found: dict[str, Any]) -> None:
         show(f"not placed: {listed(left.tolist())}")
         print_left(found["left"][:WHY], len(left), ball_name)
     if found["impossible"]:
-        show(f"not all can be placed: {found['impossible']}")
+        what = "not all can be placed" if len(left) else "not all rules can hold"
+        show(f"{what}: {found['impossible']}")
         if found["at_fault"]:
             lines = (one["what"] + (f" in line {one['line']}" if one["line"] else "") for one in found["at_fault"])
             show(f"at fault: {', '.join(lines)}")

@@ -201,7 +201,13 @@ def check_goals(
     scope.read_goals(families, {name: (LOWEST if one.falls else 0) for name, one in families.items()}, ceiling)
     found = [number(scope, node.value) for node in nodes]
     goals = tuple(
-        Goal(node.aim, " ".join(text[slice(*node.span)].split()), value.kind == QUANTITY, value.low, value.high)
+        Goal(
+            node.aim,
+            node.said or " ".join(text[slice(*node.span)].split()),
+            value.kind == QUANTITY,
+            value.low,
+            value.high,
+        )
         for node, value in zip(nodes, found, strict=True)
     )
     code = scope.code

@@ -1,4 +1,6 @@
-"""Say in the language itself what DIFFERENT, HOSE and PIPE mean, so that whatever evaluates UTILFN knows it.
+"""Say in the language itself what DIFFERENT, HOSE, PIPE, AT LEAST and `BINS ?` with goals mean.
+
+So whatever evaluates UTILFN and goals knows it.
 
 Names that begin with a word of the language belong to no specification.
 """
@@ -17,7 +19,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.errors import At
 from agents.solver.language.tables import Table
 
-DIFFERENT = "DIFFERENT"
+DIFFERENT, BALLS = "DIFFERENT", "BALLS"
 ONE = "DIFFERENT set"
 """The variable of a loop over sets."""
 
@@ -42,6 +44,48 @@ def one_of_each(at: At) -> s.Stmt:
     ball, place = s.Name(at, "BALL"), s.Name(at, "BIN")
     add = s.AddTo(at, DIFFERENT, (s.Name(at, ONE), place), 1, s.Number(at, 1, True))
     return s.Loop(at, s.Axis(at, ONE, s.Index(at, DIFFERENT, (ball,))), (add,))
+
+
+def counted(at: At) -> s.Stmt:
+    """Count BALL in BIN, in the resource BALLS."""
+    return s.AddTo(at, BALLS, (s.Name(at, "BIN"),), 1, s.Number(at, 1, True))
+
+
+def missing(node: s.Least) -> s.Expr:
+    """Say how much less is used than there is to be: how far it is from that, or with OR NONE from nothing."""
+    at, nothing = node.at, s.Number(node.at, 0, True)
+    lacks: s.Expr = _binary("-", node.amount, node.dim)
+    if node.or_none:
+        lacks = s.Extreme(at, "min", (node.dim, lacks))
+    found: s.Expr = s.Extreme(at, "max", (nothing, lacks))
+    for axis in reversed(node.axes):
+        found = s.Reduce(at, "sum", axis, found)
+    return found
+
+
+def what_is_missing(nodes: Sequence[s.Least]) -> s.Goal:
+    """Make a goal of all that is less than it is to be at least."""
+    total = reduce(lambda one, other: _binary("+", one, other), map(missing, nodes))
+    return s.Goal(nodes[0].at, "MINIMISE", total, (0, 0), "what AT LEAST misses")
+
+
+def opened(part: Any, least: int) -> Any:
+    """Return a part of a goal with how many bins have balls, or are there in any case, in the place of BINS.
+
+    Behind `in` it goes on being how many there may be.
+    """
+    if isinstance(part, s.Name) and part.name == "BINS":
+        at, place = part.at, s.Name(part.at, "BIN")
+        used = _binary(">", s.Used(at, BALLS, (place,)), s.Number(at, 0, True))
+        count = s.Reduce(at, "count", s.Axis(at, place.name, part), used)
+        return s.Extreme(at, "max", (s.Number(at, least, True), count))
+    if isinstance(part, s.Axis):
+        return part
+    if isinstance(part, tuple) and not isinstance(part, At):
+        return tuple(opened(one, least) for one in part)
+    if not isinstance(part, s.Node):
+        return part
+    return replace(part, **{name: opened(getattr(part, name), least) for name in type(part).__slots__})
 
 
 def hose(at: At, links: Sequence[s.Used], own: str, balls: str, rates: str) -> s.Stmt:

@@ -99,7 +99,7 @@ _WORDS = {
     "LSQB": "[", "RSQB": "]", "LPAR": "(", "RPAR": ")", "COMMA": ",", "DOT": ".", "EQUAL": "=", "COLON": ":",
     "QMARK": "?", "MINUS": "-", "STAR": "*", "SUM": "+ or -", "PRODUCT": "* / // %", "COMPARE": "a comparison",
     "NUMBER": "a number", "NAME": "a name", "TEXT": 'a "text"', "SIGN": "+= or -=", "AIM": "MINIMISE or MAXIMISE",
-    "LINKING": "HOSE or PIPE",
+    "LINKING": "HOSE or PIPE", "OR_NONE": "OR NONE",
     "EXTREME": "min or max",
     "REDUCE": "sum or count", "$END": "the end of the text", "__ANON_0": "=>", "__ANON_1": "..",
 } | {word.upper(): word for word in _KEYWORDS.split()}  # fmt: skip
@@ -235,6 +235,12 @@ class _Build(Transformer[Token, Any]):
         self, meta: Meta, kind: Token, items: Any, rate: s.Expr, links: Any, over: tuple[s.Axis, ...] | None
     ) -> s.Linked:
         return s.Linked(_at(meta), str(kind), items, rate, links, over or ())
+
+    def least(
+        self, meta: Meta, amount: s.Expr, family: Token, slots: Any, none: Token | None, over: tuple[s.Axis, ...] | None
+    ) -> s.Least:
+        dim = s.Used(_token_at(family), str(family), slots or ())
+        return s.Least(_at(meta), amount, dim, none is not None, over or ())
 
     def groups(self, meta: Meta, items: tuple[s.Expr | s.Span, ...], over: tuple[s.Axis, ...] | None) -> s.Company:
         return s.Company(_at(meta), "GROUPS", items, None, over or ())

@@ -261,6 +261,16 @@ class Linked(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Least(Node):
+    """AT LEAST amount OF dim [OR NONE] [for axes]."""
+
+    amount: Expr
+    dim: Used
+    or_none: bool
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Soft(Node):
     """SOFT family[slots] SHARE share OVER over [for axes]; a slot that is None is `*`."""
 
@@ -302,10 +312,26 @@ class Goal(Node):
     value: Expr
     span: tuple[int, int] = field(compare=False)
     """Where in the text the value begins and ends."""
+    said: str = field(default="", compare=False)
+    """What people read, where the goal is not in the text."""
 
 
 Declaration = (
-    Param | TableIs | TableOf | TableFrom | Balls | Bins | Resource | Company | Linked | Soft | Pin | Now | Moves | Goal
+    Param
+    | TableIs
+    | TableOf
+    | TableFrom
+    | Balls
+    | Bins
+    | Resource
+    | Company
+    | Linked
+    | Least
+    | Soft
+    | Pin
+    | Now
+    | Moves
+    | Goal
 )
 
 

@@ -23,6 +23,8 @@ class Term(NamedTuple):
 
 def terms(goal: s.Goal, text: str) -> list[Term]:
     """List what is added up on the outside of a goal in this text, not within parentheses; one term at least."""
+    if goal.said:
+        return [Term(1, goal.value, goal.said)]
     begin, end = goal.span
     node, found = goal.value, list[Term]()
     while isinstance(node, s.Binary) and node.op in ("+", "-"):

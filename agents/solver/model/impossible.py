@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.solver.model.bounds import lower_bound
 from agents.solver.model.cliques import clique
-from agents.solver.model.dense import Matrix
+from agents.solver.model.dense import Matrix, by_bin
 from agents.solver.model.floor import floor, pairs
 from agents.solver.model.impossible_by_calls import Calls, amount_of, balls_of
 from agents.solver.model.packing_bound import lower_bound as packing_bound
@@ -96,6 +96,7 @@ def _reasons(problem: Problem) -> Iterator[str]:
     if problem.drained.all() and (most := problem.widest) is not None and most.drained.all():
         yield "all bins are to be empty"
     yield from _sets(problem)
+    yield from _too_little(problem)
     widest = problem.widest if problem.bins_differ else problem
     matrix = widest.matrix if widest is not None else None
     if widest is not None and matrix is not None and not (matrix.demand < 0).any():
@@ -141,6 +142,26 @@ def _sets(problem: Problem) -> Iterator[str]:
         places = {int(pin_of[unit_of[ball]]) for ball in members}
         if chance == MICRO and len(places) == 1 and places != {NULL}:
             yield f"{balls_of(problem, members)} are FOES, and all in bin {at(places.pop())} by PIN"
+
+
+def _too_little(problem: Problem) -> Iterator[str]:
+    """Find what AT LEAST asks for more of than there is: of a dimension, or of all that the balls take together."""
+    dims, amounts, or_none = problem.least
+    beyond = np.flatnonzero(~or_none & (amounts > problem.ceiling[dims]))
+    for dim, amount in zip(dims[beyond][:1].tolist(), amounts[beyond][:1].tolist(), strict=True):
+        has = amount_of(int(problem.ceiling[dim]))
+        yield f"{problem.name(dim)} is to be used {amount_of(amount)} AT LEAST, and it has {has}"
+    asked = np.zeros(problem.dims, np.int64)
+    np.maximum.at(asked, dims[~or_none], amounts[~or_none])
+    matrix = problem.matrix if asked.any() else None
+    if matrix is None:
+        return
+    local = [(one, one.bin_axis) for one in problem.families if one.bin_axis is not None]
+    together = asked[np.concatenate([by_bin(family, axis) for family, axis in local], axis=1)].sum(axis=0)
+    takes = matrix.demand.sum(axis=0)
+    for d in np.flatnonzero(together > takes)[:1].tolist():
+        more, less = amount_of(int(together[d])), amount_of(int(takes[d]))
+        yield f"all bins are to be used {more} of {matrix.names[d]} AT LEAST, and all balls take {less}"
 
 
 def _too_large(problem: Problem, demand: Ints, capacity: Ints, names: tuple[str, ...]) -> Iterator[str]:

@@ -52,6 +52,12 @@ class Objective:
     slots: int
     data: Ints
 
+    def proven(self, values: Sequence[int]) -> Objective:
+        """Let the bounds be the values of the best allocation, less being better [goals]."""
+        known = zip(self.goals, map(Goal.signed, self.goals, values), strict=True)
+        best = (replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=raw) for one, raw in known)
+        return replace(self, goals=tuple(best))
+
     def at_least(self, floors: Sequence[int | None]) -> Objective:
         """Raise what goals have at least to what is known from elsewhere, None where nothing is [goals]."""
         known = zip(self.goals, floors, strict=True)

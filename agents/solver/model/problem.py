@@ -90,6 +90,17 @@ class Part(NamedTuple):
     """Of a sum, the entries that add or subtract most: for which number (`b = 3`), and how much."""
 
 
+class Least(NamedTuple):
+    """What is to be used of dimensions at least, where all balls are placed."""
+
+    dims: Ints
+    """[entries]"""
+    amounts: Ints
+    """[entries], millionths"""
+    or_none: npt.NDArray[np.bool_]
+    """[entries]: or else nothing."""
+
+
 class Valued(NamedTuple):
     """What a goal comes to."""
 
@@ -108,7 +119,7 @@ class Source(Protocol):
 
     @property
     def searched(self) -> bool:
-        """Tell whether the number of bins is asked for, by `BINS ?`."""
+        """Tell whether the fewest bins are asked for, by `BINS ?` without goals."""
         ...
 
     @property
@@ -118,6 +129,10 @@ class Source(Protocol):
 
     def problem(self, bins: int | None = None) -> Problem:
         """Make the problem with this many bins; by default with the least, or with those that are given."""
+        ...
+
+    def without_goals(self) -> Problem | None:
+        """Return the problem that asks for the fewest bins, without goals and AT LEAST, where this is `BINS ?`."""
         ...
 
     def extended(self, text: str, tables: Mapping[str, Any]) -> Source:
@@ -191,6 +206,8 @@ class Problem:
     """[balls], or none."""
     bin_names: tuple[str, ...]
     """[bins], or none."""
+    least: Least
+    """By AT LEAST; the first goal is that nothing is missing."""
 
     @property
     def dims(self) -> int:
@@ -199,7 +216,7 @@ class Problem:
 
     @property
     def searched(self) -> bool:
-        """Tell whether `BINS ?` was asked for."""
+        """Tell whether `BINS ?` was asked for, without goals."""
         return self.source.searched
 
     @property

@@ -52,6 +52,19 @@ def faults(problem: Problem, alloc: Sequence[int]) -> list[str]:
     return wrong[:MESSAGES]
 
 
+def missed(problem: Problem, alloc: Sequence[int]) -> list[str]:
+    """Say which AT LEAST an allocation of all balls misses."""
+    dims, amounts, or_none = problem.least
+    if not len(dims):
+        return []
+    used = problem.source.utilisation(problem.bins, alloc)[0][dims]
+    wrong = np.flatnonzero((used < amounts) & ~(or_none & (used == 0)))
+    return [
+        f"{problem.name(int(dims[n]))} is used {used[n] / MICRO:g} of at least {amounts[n] / MICRO:g}"
+        for n in wrong[:MESSAGES].tolist()
+    ]
+
+
 def _in_one_bin(sets: Sets, where: Ints, together: bool) -> list[list[int]]:
     """List the sets that must hold whose balls are all in the same bin, or else those of which they are not."""
     some = np.flatnonzero(np.diff(sets.offsets))

@@ -53,7 +53,7 @@ class Reached(NamedTuple):
     """The expression."""
     value: float
     bound: float
-    """No allocation of all balls is better."""
+    """No allocation of all balls is better, of those that are as good in the goals before it."""
     terms: tuple[Part, ...]
     """What each term adds, in their order; one that subtracts, less than nothing."""
 
@@ -76,7 +76,7 @@ class Answer:
     """No allocation of all balls needs fewer bins; `bins` itself where the number is fixed."""
     status: Status
     """`optimal`: all balls placed, in `bound` bins, and nothing, no goal either, can be better. `solved`: all placed.
-    `partial`: some. `unsolved`: none."""
+    `partial`: some, or all, but less is used than AT LEAST asks for. `unsolved`: none."""
     checked: int
     """Attempts, each a whole allocation that was built and checked."""
     seconds: float

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agents.solver.model.problem import Fault, Problem
 from agents.solver.model.program import NULL
-from agents.solver.model.verify import faults
+from agents.solver.model.verify import faults, missed
 from agents.solver.solving.answer import Answer, Kept, Reached, Status
 from simcore.errors import UserError
 
@@ -70,12 +70,13 @@ def described(
     status: Status = "unsolved" if max(alloc) == NULL else "partial"
     bound = min(bound, problem.bins)
     goals: tuple[Reached, ...] = ()
+    less = missed(problem, alloc) if left == 0 else []
     if left == 0:
         goals = reached(problem, alloc)
         proven = problem.bins == bound and not costs and all(one.enough for one in wishes)
         proven = proven and all(one.value == one.bound for one in goals)
-        status = "optimal" if proven else "solved"
-    notes = tuple(dict.fromkeys((*notes, *_notes(problem, costs, wishes))))
+        status = "partial" if less else "optimal" if proven else "solved"
+    notes = tuple(dict.fromkeys((*notes, *_notes(problem, costs, wishes), *(f"AT LEAST: {one}" for one in less))))
     return Answer(
         problem, list(alloc), problem.bins, bound, status, checked, seconds, search, interrupted, impossible,
         at_fault, wishes, goals, notes,

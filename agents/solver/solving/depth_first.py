@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agents.solver.backends.reference import Partial
-from agents.solver.model.evaluate import Added, Evaluate
+from agents.solver.model.evaluate import Added, Evaluate, goal_values
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.model.random import below, stream, word
@@ -27,10 +27,14 @@ SORTED = 1_000_000
 class DepthFirst:
     """The search on one problem with a given number of bins, which `work` goes on with."""
 
-    def __init__(self, problem: Problem, evaluate: Evaluate, seed: int) -> None:
+    def __init__(self, problem: Problem, evaluate: Evaluate, seed: int, *, goals: bool = False) -> None:
+        """Look for any allocation, or for the best one by its `goals`, which is known when it is `over`."""
         self.problem = problem
         self.found: list[int] | None = None
         """An allocation [balls] of all balls."""
+        self.values: tuple[int, ...] = ()
+        """What its goals come to, less being better."""
+        self._goals = goal_values(problem.objective) if goals and problem.objective is not None else None
         self.over = False
         """All have been tried."""
         self.checked = 0
@@ -80,8 +84,11 @@ class DepthFirst:
             if depth == balls:
                 self.checked += 1
                 if not partial.over():
-                    self.found = partial.alloc.copy()
-                    return
+                    values = () if self._goals is None else self._goals(partial.alloc, partial.used)
+                    if self.found is None or values < self.values:
+                        self.found, self.values = partial.alloc.copy(), values
+                    if self._goals is None:
+                        return
                 self._take_back()
                 continue
             ball = self._order[depth]

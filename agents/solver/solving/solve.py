@@ -5,6 +5,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 from operator import index
@@ -16,6 +17,7 @@ from agents.solver.local.greedy import Greedy
 from agents.solver.local.objective_search import Better, better
 from agents.solver.local.portfolio import LOCAL
 from agents.solver.model.bounds import lower_bound
+from agents.solver.model.evaluate import evaluator
 from agents.solver.model.impossible import impossible, too_few
 from agents.solver.model.problem import Fault, Problem, leaving
 from agents.solver.model.program import NULL
@@ -26,6 +28,7 @@ from agents.solver.search.packing import Packing
 from agents.solver.solving.answer import Answer, Progress
 from agents.solver.solving.climb import climb
 from agents.solver.solving.conclude import Allocated, conclude
+from agents.solver.solving.depth_first import DepthFirst
 from agents.solver.solving.first_answer import FirstAnswer
 from agents.solver.solving.proofs import SEARCH, Proofs
 from agents.solver.solving.python_search import Plain
@@ -48,6 +51,8 @@ PATIENCE = 2_000
 """Attempts without a better answer after which a search without limits gives up wishes, once all balls are placed."""
 TOLD = 0.5
 """Seconds of compilation that are told."""
+TRIED = 100_000
+"""Allocations of which the best by its goals is found by trying them all: a second, at most."""
 MOMENT = 0.1
 """Seconds in which small problems are answered before anything is compiled; a quarter of the time if that is less."""
 
@@ -153,6 +158,8 @@ class _Search:
     def run(self) -> None:
         """Search until the answer is optimal, or attempts are used up; raises `_Over` when time is over."""
         known = self.known
+        if (few := self.problem.source.without_goals()) is not None:
+            self.open_few(few)
         # What is possible now most likely is so after a small change.
         self.eager = self.problem.searched or (self.searches.packing is not None and not self.staying)
         if self.eager:
@@ -169,6 +176,21 @@ class _Search:
             self.search()
         if self.problem.objective is not None and known.best is not None and known.best.left == 0:
             self.improve(known.best.problem, known.best.alloc)
+
+    def open_few(self, few: Problem) -> None:
+        """Begin where goals leave open how many bins there are with as few as can be, for a quarter of the time."""
+        attempts = FIRST_ROUND if self.attempts is None and self.end == inf else self.attempts
+        time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, self.moment)
+        found = solve(few, seed=self.seed, time=time, attempts=attempts)
+        if found.interrupted:
+            raise KeyboardInterrupt
+        objective = self.problem.objective
+        assert objective is not None
+        counts = [found.bound if one.text == "BINS" else None for one in objective.goals]
+        self.problem = replace(self.problem, objective=objective.at_least(counts))
+        if found.placed == self.problem.balls and not faults(self.problem, found.alloc):
+            self.known.checked = found.checked
+            self.known.keep(Allocated(0, self.problem, found.alloc, found.search))
 
     def place_tenants(self) -> Greedy | None:
         """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
@@ -243,6 +265,8 @@ class _Search:
     def improve(self, problem: Problem, alloc: list[int]) -> None:
         """Look for allocations that are better by the goals: while kernels compile, in plain Python."""
         assert problem.objective is not None
+        if self.attempts is None and self.try_all(problem):
+            return
         self.searches.compile_goals()
         before = self.known.checked
         if self.attempts is None and self.end < inf:
@@ -256,6 +280,19 @@ class _Search:
         before = self.known.checked
         for found in better(problem, alloc, self.seed, self.attempts, self.end):
             self.keep(problem, found, before)
+
+    def try_all(self, problem: Problem) -> bool:
+        """Try all allocations of a tiny problem; returns whether that proves the best by its goals."""
+        if problem.wishes or problem.bins**problem.balls > TRIED or not DepthFirst.suits(problem):
+            return False
+        tree = DepthFirst(problem, evaluator(problem.program), self.seed, goals=True)
+        tree.work(lambda: self.late)
+        if tree.found is None or not (tree.over and tree.proves):
+            return False
+        assert problem.objective is not None
+        proven = replace(problem, objective=problem.objective.proven(tree.values))
+        self.keep(proven, Better(tree.found, tree.values, tree.checked), self.known.checked)
+        return True
 
     @property
     def late(self) -> bool:

@@ -67,7 +67,7 @@ def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
     def fault(what: str, node: s.Node) -> Fault:
         return Fault(what, node.at.line if node.at.line <= own_lines else None)
 
-    for kind in (s.Moves, s.Pin, s.Company, s.Resource):
+    for kind in (s.Moves, s.Pin, s.Least, s.Company, s.Resource):
         for node in tree.declarations:
             if not isinstance(node, kind) or (isinstance(node, s.Company) and node.kind == "GROUPS"):
                 continue
@@ -76,6 +76,7 @@ def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
                 yield Limit(fault(f"RESOURCES {node.name}", node), node, (endless,))
             else:
                 what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
+                what = "AT LEAST" if isinstance(node, s.Least) else what
                 yield Limit(fault(what, node), node)
     rejections = [node for node in s.walk(tree.body) if isinstance(node, s.Rejection)]
     if rejections:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
 from math import prod
 from typing import TypeVar
 
@@ -14,24 +13,20 @@ from agents.solver.checker.check import check, check_goals
 from agents.solver.language import declared, moves
 from agents.solver.language import syntax as s
 from agents.solver.language.constants import INT, Value, is_null, micro
-from agents.solver.language.errors import At, SpecError, indices_beside
+from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import LARGEST, Table
-from agents.solver.model.problem import Problem, Sets, Source, Wish, leaving
+from agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
 from agents.solver.specification.groupings import declared_grouping, usual_groupings
-from agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
-from agents.solver.specification.links import links
+from agents.solver.specification.inputs import COUNT_LIMIT, Given
+from agents.solver.specification.translated import DIM_LIMIT, Translated
 from simcore.errors import suggest
 from simcore.types import Ints
 
 T = TypeVar("T")
-DIM_LIMIT = 5_000_000
-"""Dimensions."""
-PAIRED = 50
-"""Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
 
 
-class Build(Constants):
+class Build(Translated):
     """One pass over the declarations, in order.
 
     Without `limits` it leaves out what UTILFN cannot name: capacities, SOFT, PIN and sets of balls or bins.
@@ -40,23 +35,12 @@ class Build(Constants):
     def __init__(self, given: Given, bins: int | None, *, limits: bool = True) -> None:
         super().__init__(given)
         self._limits = limits
-        self.families: dict[str, Family] = {}
-        self.capacity: list[Ints] = []
-        self.dims = 0
-        self.balls = self.bins = -1
-        self.sets: dict[str, list[tuple[list[int], int]]] = {
-            kind: [] for kind in ("FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", moves.DRAIN)
-        }
         self.wishes: list[Wish] = []
-        self.members = 0
         self.softs: list[tuple[list[int], int, int]] = []
         self.soft_dims: set[int] = set()
         self.pins: dict[int, tuple[int, At]] = {}
-        self.added: list[s.Stmt] = []
-        """What declarations add to UTILFN."""
         self.counted = self.bins_differ = False
         """See `Problem`."""
-        self.goals: tuple[s.Goal, ...] = ()
         self.now: Ints | None = None
         self.moves: tuple[int, At] | None = None
         self.most = -1
@@ -69,6 +53,7 @@ class Build(Constants):
                 self.called.indices[node.name] = self.called.axes(node.axes)
             if isinstance(node, s.Bins):
                 self.called.bins = node.names
+                self.called.indices[declared.BALLS] = [node.names]
                 self.most = COUNT_LIMIT if node.high is None else self.count(node.high, "BINS")
                 count = bins if node.count is None else self.count(node.count, "BINS")
                 self.bins = -1 if count is None else count
@@ -83,8 +68,9 @@ class Build(Constants):
                 ):
                     self.counted = self.counted or not self.by_bins.isdisjoint(s.names_in(node))
                 getattr(self, f"_{type(node).__name__.lower()}")(node)
-        self._large_different()
+        self._large_sets()
         self.goals = self._numbered(self.goals)
+        self._more_goals()
         counting = (one.at for one in self.goals if moves.NOW in s.names_in(one))
         at = self.moves[1] if self.moves else next(counting, None)
         if at is not None and self.now is None:
@@ -137,18 +123,19 @@ class Build(Constants):
             counting = [one.value == moves.counted(one.at) for one in self.goals]
             objective = objective.at_least([least if counts else None for counts in counting])
         counted = self.counted or not self.by_bins.isdisjoint(s.names_in(self.given.tree.body))
-        labels = tuple(
+        ball_names, bin_names = (
             self._labels(node, self.balls if isinstance(node, s.Balls) else self.bins)
             for kind in (s.Balls, s.Bins)
             for node in self.given.tree.declarations
             if isinstance(node, kind)
         )
+        lower = np.array(self.least, np.int64).reshape(-1, 3).T
         problem = Problem(
             source, self.balls, self.bins, families, capacity, ceiling, soft_group, allowed, program,
             Sets.of(self.sets["FRIENDS"]), Sets.of(self.sets["FOES"]), Sets.of(self.sets[declared.DIFFERENT]), pins,
             self._groupings(),
             counted, self.bins_differ, tuple(self.wishes), objective, base, now, drained, self.moves and self.moves[0],
-            *labels,
+            ball_names, bin_names, Least(lower[0], lower[1], lower[2] > 0),
         )  # fmt: skip
         for array in (capacity, ceiling, soft_group, allowed, program.data, pins, now, drained):
             array.flags.writeable = False
@@ -211,26 +198,6 @@ class Build(Constants):
             raise SpecError(f"{what} is out of range", f"It is 0 to {most // MICRO}.", node.at)
         return share
 
-    def _items(self, items: Sequence[s.Expr | s.Span], count: int, what: str) -> list[int]:
-        """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
-        found: list[int] = []
-        for item in items:
-            table = self.tables.get(item.table) if isinstance(item, s.Index) else None
-            row = isinstance(item, s.Index) and table is not None and len(item.arguments) == table.rank - 1
-            if isinstance(item, s.Span) or row:
-                some: Iterable[Value] = self.constants.range(item)
-            else:
-                some = [Value(INT, self.constants.whole(item))]
-            for _, member in some:
-                if not 0 <= member < count:
-                    raise SpecError(f"there is no {what} {member}", f"They go from 0 to {count - 1}.", item.at)
-                found.append(member)
-                self.members += 1
-                if self.members > COUNT_LIMIT:
-                    remedy = f"Together they have at most {COUNT_LIMIT:,} members."
-                    raise SpecError("the sets are too large", remedy, item.at)
-        return list(dict.fromkeys(found))
-
     def _company(self, node: s.Company) -> None:
         of_bins = node.kind in ("GROUPS", moves.DRAIN)
         count, what = (self.most, "bin") if of_bins else (self.balls, "ball")
@@ -249,8 +216,7 @@ class Build(Constants):
                 self.given.made_sets[node.at] = sets
         self.sets[node.kind] += sets
         if node.kind == declared.DIFFERENT:
-            few = (members for members, _ in sets if len(members) <= PAIRED)
-            self.sets["FOES"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
+            self._pairs([members for members, _ in sets])
         wished: dict[int, list[tuple[int, ...]]] = {}
         for members, chance in sets:
             if chance < MICRO:
@@ -258,51 +224,9 @@ class Build(Constants):
         for chance, wishes in wished.items():
             self.wishes.append(Wish(node.kind, chance, tuple(wishes)))
 
-    def _linked(self, node: s.Linked) -> None:
-        self._counted(self.balls, "BALLS", node.at)
-        made = (
-            (self._items(node.items, self.balls, "ball"), self.constants.number(node.rate))
-            for _ in self.constants.over(node.axes)
-        )
-        tables, statements = links(node, made, self.balls, len(self.added))
-        self.tables.update(tables)
-        self.added += statements
-
-    def _large_different(self) -> None:
-        """Let each of the large sets that are DIFFERENT have one place in every bin."""
-        large = [members for members, _ in self.sets[declared.DIFFERENT] if len(members) > PAIRED]
-        if large:
-            self.tables[declared.DIFFERENT] = declared.rows_of(self.balls, large, declared.DIFFERENT)
-            self._family(declared.DIFFERENT, (len(large), self.bins), 1)
-            self.added.append(declared.one_of_each(self._first(declared.DIFFERENT)))
-
-    def _family(self, name: str, sizes: tuple[int, ...], capacity: int) -> None:
-        """Add a resource that no RESOURCES declares, with this capacity everywhere."""
-        self.families[name] = Family(name, sizes, self.dims, None)
-        self.dims += prod(sizes)
-        self.capacity.append(np.full(prod(sizes), capacity * MICRO, np.int64))
-
-    def _counted(self, count: int, what: str, at: At) -> None:
-        if count < 0:
-            raise SpecError(f"{what} is not known yet", f"Write {what} above this line.", at)
-
     def _soft(self, node: s.Soft) -> None:
         for _ in self.constants.over(node.axes):
-            family = self.families.get(node.family)
-            if family is None:
-                raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
-            slots = node.slots or (None,) * len(family.sizes)
-            if len(slots) != len(family.sizes):
-                problem = f"{family.name} has {indices_beside(len(family.sizes), len(slots))}"
-                raise SpecError(problem, "Write * for an index that runs.", node.at)
-            numbers = [0]
-            for size, slot in zip(family.sizes, slots, strict=True):
-                index = None if slot is None else self.constants.whole(slot)
-                if slot is not None and index is not None and not 0 <= index < size:
-                    raise SpecError(f"index {index} leaves {family.name}", f"It goes from 0 to {size - 1}.", slot.at)
-                some = range(size) if index is None else (index,)
-                numbers = [number * size + one for number in numbers for one in some]
-            dims = [family.offset + number for number in numbers]
+            dims = self._dims_of(node, node.slots)
             if not self.soft_dims.isdisjoint(dims):
                 raise SpecError("a dimension is in two SOFT groups", "Keep it in one.", node.at)
             self.soft_dims.update(dims)
@@ -362,26 +286,20 @@ class Build(Constants):
         if not 0 <= most <= COUNT_LIMIT:
             raise SpecError(f"{most} is not a number of moves", f"There can be 0 to {COUNT_LIMIT:,}.", node.at)
         self.moves = most, node.at
-        self._family(moves.MOVES, (), most)
+        self._family(moves.MOVES, (), most, node.at)
 
     def _goal(self, node: s.Goal) -> None:
-        if self.given.bins.count is None:
-            remedy = "Write BINS n, and make what counts the bins that are used the first goal."
-            raise SpecError("goals need a given number of bins", remedy, node.at)
         self.goals = (*self.goals, node)
 
     def _groupings(self) -> tuple[Sets, ...]:
         """Split the bins into groups as declared, or in the usual ways."""
         declared = [members for members, _ in self.sets["GROUPS"]]
         if not declared:
-            return usual_groupings(self.bins, searched=self.given.bins.count is None)
+            return usual_groupings(self.bins, searched=self.given.bins.count is None and not self.given.has_goals)
         named = [place for members in declared for place in members]
         if len(named) != len(set(named)):
             raise SpecError("a bin is in two GROUPS", "Every bin is in one of them.", self._first("GROUPS"))
         return (declared_grouping(declared, self.bins),)
-
-    def _first(self, kind: str) -> At:
-        return next(one.at for one in self.given.tree.declarations if isinstance(one, s.Company) and one.kind == kind)
 
 
 def _is_different(node: s.Node) -> bool:

@@ -52,6 +52,11 @@ class Given:
         return next(one for one in self.tree.declarations if isinstance(one, s.Bins))
 
     @cached_property
+    def has_goals(self) -> bool:
+        """Tell whether there are goals; what AT LEAST misses is one."""
+        return any(isinstance(one, s.Goal | s.Least) for one in self.tree.declarations)
+
+    @cached_property
     def by_name(self) -> bool:
         """Tell whether anything stands there by name, `"web-1"`."""
         return any(isinstance(node, s.Text) for node in s.walk(self.tree))

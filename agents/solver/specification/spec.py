@@ -75,6 +75,13 @@ class Spec:
         other.given, other._problems = replace(self.given, tree=other.tree), {}
         return other
 
+    def without_goals(self) -> Problem | None:
+        """Return what asks for the fewest bins, as `Source` says."""
+        if self.searched or self.given.bins.count is not None:
+            return None
+        kept = (one for one in self.tree.declarations if not isinstance(one, s.Least))
+        return self._with_tree(replace(self.tree, declarations=tuple(kept))).problem()
+
     @property
     def declared(self) -> list[str]:
         """Return the names of its parameters."""
@@ -82,8 +89,8 @@ class Spec:
 
     @property
     def searched(self) -> bool:
-        """Tell whether the number of bins is asked for, by `BINS ?`."""
-        return self.given.bins.count is None
+        """Tell whether the fewest bins are asked for, by `BINS ?` without goals."""
+        return self.given.bins.count is None and not self.given.has_goals
 
     @cached_property
     def limits(self) -> tuple[int, int]:
@@ -105,8 +112,8 @@ class Spec:
         if bins is not None and not self.searched:
             at = self.given.bins.at
             raise SpecError("the number of bins is fixed", "Write BINS ? to choose it.", at, self.text, self.file)
-        if self.searched and bins is None:
-            bins = self.limits[0]
+        if self.given.bins.count is None and bins is None:
+            bins = self.limits[0 if self.searched else 1]
         if bins not in self._problems:
             made = self._located(lambda: Build(self.given, bins).problem(self))
             self._problems = {bins: made}  # the latest is enough

@@ -19,7 +19,7 @@ SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True)
 def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int], paired: int) -> None:
     """Whether a set becomes pairs, or a resource of which every bin has one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agents.solver.specification.build.PAIRED", paired)
+        patch.setattr("agents.solver.specification.translated.PAIRED", paired)
         given = problem(
             "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
             balls=6, bins=3, resources={"C[b in BINS]": 6}, different=sets,

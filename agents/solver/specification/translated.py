@@ -1,0 +1,169 @@
+"""Translate declarations into what there is without them: statements of UTILFN, resources, sets and goals.
+
+`agents.solver.language.declared` has the statements and goals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from agents.solver.language import declared, moves
+from agents.solver.language import syntax as s
+from agents.solver.language.constants import INT, Value, micro
+from agents.solver.language.errors import At, SpecError, indices_beside
+from agents.solver.language.tables import LARGEST
+from agents.solver.model.program import MICRO, Family
+from agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
+from agents.solver.specification.links import links
+from simcore.errors import suggest
+from simcore.types import Ints
+
+DIM_LIMIT = 5_000_000
+"""Dimensions."""
+PAIRED = 50
+"""Balls of a DIFFERENT up to which it becomes pairs of FOES; of more it becomes a resource of which bins have one."""
+
+
+class Translated(Constants):
+    """The declarations so far, with what they become."""
+
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.families: dict[str, Family] = {}
+        self.capacity: list[Ints] = []
+        self.dims = 0
+        self.balls = self.bins = -1
+        self.members = 0
+        """Of all sets."""
+        self.sets: dict[str, list[tuple[list[int], int]]] = {
+            kind: [] for kind in ("FRIENDS", "FOES", declared.DIFFERENT, "GROUPS", moves.DRAIN)
+        }
+        self.added: list[s.Stmt] = []
+        """What declarations add to UTILFN."""
+        self.goals: tuple[s.Goal, ...] = ()
+        self.lower: list[s.Least] = []
+        self.least: list[tuple[int, int, bool]] = []
+        """Entries of `Problem.least`."""
+
+    def _items(self, items: Sequence[s.Expr | s.Span], count: int, what: str) -> list[int]:
+        """Return balls or bins, each once: they are listed as single ones, ranges, and rows of tables."""
+        found: list[int] = []
+        for item in items:
+            table = self.tables.get(item.table) if isinstance(item, s.Index) else None
+            row = isinstance(item, s.Index) and table is not None and len(item.arguments) == table.rank - 1
+            if isinstance(item, s.Span) or row:
+                some: Iterable[Value] = self.constants.range(item)
+            else:
+                some = [Value(INT, self.constants.whole(item))]
+            for _, member in some:
+                if not 0 <= member < count:
+                    raise SpecError(f"there is no {what} {member}", f"They go from 0 to {count - 1}.", item.at)
+                found.append(member)
+                self.members += 1
+                if self.members > COUNT_LIMIT:
+                    remedy = f"Together they have at most {COUNT_LIMIT:,} members."
+                    raise SpecError("the sets are too large", remedy, item.at)
+        return list(dict.fromkeys(found))
+
+    def _linked(self, node: s.Linked) -> None:
+        self._counted(self.balls, "BALLS", node.at)
+        made = (
+            (self._items(node.items, self.balls, "ball"), self.constants.number(node.rate))
+            for _ in self.constants.over(node.axes)
+        )
+        tables, statements = links(node, made, self.balls, len(self.added))
+        self.tables.update(tables)
+        self.added += statements
+
+    def _least(self, node: s.Least) -> None:
+        if node.dim.family == declared.BALLS:
+            self._count_balls(node.at)
+        for _ in self.constants.over(node.axes):
+            [dim] = self._dims_of(node.dim, node.dim.arguments)
+            amount = micro(self.constants.number(node.amount))
+            if not 0 <= amount <= LARGEST * MICRO:
+                remedy = "It is 0 to 1e9: choose a larger unit."
+                raise SpecError("this amount is out of range", remedy, node.amount.at)
+            self.least.append((dim, amount, node.or_none))
+        self.lower.append(node)
+
+    def _count_balls(self, at: At) -> None:
+        """Count the balls of every bin, in the resource BALLS."""
+        if declared.BALLS in self.families:
+            return
+        self._counted(self.balls, "BALLS", at)
+        self._counted(self.bins, "BINS", at)
+        self._family(declared.BALLS, (self.bins,), self.balls, at)
+        labels = self.called.labels([s.Axis(at, "BIN", s.Name(at, "BINS"))])
+        self.families[declared.BALLS] = replace(self.families[declared.BALLS], labels=labels)
+        self.added.append(declared.counted(at))
+
+    def _more_goals(self) -> None:
+        """Begin with what AT LEAST misses; with `BINS ?`, end with how few bins are opened."""
+        if self.given.bins.count is None and self.given.has_goals:
+            self._count_balls(self.given.bins.at)
+            self.goals = self._opening()
+        if self.lower:
+            self.goals = (declared.what_is_missing(self.lower), *self.goals)
+
+    def _opening(self) -> tuple[s.Goal, ...]:
+        """Let BINS be how many bins are opened, in goals of which the last one is that they are few."""
+        asked, number = self.given.bins, s.Name(self.given.bins.at, "BINS")
+        few = s.Goal(asked.at, "MINIMISE", number, (0, 0), "BINS")
+        goals = self.goals if any(one.value == number for one in self.goals) else (*self.goals, few)
+        low = 1 if asked.low is None else self.count(asked.low, "BINS")
+        return tuple(replace(one, value=declared.opened(one.value, low)) for one in goals)
+
+    def _pairs(self, different: Sequence[Sequence[int]]) -> None:
+        """Let every two balls of small sets that are DIFFERENT be FOES."""
+        few = (members for members in different if len(members) <= PAIRED)
+        self.sets["FOES"] += [(list(pair), MICRO) for members in few for pair in combinations(members, 2)]
+
+    def _large_sets(self) -> None:
+        """Let each of the large sets that are DIFFERENT have one place in every bin."""
+        large = [members for members, _ in self.sets[declared.DIFFERENT] if len(members) > PAIRED]
+        if large:
+            at = self._first(declared.DIFFERENT)
+            self.tables[declared.DIFFERENT] = declared.rows_of(self.balls, large, declared.DIFFERENT)
+            self._family(declared.DIFFERENT, (len(large), self.bins), 1, at)
+            self.added.append(declared.one_of_each(at))
+
+    def _family(self, name: str, sizes: tuple[int, ...], capacity: int, at: At) -> None:
+        """Add a resource that no RESOURCES declares, with this capacity everywhere."""
+        if self.dims + prod(sizes) > DIM_LIMIT:
+            remedy = f"There can be {DIM_LIMIT:,}: name fewer balls, or fewer bins."
+            raise SpecError(f"{name} has {prod(sizes):,} dimensions", remedy, at)
+        self.families[name] = Family(name, sizes, self.dims, None)
+        self.dims += prod(sizes)
+        self.capacity.append(np.full(prod(sizes), capacity * MICRO, np.int64))
+
+    def _counted(self, count: int, what: str, at: At) -> None:
+        if count < 0:
+            raise SpecError(f"{what} is not known yet", f"Write {what} above this line.", at)
+
+    def _dims_of(self, node: s.Soft | s.Used, slots: Sequence[s.Expr | None] | None) -> list[int]:
+        """Find the dimensions of a resource with these indices, where None stands for all."""
+        family = self.families.get(node.family)
+        if family is None:
+            raise SpecError(f"unknown resource {node.family}", suggest(node.family, self.families), node.at)
+        slots = (None,) * len(family.sizes) if slots is None else slots
+        if len(slots) != len(family.sizes):
+            problem = f"{family.name} has {indices_beside(len(family.sizes), len(slots))}"
+            remedy = "Write * for an index that runs." if isinstance(node, s.Soft) else "Write one for each."
+            raise SpecError(problem, remedy, node.at)
+        numbers = [0]
+        for size, slot in zip(family.sizes, slots, strict=True):
+            index = None if slot is None else self.constants.whole(slot)
+            if slot is not None and index is not None and not 0 <= index < size:
+                raise SpecError(f"index {index} leaves {family.name}", f"It goes from 0 to {size - 1}.", slot.at)
+            some = range(size) if index is None else (index,)
+            numbers = [number * size + one for number in numbers for one in some]
+        return [family.offset + number for number in numbers]
+
+    def _first(self, kind: str) -> At:
+        return next(one.at for one in self.given.tree.declarations if isinstance(one, s.Company) and one.kind == kind)

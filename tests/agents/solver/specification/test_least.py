@@ -1,0 +1,158 @@
+"""AT LEAST, and goals with `BINS ?`: they mean what a rule in Python says, and the best of tiny problems is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from agents.solver import problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.verify import faults, missed
+from agents.solver.solving.answer import Answer
+from binwright.cli import main
+from simcore.errors import UserError
+from tests.support.properties import scaled
+
+SIZES = [3, 2, 2, 1]
+BODY = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
+
+
+def made(more: str, bins: str = "3", capacity: str = "6") -> Problem:
+    return problem(f"TABLE D = {SIZES} BALLS 4 BINS {bins} RESOURCES C[b in BINS] => {capacity} {more} {BODY}")
+
+
+def loads(alloc: Sequence[int], bins: int) -> list[int]:
+    return [sum(size for size, at in zip(SIZES, alloc, strict=True) if at == place) for place in range(bins)]
+
+
+@scaled(1)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.sampled_from(["C", "BALLS"]), st.integers(0, 5), st.booleans()), max_size=4
+    )
+)
+def test_what_is_missed_is_what_is_less(asked: list[tuple[int, str, int, bool]]) -> None:
+    given = made(" ".join(f"AT LEAST {q} OF {of}[{s}] {'OR NONE' * none}" for s, of, q, none in asked))
+    for alloc in product(range(3), repeat=4):
+        used = {"C": loads(alloc, 3), "BALLS": [alloc.count(place) for place in range(3)]}
+        less = [(used[of][s], q) for s, of, q, none in asked if used[of][s] < q and not (none and used[of][s] == 0)]
+        assert len(missed(given, alloc)) == len(less)
+        if not asked:
+            continue
+        first = given.source.goals(3, alloc)[0].raw / 10**6
+        assert (first == 0) == (not less)
+
+
+@pytest.mark.parametrize(
+    ("rules", "holds"),
+    [
+        ("AT LEAST 2 OF C[s] for s in BINS", lambda used, balls: min(used) >= 2),
+        ("AT LEAST 4 OF C[s] OR NONE for s in BINS", lambda used, balls: all(one in (0, 4, 5, 6) for one in used)),
+        ("AT LEAST 2 OF BALLS[s] OR NONE for s in BINS", lambda used, balls: 1 not in balls),
+        ("AT LEAST 2 OF BALLS[2] AT LEAST 3 OF C[0]", lambda used, balls: balls[2] >= 2 and used[0] >= 3),
+    ],
+)
+def test_at_least_holds(rules: str, holds: object) -> None:
+    answer = bw.solve(made(rules), time=20)
+    assert answer.status == "optimal"
+    assert callable(holds)
+    assert holds(loads(answer.alloc, 3), [answer.alloc.count(place) for place in range(3)])
+
+
+@pytest.mark.parametrize(
+    ("rules", "why"),
+    [
+        ("AT LEAST 7 OF C[1]", "C[1] is to be used 7 AT LEAST, and it has 6"),
+        ("AT LEAST 3 OF C[s] for s in BINS", "all bins are to be used 9 of C AT LEAST, and all balls take 8"),
+        ("AT LEAST 2 OF BALLS[s] for s in BINS", "all bins are to be used 6 of BALLS AT LEAST, and all balls take 4"),
+    ],
+)
+def test_more_than_there_is_is_impossible_at_once(
+    rules: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = bw.solve(made(rules), time=20)
+    assert (answer.status, answer.placed, answer.impossible) == ("partial", 4, why)
+    assert answer.at_fault[0] == ("AT LEAST", 1)
+    assert any(note.startswith("AT LEAST: ") for note in answer.notes)
+    (tmp_path / "a.alloc").write_text(f"TABLE D = {SIZES} BALLS 4 BINS 3 RESOURCES C[b in BINS] => 6\n{rules}\n{BODY}")
+    assert main(["solve", str(tmp_path / "a.alloc")]) == 1
+    said = capsys.readouterr().out
+    assert f"not all rules can hold: {why}" in said
+    assert "partial: 4 of 4 balls" in said
+    assert "at fault: AT LEAST in line 2" in said
+
+
+def best(goal: str) -> tuple[float, int]:
+    """The least of a goal over all allocations into three bins, and the bins that it opens."""
+    price = [3, 5, 1]
+    found = []
+    for alloc in product(range(3), repeat=4):
+        used = loads(alloc, 3)
+        if all(one <= 6 - place for place, one in enumerate(used)):
+            opened = len(set(alloc))
+            cost = sum(price[place] for place in set(alloc))
+            value = {"BINS": opened, "COST": cost, "MOST": 2 * opened + max(used)}[goal]
+            found.append((value, opened))
+    return min(found)
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ("BINS", "BINS"),
+        ("COST", "sum(s in BINS: if UTIL.C[s] > 0 then PRICE[s] else 0)"),
+        ("MOST", "2 * BINS + max(s in BINS: UTIL.C[s])"),
+    ],
+)
+def test_goals_say_which_bins_are_opened(goal: str, said: str) -> None:
+    given = made(f"TABLE PRICE = [3, 5, 1] MINIMISE {said}", "? TO 3", "6 - b")
+    answer = bw.solve(given, time=20)
+    assert answer.status == "optimal"
+    assert (answer.goals[0].value, answer.used) == best(goal)
+    assert answer.goals[-1].text == "BINS"
+    assert answer.goals[-1].value == answer.used
+    assert (answer.bins, answer.gap, answer.problem.searched) == (3, None, False)
+
+
+def test_bins_are_as_many_as_from_says_at_least() -> None:
+    answer = bw.solve(made("MINIMISE 10 - BINS", "? FROM 2 TO 4"), time=20)
+    assert [one.value for one in answer.goals] == [6, 4]
+    fewest = bw.solve(made("MINIMISE BINS", "? FROM 3"), time=20)
+    assert (fewest.status, fewest.goals[0].value) == ("optimal", 3)
+
+
+def test_a_search_that_has_no_time_to_try_all_begins_with_few_bins() -> None:
+    text = (
+        "TABLE D[i in 60] = 3 + i * 7 % 5 BALLS 60 BINS ? TO 60 RESOURCES C[b in BINS] => 20 "
+        "MINIMISE 5 * BINS + max(s in BINS: UTIL.C[s]) "
+    )
+    answer = bw.solve(problem(text + BODY), attempts=8)
+    assert answer.placed == 60
+    fewest = bw.solve(problem(text[: text.index("MINIMISE")] + BODY), time=5)
+    assert answer.used <= fewest.bins + 2
+
+
+@pytest.mark.parametrize(("key", "value"), [("search", "published"), ("device", "opencl"), ("device", "reference")])
+@pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[0]", "MINIMISE BINS"])
+def test_other_searches_say_what_to_do(key: str, value: str, more: str) -> None:
+    with pytest.raises(UserError, match=f"{key}: goals are .* [(]got {value!r}[)]") as caught:
+        bw.solve(made(more, "? TO 3"), **{key: value})  # type: ignore[arg-type]
+    assert f"Leave {key} as it is" in caught.value.remedy
+
+
+def test_names_stand_for_bins(tmp_path: Path) -> None:
+    (tmp_path / "n.csv").write_text("name\na\nb\n")
+    (tmp_path / "s.alloc").write_text(
+        'TABLE N FROM "n.csv" COLUMN "name" AS node BALLS 3 BINS len(N) AS node RESOURCES C[b in BINS] => 3 '
+        'AT LEAST 3 OF BALLS["b"] procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end'
+    )
+    answer: Answer = bw.solve(tmp_path / "s.alloc", time=20)
+    assert answer.alloc == [1, 1, 1]
+    assert missed(answer.problem, [0, 1, 1]) == ["BALLS[b] is used 2 of at least 3"]
+    assert not faults(answer.problem, [0, 1, 1])
