@@ -19,7 +19,9 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 """From the bottom; those of one rung do not know one another."""
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
-    "agents": ("rules nested_agent networked policy running world", "environments turns", "heuristics learned solver"),
+    "agents": (
+        "rules nested_agent networked policy running world", "environments formulas turns", "heuristics learned solver",
+    ),
     "agents.heuristics": (
         "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",
     ),
@@ -29,7 +31,7 @@ INSIDE = {
         "online", "movers",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
-    "scenarios": ("schema", "build", "run", "batch", "learn size draft"),
+    "scenarios": ("schema", "build", "run", "batch", "learn size draft evaluation"),
 }  # fmt: skip
 """The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from fabric.ranking import standings
 from simcore.errors import UserError
 from simcore.jit import is_kernel, prepared
-from simcore.types import Agent, Compiled, Floats, Ints, Placement, Request, View
+from simcore.types import Agent, Compiled, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.
@@ -29,7 +30,7 @@ class ScanAgent(Agent):
     """
 
     scan: Scan
-    numbers: tuple[Floats, ...] = ()
+    numbers: tuple[npt.NDArray[Any], ...] = ()
     _prepared: Scan | None = None
     _following: Scan | None = None
     _log: Ints | None = None

@@ -198,6 +198,16 @@ def allocating(function: F) -> F:
     return cast(F, Kernel(function, _nrt=True))
 
 
+def lean_numeric(function: F) -> F:
+    """Compile a function as `lean` does, one in which division by zero gives infinity or no number, as in numpy."""
+    return cast(F, Kernel(function, _nrt=False, error_model="numpy"))
+
+
+def lean_numeric_inlined(function: F) -> F:
+    """Compile a function as `lean_numeric` and `inlined` do together."""
+    return cast(F, Kernel(function, forceinline=True, _nrt=False, error_model="numpy"))
+
+
 def lean_inlined(function: F) -> F:
     """Compile a function as `lean` and `inlined` do together."""
     return cast(F, Kernel(function, forceinline=True, _nrt=False))

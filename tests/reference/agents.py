@@ -177,4 +177,5 @@ RULES: dict[str, Rule] = {
     "two-stage": best_fit,
     "nilas": best_fit,
     "lava": best_fit,
+    "formula": first_fit,
 }

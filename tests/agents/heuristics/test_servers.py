@@ -16,9 +16,10 @@ from simcore.errors import UnknownName
 from simcore.rng import stream
 from simcore.types import Agent, Ints, View
 from tests.reference import spane
-from tests.reference.agents import RULES, Demand, Room, feasible
+from tests.reference.agents import RULES, Demand, feasible
 from tests.support.kinds import ON_ANY_SERVERS
-from tests.support.properties import first, forms, scaled
+from tests.support.properties import first, scaled
+from tests.support.rooms import Case, cases
 from tests.support.views import ask, view_of
 
 
@@ -31,23 +32,6 @@ def make(name: str) -> Agent:
 
 SLOW = "solver"
 """Compiles anew for every number of servers, nodes and resources."""
-Case = tuple[Room, Room, Demand, bool]
-
-
-@st.composite
-def cases(draw: st.DrawFn) -> Case:
-    """Small clusters with small numbers, so that ties are common; a resource may be absent from a node."""
-    servers, nodes, resources = draw(st.integers(1, 6)), draw(st.integers(1, 3)), draw(forms(2, 1, 3))
-    alike = draw(st.booleans())
-    size = draw(st.lists(st.sampled_from([0, 2, 3, 5, 10]), min_size=resources, max_size=resources))
-    free: Room = []
-    capacity: Room = []
-    for _ in range(servers):
-        there = [size if alike else [draw(st.sampled_from([0, 2, 3, 5, 10])) for _ in size] for _ in range(nodes)]
-        capacity.append([list(node) for node in there])
-        free.append([[draw(st.integers(0, c)) for c in node] for node in there])
-    demand = tuple(draw(st.integers(0, 6)) for _ in range(resources))
-    return free, capacity, demand, draw(st.booleans())
 
 
 @pytest.mark.parametrize("name", list(RULES))

@@ -1,0 +1,53 @@
+"""Places by a formula, without compiling it."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+
+from agents.formulas.parse import Term, constant, expression, names_in
+from agents.formulas.program import best_place, program
+from agents.rules.scan import ScanAgent
+from simcore.types import Compiled, Placement, Request, View
+
+
+class Formula(ScanAgent):
+    """The place with the highest `score`, an expression such as `-share_cpu - 2 * least_share_mem`.
+
+    A formula that asks for the `time` is played on SimPy's clock, others in compiled runs.
+    """
+
+    reference = "yours"
+    remembers = ()
+    scan = staticmethod(best_place)
+
+    def __init__(self, score: str = "0") -> None:
+        self._use(expression(score))
+
+    @classmethod
+    def of(cls, formula: Term) -> Self:
+        """Make an agent of a formula that has been read already."""
+        made = cls()
+        made._use(formula)
+        return made
+
+    def _use(self, formula: Term) -> None:
+        self.formula = formula
+        self.timed = "time" in names_in(formula)
+        self.numbers = tuple(program(constant(0.0), ()))
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Write the formula as a program for these resources."""
+        self.numbers = tuple(program(self.formula, view.resources))
+        self.get_ready(view)
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Place the request where the score is highest."""
+        self.numbers[1][0] = view.now
+        return super().decide(view, request)
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The interpreter and the program; `None` for a formula that asks for the time, which it is not told."""
+        return None if self.timed else Compiled(self.scan, self.numbers)

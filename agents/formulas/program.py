@@ -1,0 +1,291 @@
+"""Runs formulas without compiling them: a stack machine that takes every step for all places at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from agents.formulas.parse import Term
+from agents.formulas.vocabulary import (
+    AFTER,
+    CAPACITY,
+    DEMAND,
+    LEAST,
+    NODES,
+    OTHER,
+    PLACE,
+    SHARE,
+    SPREAD,
+    TIME,
+    feature_named,
+)
+from fabric.servers import fits_node, fits_spread
+from simcore.jit import lean_numeric, lean_numeric_inlined
+from simcore.types import QUANTUM, Amounts, Floats, Ints
+
+BLOCK = 128
+"""Places that are scored together."""
+OPS = (
+    *("constant", "feature", "negative", "abs", "exp", "log", "sqrt", "floor", "ceil", "not"),
+    *("+", "-", "*", "/", "**", "min", "max", "<", "<=", "==", "where"),
+)
+(CONSTANT, FEATURE, NEGATIVE, ABS, EXP, LOG, SQRT, FLOOR, CEIL, NOT,
+ ADD, SUBTRACT, MULTIPLY, DIVIDE, POWER, MIN, MAX, LESS, AT_MOST, EQUAL, WHERE) = range(len(OPS))  # fmt: skip
+DECISIONS, UNDEFINED, LOST = range(3)
+"""Places in the last row of a program's stack: at how many decisions places fitted, some of them scored no number, and
+nothing was chosen for that reason."""
+
+
+class Program(NamedTuple):
+    """A formula as the interpreter takes it.
+
+    `steps` float64 [n, 4] are an operation and, for a constant, its value, or, for a feature, its quantity, scope and
+    resource. `moment` float64 [1] is the time of the decision. `stack` float64 [depth + 1, BLOCK] is where it reckons,
+    with counts in the last row, and `places` int64 [2, BLOCK] the servers and nodes that it reckons for: two threads
+    need two programs.
+    """
+
+    steps: Floats
+    moment: Floats
+    stack: Floats
+    places: Ints
+
+
+def program(formula: Term, resources: Sequence[str]) -> Program:
+    """Write a formula as a program for servers with these resources; refuses names that are no features."""
+    steps: list[tuple[float, ...]] = []
+    depth = most = 0
+    left: list[tuple[Term, bool]] = [(formula, False)]
+    while left:
+        one, ready = left.pop()
+        if not ready:
+            left += [(one, True), *((part, False) for part in reversed(one.of))]
+            continue
+        known = feature_named(one.name, resources) if one.op == "feature" else (one.value, 0, 0)
+        steps.append((OPS.index(one.op), *known))
+        depth += 1 - len(one.of)
+        most = max(most, depth)
+    stack, places = np.zeros((most + 1, BLOCK)), np.zeros((2, BLOCK), np.int64)
+    return Program(np.array(steps, float), np.zeros(1), stack, places)
+
+
+@lean_numeric_inlined
+def _of_nodes(
+    free: Ints, capacity: Ints, asked: int, quantity: int, r: int, places: Ints, count: int, found: Floats
+) -> None:
+    """Write what a quantity is of the node of each place into `found`."""
+    amounts = capacity if quantity == CAPACITY else free
+    taken = asked if quantity in (AFTER, SHARE) else 0
+    for i in range(count):
+        found[i] = amounts[places[0, i], places[1, i], r] - taken
+    for i in range(count):
+        found[i] /= capacity[places[0, i], places[1, i], r] if quantity == SHARE else QUANTUM
+    if quantity == SHARE:
+        for i in range(count):
+            if capacity[places[0, i], places[1, i], r] == 0:
+                found[i] = 0.0
+
+
+@lean_numeric_inlined
+def _of_several(
+    free: Ints,
+    capacity: Ints,
+    asked: int,
+    spread: bool,
+    quantity: int,
+    scope: int,
+    r: int,
+    nodes: int,
+    places: Ints,
+    count: int,
+    found: Floats,
+) -> None:
+    """Write what a quantity is of several nodes of the server of each place into `found`."""
+    amounts = capacity if quantity == CAPACITY else free
+    takes = quantity in (AFTER, SHARE)
+    part, odd = (asked // nodes, asked % nodes) if spread else (0, 0)
+    for i in range(count):
+        server, node = places[0, i], places[1, i]
+        amount, installed, extreme, there = 0, 0, 0.0, False
+        for n in range(nodes):
+            if scope == OTHER and (spread or n == node):
+                continue
+            one, here = amounts[server, n, r], capacity[server, n, r]
+            if takes:
+                one -= part + (n < odd) if spread else asked * (n == node)
+            amount += one
+            installed += here
+            if scope >= LEAST and here > 0:
+                value = one / (here if quantity == SHARE else QUANTUM)
+                if not there or (value < extreme if scope == LEAST else value > extreme):
+                    extreme = value
+                there = True
+        if scope >= LEAST:
+            found[i] = extreme
+        elif quantity == SHARE:
+            found[i] = amount / installed if installed > 0 else 0.0
+        else:
+            found[i] = amount / QUANTUM
+
+
+@lean_numeric_inlined
+def _feature(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    step: Floats,
+    moment: Floats,
+    places: Ints,
+    count: int,
+    found: Floats,
+) -> None:
+    """Write what a feature is at each place into `found`."""
+    quantity, scope, r = int(step[1]), int(step[2]), int(step[3])
+    nodes: int = free.shape[1]
+    asked = 0
+    for each in range(len(demand)):
+        asked += demand[each] * (each == r)
+    if quantity == TIME:
+        found[:count] = moment[0]
+    elif quantity == NODES:
+        found[:count] = nodes
+    elif quantity == SPREAD:
+        found[:count] = 1.0 * spread
+    elif quantity == DEMAND:
+        found[:count] = asked / QUANTUM
+    elif scope == PLACE and not spread:
+        _of_nodes(free, capacity, asked, quantity, r, places, count, found)
+    elif nodes == 2:  # a constant makes it twice as fast
+        _of_several(free, capacity, asked, spread, quantity, scope, r, 2, places, count, found)
+    else:
+        _of_several(free, capacity, asked, spread, quantity, scope, r, nodes, places, count, found)
+
+
+@lean_numeric_inlined
+def _score(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    steps: Floats,
+    moment: Floats,
+    stack: Floats,
+    places: Ints,
+    count: int,
+) -> None:
+    """Write the scores of some places into stack[0]."""
+    top = -1
+    for step in range(len(steps)):
+        op, value = int(steps[step, 0]), steps[step, 1]
+        if op == CONSTANT:
+            top += 1
+            stack[top, :count] = value
+        elif op == FEATURE:
+            top += 1
+            _feature(free, capacity, demand, spread, steps[step], moment, places, count, stack[top])
+        elif op < ADD:
+            x = stack[top]
+            if op == NEGATIVE:
+                for i in range(count):
+                    x[i] = -x[i]
+            elif op == ABS:
+                for i in range(count):
+                    x[i] = abs(x[i])
+            elif op == EXP:
+                for i in range(count):
+                    x[i] = np.exp(x[i])
+            elif op == LOG:
+                for i in range(count):
+                    x[i] = np.log(x[i])
+            elif op == SQRT:
+                for i in range(count):
+                    x[i] = np.sqrt(x[i])
+            elif op == FLOOR:
+                for i in range(count):
+                    x[i] = np.floor(x[i])
+            elif op == CEIL:
+                for i in range(count):
+                    x[i] = np.ceil(x[i])
+            else:
+                for i in range(count):
+                    x[i] = 1.0 if x[i] == 0 else 0.0
+        elif op == WHERE:
+            top -= 2
+            x, y, z = stack[top], stack[top + 1], stack[top + 2]
+            for i in range(count):
+                x[i] = y[i] if x[i] != 0 else z[i]
+        else:
+            top -= 1
+            x, y = stack[top], stack[top + 1]
+            if op == ADD:
+                for i in range(count):
+                    x[i] += y[i]
+            elif op == SUBTRACT:
+                for i in range(count):
+                    x[i] -= y[i]
+            elif op == MULTIPLY:
+                for i in range(count):
+                    x[i] *= y[i]
+            elif op == DIVIDE:
+                for i in range(count):
+                    x[i] /= y[i]
+            elif op == POWER:
+                for i in range(count):
+                    x[i] = x[i] ** y[i]
+            elif op == MIN:  # of equals, and of what is no number, the first, as in Python
+                for i in range(count):
+                    x[i] = y[i] if y[i] < x[i] else x[i]
+            elif op == MAX:
+                for i in range(count):
+                    x[i] = y[i] if y[i] > x[i] else x[i]
+            elif op == LESS:
+                for i in range(count):
+                    x[i] = 1.0 if x[i] < y[i] else 0.0
+            elif op == AT_MOST:
+                for i in range(count):
+                    x[i] = 1.0 if x[i] <= y[i] else 0.0
+            else:
+                for i in range(count):
+                    x[i] = 1.0 if x[i] == y[i] else 0.0
+
+
+@lean_numeric
+def best_place(
+    free: Ints,
+    capacity: Ints,
+    demand: Amounts,
+    spread: bool,
+    steps: Floats,
+    moment: Floats,
+    stack: Floats,
+    places: Ints,
+) -> int:
+    """Choose, as a `Scan`, the place with the highest score on which the request fits; the first of equals.
+
+    What scores no number, or minus infinity, is nowhere. Changes `stack` and `places`.
+    """
+    servers, nodes = free.shape[0], free.shape[1]
+    sides = 1 if spread else nodes
+    best, most, count, fitting, undefined = -1, -np.inf, 0, 0, False
+    for server in range(servers):
+        for node in range(sides):
+            if fits_spread(free, server, demand) if spread else fits_node(free, server, node, demand):
+                places[0, count], places[1, count] = server, node
+                count += 1
+            if count == BLOCK or (count > 0 and server == servers - 1 and node == sides - 1):
+                _score(free, capacity, demand, spread, steps, moment, stack, places, count)
+                for i in range(count):
+                    score = stack[0, i]
+                    undefined |= np.isnan(score)
+                    if score > most:
+                        best, most = places[0, i] * nodes + places[1, i], score
+                fitting += count
+                count = 0
+    counts = stack[len(stack) - 1]
+    counts[DECISIONS] += fitting > 0
+    counts[UNDEFINED] += undefined
+    counts[LOST] += undefined and best < 0
+    return best

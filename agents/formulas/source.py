@@ -1,0 +1,197 @@
+"""Plays a function `score` as it is, in plain Python, of which only arithmetic is let through.
+
+It knows no files, no modules but `math`, and no attributes: nothing from which the rest of Python can be reached. It
+may still never end, or fill the memory, so that what is not trusted belongs into a process with limits.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.formulas.parse import mistake, parameters
+from agents.formulas.vocabulary import (
+    AFTER,
+    CAPACITY,
+    DEMAND,
+    LEAST,
+    NODES,
+    OTHER,
+    PLACE,
+    SHARE,
+    SPREAD,
+    TIME,
+    Feature,
+    feature_named,
+)
+from simcore.errors import short
+from simcore.types import QUANTUM, Agent, Placement, Request, View
+
+NAMES = (
+    *("abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "range"),
+    *("reversed", "round", "sorted", "sum", "tuple", "zip"),
+)
+"""What source may call of Python's own."""
+_LET_THROUGH = (
+    *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign),
+    *(ast.For, ast.While, ast.If, ast.Break, ast.Continue, ast.Pass, ast.Expr, ast.BoolOp, ast.BinOp, ast.UnaryOp),
+    *(ast.IfExp, ast.Compare, ast.Call, ast.Constant, ast.Name, ast.List, ast.Tuple, ast.Subscript, ast.Slice),
+    *(ast.ListComp, ast.GeneratorExp, ast.comprehension, ast.expr_context, ast.boolop, ast.operator, ast.unaryop),
+    ast.cmpop,
+)
+_LARGEST = 100_000
+"""Letters of source."""
+
+
+def checked(text: str) -> ast.Module:
+    """Parse source, and refuse all that is more than arithmetic with a reason."""
+    if len(text) > _LARGEST:
+        raise mistake(f"the source has more than {_LARGEST:,} letters", remedy="Write a shorter one.")
+    try:
+        tree = ast.parse(text)
+        nodes = list(ast.walk(tree))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        made = mistake(f"is no Python: {getattr(error, 'msg', None) or error}", remedy="Mend the source.")
+        made.line = getattr(error, "lineno", None)
+        raise made from None
+    texts = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
+    math_names = {id(one.value) for one in nodes if isinstance(one, ast.Attribute) and _of_math(one)}
+    for node in nodes:
+        _check(node, id(node) in texts, id(node) in math_names)
+    return tree
+
+
+def _of_math(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id == "math"
+
+
+def _check(node: ast.AST, is_text: bool, is_module: bool) -> None:
+    """Refuse a part of source that is not let through."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        names = [one.name for one in node.names]
+        plain = all(one.asname is None for one in node.names)
+        module = node.module if isinstance(node, ast.ImportFrom) else names[0]
+        known = isinstance(node, ast.Import) or all(_in_math(name) for name in names)
+        if module != "math" or not plain or not known or (isinstance(node, ast.Import) and len(names) > 1):
+            raise mistake("may not be imported", node, "Only `import math`, and names of math.", ", ".join(names))
+    elif isinstance(node, ast.alias):
+        pass
+    elif isinstance(node, ast.Attribute):
+        if not _of_math(node) or not _in_math(node.attr) or not isinstance(node.ctx, ast.Load):
+            raise mistake("attributes may not be used", node, "Only those of math, as in `math.exp(x)`.", node.attr)
+    elif isinstance(node, ast.Constant):
+        if not is_text and (isinstance(node.value, str | bytes | complex) or node.value is ...):
+            raise mistake("is no number", node, "Write numbers and features only.", node.value)
+    elif isinstance(node, ast.Name | ast.arg | ast.FunctionDef):
+        name = node.id if isinstance(node, ast.Name) else node.arg if isinstance(node, ast.arg) else node.name
+        if name.startswith("_") or (name == "math" and not is_module):
+            raise mistake("is no name that may be used here", node, "Name features and what you assign.", name)
+        if isinstance(node, ast.FunctionDef) and node.decorator_list:
+            raise mistake("a function may not be decorated", node, "Take the decorator away.", node.name)
+    elif not isinstance(node, _LET_THROUGH):
+        what = type(node).__name__
+        raise mistake("may not be used", node, "Use arithmetic, if, for, while, and functions.", what)
+
+
+def _in_math(name: str) -> bool:
+    return not name.startswith("_") and hasattr(math, name)
+
+
+class Scored(Agent):
+    """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
+
+    What scores no number, or minus infinity, is nowhere. `decisions`, `undefined` and `lost` count as those of a
+    `agents.formulas.program.Program` do.
+    """
+
+    reference = "yours"
+    remembers = ()
+
+    def __init__(self, tree: ast.Module, name: str = "score") -> None:
+        self.decisions = self.undefined = self.lost = 0
+        self._names = parameters(tree, name)
+        body: list[ast.stmt] = []
+        known: dict[str, Any] = {one: getattr(builtins, one) for one in NAMES}
+        known |= {"where": lambda test, x, y: x if test else y, "math": math}
+        known |= {one: getattr(math, one) for one in ("exp", "log", "sqrt", "floor", "ceil")}
+        for one in tree.body:
+            if isinstance(one, ast.ImportFrom):
+                known |= {each.name: getattr(math, each.name) for each in one.names}
+            elif not isinstance(one, ast.Import):
+                body.append(one)
+        space: dict[str, Any] = {"__builtins__": {}, **known}
+        exec(compile(ast.Module(body, []), "<score>", "exec"), space)
+        self._score = space[name]
+
+    def start(self, view: View, rng: np.random.Generator) -> None:
+        """Look up the features that the function asks for."""
+        self._features = [feature_named(name, view.resources) for name in self._names]
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        """Ask the function for the score of every place."""
+        free, capacity = view.free.tolist(), view.capacity.tolist()
+        best, most, fits, undefined = None, -math.inf, False, False
+        for server in range(len(free)):
+            for node in range(1 if request.spread else len(free[server])):
+                taken = takes(request, node, len(free[server]))
+                if any(
+                    f < t for has, part in zip(free[server], taken, strict=True) for f, t in zip(has, part, strict=True)
+                ):
+                    continue
+                fits = True
+                asked = [
+                    _value(one, free[server], capacity[server], taken, request, node, view) for one in self._features
+                ]
+                found = self._score(*asked)
+                if not isinstance(found, int | float):
+                    raise mistake("the score is no number", value=short(repr(found)), remedy="Return one.")
+                undefined |= found != found
+                if found > most:
+                    best, most = (server, node), found
+        self.decisions += fits
+        self.undefined += undefined
+        self.lost += fits and best is None and undefined
+        if best is None:
+            return None
+        return request.across(best[0], view.free.shape[1]) if request.spread else request.on(*best)
+
+
+def takes(request: Request, node: int, nodes: int) -> list[Sequence[int]]:
+    """List what a request takes of each node of a server if it is placed on a node, or over all of them."""
+    if request.spread:
+        return [part for _, _, part in request.across(0, nodes).shares]
+    return [request.demand if n == node else (0,) * len(request.demand) for n in range(nodes)]
+
+
+def _value(
+    feature: Feature,
+    free: list[list[int]],
+    capacity: list[list[int]],
+    taken: list[Sequence[int]],
+    request: Request,
+    node: int,
+    view: View,
+) -> float:
+    """Say what a feature is at a place of a server that has so much free; a request is `taken` from its nodes."""
+    quantity, scope, r = feature
+    if quantity in (NODES, SPREAD, TIME):
+        return {NODES: float(len(free)), SPREAD: float(request.spread), TIME: view.now}[quantity]
+    if quantity == DEMAND:
+        return request.demand[r] / QUANTUM
+    everywhere = range(len(free))
+    own = everywhere if request.spread else [node]
+    which = {PLACE: own, OTHER: [n for n in everywhere if n not in own]}.get(scope, everywhere)
+    room = [capacity[n][r] for n in which]
+    has = [free[n][r] - taken[n][r] * (quantity in (AFTER, SHARE)) for n in which]
+    amounts = room if quantity == CAPACITY else has
+    if scope < LEAST:
+        if quantity == SHARE:
+            return sum(amounts) / sum(room) if sum(room) else 0.0
+        return sum(amounts) / QUANTUM
+    each = [one / (c if quantity == SHARE else QUANTUM) for one, c in zip(amounts, room, strict=True) if c > 0]
+    return (min if scope == LEAST else max)(each, default=0.0)

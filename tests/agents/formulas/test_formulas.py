@@ -1,0 +1,220 @@
+"""Formulas: the interpreter against Python's own arithmetic and against a compiled rule; source against expressions."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agents.formulas.agent import Formula
+from agents.formulas.parse import Untold, expression, source
+from agents.formulas.program import BLOCK, LOST, UNDEFINED
+from agents.formulas.source import Scored, checked
+from agents.formulas.vocabulary import features
+from agents.rules.cheapest_place import cheapest
+from agents.rules.scan import ScanAgent
+from simcore.errors import UserError
+from simcore.rng import stream
+from simcore.types import Agent, Amounts, Ints
+from tests.reference import formulas
+from tests.reference.agents import Where
+from tests.support.properties import scaled
+from tests.support.rooms import Case, cases
+from tests.support.views import ask, view_of
+
+UNIT = 500_000
+NAMES = sorted(set(features("a")) - {"time"})
+NUMBERS = st.sampled_from(["0", "1", "2", "0.5", "-1", "3.25", "1e300"])
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 4) -> str:
+    """Any expression over the features of one resource; division by zero, overflow and no number are common."""
+    if depth == 0 or draw(st.integers(0, 3)) == 0:
+        return draw(st.one_of(st.sampled_from(NAMES), st.sampled_from(NAMES), NUMBERS))
+    part = expressions(depth - 1)
+    kind = draw(st.integers(0, 5))
+    if kind == 0:
+        return f"{draw(st.sampled_from(['abs', 'exp', 'log', 'sqrt', 'floor', 'ceil', '-', 'not ']))}({draw(part)})"
+    if kind == 1:
+        return f"{draw(st.sampled_from(['min', 'max']))}({draw(part)}, {draw(part)})"
+    if kind == 2:
+        return f"where({draw(part)}, {draw(part)}, {draw(part)})"
+    if kind == 3:
+        return f"({draw(part)} if {draw(part)} else {draw(part)})"
+    if kind == 4:
+        return (
+            f"(({draw(part)}) {draw(st.sampled_from(['and', 'or', '<', '<=', '==', '!=', '>', '>=']))} ({draw(part)}))"
+        )
+    return f"(({draw(part)}) {draw(st.sampled_from(['+', '-', '*', '/', '/', '**']))} ({draw(part)}))"
+
+
+def played(agent: Agent, case: Case) -> Where | None:
+    """Where an agent puts the request of a case whose amounts are half units."""
+    free, capacity, demand, spread = in_units(case)
+    view = view_of(free, capacity)
+    agent.start(view, stream(0, "agent"))
+    return ask(agent, view, demand, spread)
+
+
+def in_units(case: Case) -> Case:
+    """Multiply the amounts of a case."""
+    free, capacity, demand, spread = case
+    rooms = [[[[amount * UNIT for amount in node] for node in server] for server in room] for room in (free, capacity)]
+    return rooms[0], rooms[1], tuple(amount * UNIT for amount in demand), spread
+
+
+@given(text=expressions(), case=cases())
+@scaled(20)
+@example("1 / (free_a - 1)", ([[[2]], [[1]], [[4]]], [[[5]], [[5]], [[5]]], (1,), False))
+@example("log(free_a - 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
+@example("min(0 / 0 * free_a, 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
+def test_the_interpreter_scores_as_python_does(text: str, case: Case) -> None:
+    assert played(Formula(text), case) == formulas.chosen(text, *in_units(case))
+
+
+@cheapest
+def strange(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> float:
+    """Costs no number, infinity of both signs and ties, depending on what is free."""
+    a = (free[:, 0].sum() if spread else free[node, 0]) / 1e6
+    gap = a - demand[0] / 1e6
+    if gap == 0.0:
+        return np.nan
+    if gap == 1.0:
+        return np.inf
+    cost: float = -np.log(gap) if gap == 2.0 else np.floor(a)
+    return cost
+
+
+class Strange(ScanAgent):
+    """The compiled form of `STRANGE`."""
+
+    scan = staticmethod(strange)
+
+
+GAP = "(free_a - demand_a)"
+STRANGE = f"-where({GAP} == 0, 0/0, where({GAP} == 1, 1/0, where({GAP} == 2, -log({GAP}), floor(free_a))))"
+
+
+@given(case=cases())
+@scaled(20)
+def test_the_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:
+    assert played(Formula(STRANGE), case) == played(Strange(), case)
+
+
+def test_more_places_than_a_block_holds_are_all_looked_at() -> None:
+    servers = BLOCK + 3
+    free = [[[5], [5]] for _ in range(servers)]
+    free[-1][1] = [4]
+    capacity = [[[9], [9]] for _ in range(servers)]
+    assert played(Formula("-free_a"), (free, capacity, (1,), False)) == (servers - 1, 1)
+    assert played(Formula("1"), (free, capacity, (1,), False)) == (0, 0)
+
+
+def test_decisions_without_a_score_are_counted() -> None:
+    case = [[[4]], [[2]]], [[[9]], [[9]]], (1,), False
+    some, none = Formula("sqrt(free_a - 1.5)"), Formula("0 / 0 + free_a")
+    assert played(some, case) == (0, 0)
+    assert played(none, case) is None
+    assert [(agent.numbers[2][-1][UNDEFINED], agent.numbers[2][-1][LOST]) for agent in (some, none)] == [(1, 0), (1, 1)]
+
+
+WRITTEN = {
+    "a + 1": "def score(free_a):\n    return free_a + 1",
+    "if": "def score(free_a, demand_a):\n    x = 2\n    if free_a > demand_a:\n        x += free_a\n    else:\n"
+    "        x = -x\n    return x * x",
+    "returns": "def score(free_a):\n    if free_a > 2:\n        return 1\n    elif free_a == 1:\n"
+    "        return -free_a\n    return 0",
+    "chain": "def score(free_a):\n    return (1 < free_a <= 2) and free_a or 0.5",
+    "helper": "from math import exp\nK = 0.5\ndef half(x):\n    return K * exp(-x)\n"
+    "def score(share_a, nodes):\n    'Words.'\n    return half(share_a) - math.pi * nodes",
+    "loop": "def score(free_a, after_a):\n    x = 0\n    for n in range(1, 4):\n        x = x + free_a / n\n"
+    "    return x - after_a",
+}
+FOLLOWED = {
+    "while": "def score(free_a):\n    x = 0\n    while x < free_a:\n        x += 1\n    return x",
+    "list": "def score(free_a, server_free_a):\n    return sum([free_a, server_free_a])",
+    "remainder": "def score(free_a):\n    return free_a % 2 + free_a // 2",
+}
+
+
+@given(case=cases())
+@scaled(2)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_function_is_followed_and_means_what_python_means(name: str, case: Case) -> None:
+    tree = checked(WRITTEN[name])
+    formula, _ = source(tree)
+    assert played(Formula.of(formula), case) == played(Scored(tree), case)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_python_that_is_no_formula_is_played_as_it_is(name: str) -> None:
+    tree = checked(FOLLOWED[name])
+    with pytest.raises(Untold):
+        source(tree)
+    assert played(Scored(tree), ([[[4]], [[5]]], [[[9]], [[9]]], (1,), False)) == (1, 0)
+
+
+MISTAKES = {
+    "is no expression": "free_a +",
+    "cannot be used in a formula: open(free_a)": "open(free_a)",
+    "cannot be used in a formula: free_a.real": "free_a.real",
+    "is no number": "free_a + 'x'",
+    "recursion": "-" * 5000 + "1",
+    "more than 2,000 steps": f"max({', '.join(['free_a'] * 1500)})",
+}
+
+
+@pytest.mark.parametrize("said", MISTAKES)
+def test_a_wrong_expression_is_one_message(said: str) -> None:
+    with pytest.raises(UserError, match=re.escape(said)):
+        expression(MISTAKES[said])
+
+
+def test_an_unknown_feature_is_named_with_the_nearest() -> None:
+    with pytest.raises(UserError, match=r"(?s)no such feature .*fre_a.*Did you mean 'free_a'"):
+        played(Formula("fre_a"), ([[[4]]], [[[9]]], (1,), False))
+
+
+REFUSED = [
+    *(
+        "import os\n",
+        "import math as m\n",
+        "from os import path\n",
+        "from math import __loader__\n",
+        "import math, os\n",
+    ),
+    *("x = ().__class__\n", "x = math.__loader__\n", "y = (1).real\n", "math.pi = 4\n", "math = 3\n", "z = math\n"),
+    *("x = __import__\n", "s = 'a'\n", "f = lambda: 0\n", "class A: pass\n", "try:\n  pass\nexcept: pass\n"),
+    *(
+        "async def f(): pass\n",
+        "with x: pass\n",
+        "global x\n",
+        "@abs\ndef f(): pass\n",
+        "raise x\n",
+        "x = {}\n",
+        "del x\n",
+    ),
+    *("def f(): yield 1\n", "assert 0\n", "x = f'{1}'\n", "x = 1j\n", "x = ...\n", "match 1:\n  case 1: pass\n"),
+    *("(x := 1)\n", "def f(*, _x): pass\n", "x = b'a'\n", "def\n", "\0"),
+]
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_source_that_is_more_than_arithmetic_is_refused(text: str) -> None:
+    with pytest.raises(UserError):
+        checked(text + "def score(free_a):\n    return 1\n")
+
+
+def test_what_source_can_call_is_python_s_own_arithmetic_alone() -> None:
+    with pytest.raises(NameError):
+        Scored(checked("x = open\ndef score(free_a):\n    return 1"))
+
+
+@pytest.mark.parametrize("text", ["def score(x=1): return 1", "def other(): return 1", "def score(*free_a): return 1"])
+def test_a_function_names_features_only(text: str) -> None:
+    with pytest.raises(UserError, match="score"):
+        source(checked(text))
