@@ -27,4 +27,4 @@ WarmStarts: TypeAlias = Annotated[
 """The shares of the cluster's first resource that are in use when an episode begins."""
 _WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
 CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_compiled)]
-"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-10-2}}."""
+"""An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
