@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -17,6 +17,7 @@ from agents.solver.backends import cpu
 from agents.solver.backends.cpu import compiled
 from agents.solver.backends.flat import Flat
 from agents.solver.local import state as s
+from agents.solver.local.moves import offer_out
 from agents.solver.local.portfolio import Portfolio
 from agents.solver.local.search import begin, improve
 from agents.solver.model.emit import PYTHON, utilfn
@@ -73,6 +74,32 @@ def test_every_move_leaves_what_a_replay_gives(given: Problem, seed: int, number
         is_consistent(given, state)
         assert left == sum(state.best[members[0]] == NULL for members, _ in given.units)
         assert not faults(given, state.best.tolist())
+
+
+@scaled(0.6)
+@given(given=forms(), seed=st.integers(0, 2**40), number=st.integers(0, 9))
+@example(
+    given=problem(
+        "BALLS 2 BINS 2 RESOURCES C[b in BINS] => 2 FRIENDS 0, 1 WITH 0.999999 "
+        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
+    ),
+    seed=0,
+    number=0,
+)
+def test_all_that_are_taken_out_are_offered(given: Problem, seed: int, number: int) -> None:
+    """A unit whose friends are wanted beside it takes them along: each of them gets a place again, or none does."""
+    (call, scan), state, friends, sets = opened(given)
+    begin(call, scan, state, friends, sets, np.full(len(given.units), NULL), seed, number)
+    unit = state.unit
+    for one in np.flatnonzero(unit[:, s.WHERE] != NULL).tolist():
+        if unit[one, s.WHERE] == NULL:  # it went along with another
+            continue
+        before = set(np.flatnonzero(unit[:, s.WHERE] != NULL).tolist())
+        many = offer_out(call, state, friends, one, 0)
+        if many < 0:  # UTILFN rejects it where it is
+            return
+        out = before - set(np.flatnonzero(unit[:, s.WHERE] != NULL).tolist())
+        assert sorted(unit[:many, s.OFFERED].tolist()) == sorted(out)
 
 
 @scaled(0.4)
