@@ -73,6 +73,13 @@ def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert any(note.startswith("compiling took ") for note in answer.notes)
 
 
+def test_what_is_compiled_is_not_kept_waiting() -> None:
+    """Plain Python searches only until it is: alone it would not find what this needs by the end of the time."""
+    began = monotonic()
+    assert bw.solve(many(300), time=60).status == "optimal"
+    assert monotonic() - began < 40
+
+
 def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: object) -> None:
         raise ValueError("compiler")
