@@ -7,16 +7,16 @@ import base64
 import hmac
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
-from binwright.service.limits import PRIORITIES, Limits
+from binwright.service.limits import Limits
 from binwright.service.models import Mistake, Refusal
 from binwright.service.protocol import address
 from simcore.errors import UserError
@@ -51,25 +51,16 @@ def too_many(message: str, seconds: float) -> Response:
     return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
 
 
-Kind = Literal["client", "metrics"]
 PROBES = ("/livez", "/readyz")
 """Paths that anybody may ask for."""
 
 
-class Right(NamedTuple):
-    """What a token is for."""
-
-    kind: Kind = "client"
-    priority: int | None = None
-    """The highest that its submissions may ask for; None for what the limit `priority` says."""
+Tokens = Collection[bytes]
+"""Their digests."""
 
 
-Tokens = Mapping[bytes, Right]
-"""By digest."""
-
-
-def read_tokens(file: str | Path) -> dict[bytes, Right]:
-    """Read a file's tokens, one in a line; `metrics` or `priority=NUMBER` behind it say what it is for."""
+def read_tokens(file: str | Path) -> frozenset[bytes]:
+    """Read a file's tokens, one in a line."""
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -78,25 +69,11 @@ def read_tokens(file: str | Path) -> dict[bytes, Right]:
     if not rows or min(len(words[0]) for _, words in rows) < SHORTEST:
         remedy = f"Make one of {SHORTEST} letters or more: openssl rand -hex 32."
         raise UserError("has no token, or one that is too short", file=file, remedy=remedy)
-    tokens = {_digest(token): _right(words, file, number) for number, (token, *words) in rows}
-    if all(right.kind != "client" for right in tokens.values()):
-        raise UserError("has no token of a client", file=file, remedy="Add one, with nothing behind it.")
-    return tokens
-
-
-def _right(words: list[str], file: str | Path, line: int) -> Right:
-    """Read what stands behind a token; the token itself is not told again."""
-    right = Right()
-    for word in words:
-        name, equals, value = word.partition("=")
-        if word in get_args(Kind):
-            right = right._replace(kind=word)  # type: ignore[arg-type]  # it is one
-        elif name == "priority" and equals and value.lstrip("-").isdecimal() and abs(int(value)) <= PRIORITIES:
-            right = right._replace(priority=int(value))
-        else:
-            remedy = f"Behind a token stands metrics, or priority=N from -{PRIORITIES} to {PRIORITIES}."
-            raise UserError("is not what a token can be for", file=file, line=line, value=word, remedy=remedy)
-    return right
+    for number, (_, *more) in rows:
+        if more:  # the token itself stays out of the message
+            remedy = "Give each token a line of its own, with nothing behind it."
+            raise UserError("stands behind a token", file=file, line=number, value=" ".join(more), remedy=remedy)
+    return frozenset(_digest(token) for _, (token,) in rows)
 
 
 def _digest(token: str) -> bytes:
@@ -132,7 +109,7 @@ class Pace:
 class Gate:
     """ASGI: refuses, or passes on with the whole body read.
 
-    The state has `client` (who), `owner` (whose jobs) and `right` (what the token is for).
+    The state has `client` (who) and `owner` (whose jobs).
     """
 
     def __init__(self, app: Any, limits: Limits, tokens: Tokens, hosts: frozenset[str]) -> None:
@@ -197,7 +174,7 @@ class Gate:
             if len(self._known) >= CLIENTS:
                 del self._known[next(iter(self._known))]
             self._known[where, digest] = None
-        scope["state"] |= {"owner": digest.hex(), "right": self._tokens[digest]}
+        scope["state"]["owner"] = digest.hex()
         return None
 
     def _refused(self, scope: Message, headers: dict[str, str], open_: bool) -> Response | None:
@@ -211,9 +188,6 @@ class Gate:
         scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
         if seconds := self._pace.wait(scope["state"]["client"]):
             return too_many("too many requests", seconds)
-        right, wanted = scope["state"].setdefault("right", Right()), _kind(scope["path"])
-        if self._tokens and not open_ and right.kind != wanted:
-            return refusal(403, f"this token is for {right.kind}", f"Ask with one that is for {wanted}.")
         return None
 
     async def _body(self, receive: Receive, headers: dict[str, str], most: int) -> bytes | Response:
@@ -259,11 +233,6 @@ def _foreign(scope: Message, headers: dict[str, str], host: str) -> bool:
         return False
     how = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
     return not (scope["method"] == "GET" and scope["path"] == "/" and how == ("navigate", "document"))
-
-
-def _kind(path: str) -> Kind:
-    """Say whose path it is."""
-    return "metrics" if path == "/metrics" else "client"
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

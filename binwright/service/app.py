@@ -23,7 +23,7 @@ from starlette.routing import Match
 from agents.solver import examples
 from agents.solver.backends.opencl_devices import Device
 from binwright.service import models, pool
-from binwright.service.access_control import Gate, Pace, Right, Tokens, refusal, too_many
+from binwright.service.access_control import Gate, Pace, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.offered_devices import CPU, named
@@ -197,7 +197,7 @@ class Service:
         202: accepted; it is on disk, and gets done even if the service stops meanwhile. 200: this is what you
         submitted before, with its answer if there is one.
         """
-        asked = await self._bodies.read(request, models.Submission, partial(self._limited, request.state.right))
+        asked = await self._bodies.read(request, models.Submission, self._limited)
         if isinstance(asked, Response):
             self._refused["malformed"] += 1
             return asked
@@ -217,9 +217,9 @@ class Service:
         where = {"location": f"/v1/problems/{row.id}"}
         return JSONResponse(await self._job(row), 202 if new else 200, where)
 
-    def _limited(self, right: Right, asked: models.Submission) -> tuple[str, str, str, int] | Response:
+    def _limited(self, asked: models.Submission) -> tuple[str, str, str, int] | Response:
         """Return what `Jobs.add` wants to know of a submission, within what there is of time, priority and devices."""
-        most = self._limits.priority if right.priority is None else right.priority
+        most = self._limits.priority
         priority = min(0, most) if asked.priority is None else asked.priority
         if priority > most:
             return refusal(422, f"priority is at most {most} here", "Ask for less, or who runs the service for more.")

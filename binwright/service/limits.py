@@ -54,7 +54,7 @@ class Limits:
     streams: int = 100
     """Open streams of progress."""
     priority: int = 0
-    """The highest priority that a submission may ask for, where its token says nothing else."""
+    """The highest priority that a submission may ask for."""
     store: int = 2 * 2**30
     """Bytes of problems and answers that are kept; the oldest answers go first."""
 

@@ -52,7 +52,7 @@ def serve(
             raise
         problem = f"the service needs {error.name.replace('_', '-')}, which is not installed"
         raise ExtraNeeded(problem, remedy=install("serve", "solver")) from None
-    tokens = {} if token_file is None else read_tokens(token_file)
+    tokens = frozenset() if token_file is None else read_tokens(token_file)
     local = _loopback(host)
     if not local and not tokens:
         remedy = "Give --token-file FILE, with a token per line."
