@@ -6,7 +6,7 @@ import base64
 import os
 import platform
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -49,10 +49,12 @@ def compose(
     results: ResultsFolder,
     say: Callable[[str], None] = lambda text: None,
     played: Mapping[str, pl.DataFrame] = MappingProxyType({}),
+    state: str = "",
 ) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
 
     `say` is told what had to be left out. `played` has states of runs that were played again, if none were recorded.
+    The `state` is that of `page`.
     """
     table = Table(results)
     drawn = figures(results)
@@ -75,25 +77,45 @@ def compose(
         ),
         "figures": ("Figures", _figures(drawn)),
         "replay": ("Replay", _player(states, bool(played)) if states else HOW_TO_REPLAY),
-        "failed": ("Failed runs", "\n".join(_failed(results))),
+        "failed": ("Failed runs", failed_runs(results)),
         "scenario": ("Scenario", _scenario(results)),
         "versions": ("Versions", _versions(results)),
         "reproduce": ("Run it again", _reproduce(results)),
     }
-    scripts = _file("report.js") + (_file("replay.js") if states else "")
+    scripts = ["report.js", *(["replay.js"] if states else [])]
+    return page(results.name, sections, scripts, state, description=_description(results), replay=embedded(states))
+
+
+def page(
+    title: str,
+    sections: Mapping[str, tuple[str, str]],
+    scripts: Sequence[str] = (),
+    state: str = "",
+    *,
+    description: str = "",
+    replay: str = "null",
+) -> str:
+    """Write a page of sections, each a heading and HTML.
+
+    A page that a server gives has the `state` of the batch, and hears of others from the server.
+    """
     return Template(_file("report.html")).substitute(
-        title=escape(results.name),
-        description=_description(results),
+        title=escape(title),
+        description=description,
         version=escape(version("binwright")),
+        policy=" connect-src 'self';" if state else "",
+        state=f' data-state="{escape(state)}"' if state else "",
+        first=next(iter(sections)),
         contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in sections.items()),
-        sections="\n".join(_section(key, *parts) for key, parts in sections.items()),
+        sections="\n".join(section(key, *parts) for key, parts in sections.items()),
         css=_file("report.css"),
-        replay=embedded(states),
-        script=scripts,
+        replay=replay,
+        script="".join(map(_file, [*scripts, *(["follow.js"] if state else [])])),
     )
 
 
-def _section(key: str, heading: str, text: str) -> str:
+def section(key: str, heading: str, text: str) -> str:
+    """Write a section of a page."""
     named = f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{heading}</h2>'
     return f"{named}\n{text}\n</section>"
 
@@ -170,10 +192,12 @@ def _player(states: dict[str, Any], again: bool) -> str:
     return Template(_file("replay.html")).substitute(shown=which)
 
 
-def _failed(results: ResultsFolder) -> Iterator[str]:
+def failed_runs(results: ResultsFolder) -> str:
     """List every failed run; runs that failed with the same words are together."""
-    if not len(results.failed):
-        yield "<p>None.</p>"
+    return "\n".join(_failed(results)) or "<p>None.</p>"
+
+
+def _failed(results: ResultsFolder) -> Iterator[str]:
     together: dict[str, list[str]] = {}
     for row in results.failed.iter_rows(named=True):
         point = "".join(f", {results.short(key)} {as_written(row[key])}" for key in results.swept)

@@ -38,23 +38,30 @@ class HtmlCell:
 
 
 def html(
-    name: str, caption: str, heads: Sequence[tuple[str, str]], texts: int, rows: Sequence[Sequence[HtmlCell]]
+    name: str,
+    caption: str,
+    heads: Sequence[tuple[str, str]],
+    texts: int,
+    rows: Sequence[Sequence[HtmlCell]],
+    *,
+    sortable: bool = True,
 ) -> str:
     """Write a table called `name`.
 
     Heads are (text, meaning); the first `texts` columns are words, and the last of these names the row.
     """
+    tag, how = ("button", ' type="button"') if sortable else ("span", "")
     first = "".join(
-        f'<th scope="col"{_class_of_head(number, texts)}>'
-        f'<button type="button"{_title(meaning)}>{escape(text)}</button></th>'
+        f'<th scope="col"{_class_of_head(number, texts)}><{tag}{how}{_title(meaning)}>{escape(text)}</{tag}></th>'
         for number, (text, meaning) in enumerate(heads)
     )
     body = "\n".join(f"<tr>{''.join(_cells(row, texts))}</tr>" for row in rows)
+    kind = ' class="sortable"' if sortable else ""
     tall = " tall" if len(rows) > TALL else ""
     return (
-        f"{_filter(name) if len(rows) > FILTERED else ''}"
+        f"{_filter(name) if sortable and len(rows) > FILTERED else ''}"
         f'<div class="scroll{tall}" tabindex="0" role="region" aria-label="{escape(caption)}">\n'
-        f'<table class="sortable" id="{name}">\n<caption>{escape(caption)}</caption>\n'
+        f'<table{kind} id="{name}">\n<caption>{escape(caption)}</caption>\n'
         f"<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
     )
 
@@ -86,7 +93,7 @@ def _filter(name: str) -> str:
     )
 
 
-def main_table(table: Table) -> str:
+def main_table(table: Table, *, sortable: bool = True) -> str:
     """Write the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
     metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
     heads = [
@@ -104,7 +111,7 @@ def main_table(table: Table) -> str:
             for metric, cell, text in zip(table.metrics, row.entries, line[len(render_text) + 1 :], strict=True)
         ]
         rows.append([*render_text, runs, *numbers])
-    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
+    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows, sortable=sortable)
 
 
 def legend(table: Table) -> str:

@@ -161,15 +161,18 @@ class Live(Line):
             parts.append(f"{self._failed} failed")
         new, seconds = self._rows - self._before - self._jobs, monotonic() - self._warm
         if new > 0 and seconds > 0:
-            rate = new / seconds
-            parts.append(f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min")
-            parts.append(f"{duration((self._runs - self._rows) / rate)} left")
+            parts += pace(new / seconds, self._runs - self._rows)
         if going := list(self._going.values()):
             parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
             if new <= 0 and all(each.requests > each.begun for each in going):
                 left = max(each.seconds * (each.of - each.requests) / (each.requests - each.begun) for each in going)
                 parts.append(f"{duration(left)} left of {'it' if len(going) == 1 else 'them'}")
         return ", ".join(parts)
+
+
+def pace(rate: float, left: int) -> list[str]:
+    """Say how many runs there are per second, and how long those that are left take at this rate."""
+    return [f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min", f"{duration(left / rate)} left"]
 
 
 def _share(progress: RunProgress) -> float:

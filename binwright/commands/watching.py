@@ -33,11 +33,12 @@ def watch(asked: Namespace) -> int:
                 for name, row in found.rows.items():
                     if before.get(name) != row:
                         live(row)
-    _say(found)
+    show(said(found))
     return FAILED if not found.running and found.done < found.total else 0
 
 
-def _say(found: BatchProgress) -> None:
+def said(found: BatchProgress) -> str:
+    """Say how far a batch is, and whether somebody goes on with it."""
     failed = f", {found.failed} failed" if found.failed else ""
     text = f"{found.name}: {found.done} of {many_of(found.total, 'run')} done{failed}. "
     if found.under_way:
@@ -54,4 +55,4 @@ def _say(found: BatchProgress) -> None:
     if found.others and not found.rows:
         others = many_of(found.others, "run")
         text += f" Its journal has {others} of another version of the scenario, an agent or Binwright."
-    show(text)
+    return text

@@ -161,7 +161,17 @@ def _watch(commands: Commands) -> None:
     )
     watch.set_defaults(answer="watching.watch")
     watch.add_argument("results", metavar="RESULTS", help="the folder that it writes to")
-    watch.add_argument("--once", action="store_true", help="say it once, and end")
+    how = watch.add_mutually_exclusive_group()
+    how.add_argument("--once", action="store_true", help="say it once, and end")
+    how.add_argument(
+        "--serve",
+        dest="answer",
+        action="store_const",
+        const="live_page.serve",
+        help="serve a page of it to browsers of this machine until Ctrl-C: runs under way, the table as it fills, what "
+        "failed, and the report when it is over; RESULTS need not be there yet",
+    )
+    watch.add_argument("--port", type=int, default=8001, help="of that page (default: 8001); 0 is any free one")
 
 
 def _compare(commands: Commands) -> None:

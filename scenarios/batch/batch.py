@@ -214,7 +214,7 @@ class Batch:
                     _sync(journal)
                     synced = monotonic()
                 if monotonic() - written > EVERY:
-                    self._write_runs(rows)
+                    self.write_runs(rows, self.folder)
                     written = monotonic()
 
             try:
@@ -224,7 +224,7 @@ class Batch:
                 with suppress(OSError):  # agents that print nothing leave nothing there
                     (self.folder / "details").rmdir()
                 if rows:
-                    self._write_runs(rows)
+                    self.write_runs(rows, self.folder)
 
     @contextmanager
     def _taken(self) -> Iterator[FileIO]:
@@ -254,13 +254,14 @@ class Batch:
                     _append(journal, b"\n")  # a crash cut the last line short: it must not spoil the next one
             yield journal
 
-    def _write_runs(self, rows: list[Row]) -> None:
+    def write_runs(self, rows: list[Row], folder: Path) -> None:
+        """Write the table of these rows into a folder."""
         order = {run.name: number for number, run in enumerate(self.runs)}
         rows = sorted(rows, key=lambda row: order.get(row["run"], len(order)))
         # The keys of a failed run come first, and those of a finished one complete them.
         names = dict.fromkeys(key for row in rows for key in row if key not in KEPT_APART)
         frame = pl.DataFrame({name: pl.Series(name, [row.get(name) for row in rows], strict=False) for name in names})
-        write_runs(self.folder, frame, self._columns(rows))
+        write_runs(folder, frame, self._columns(rows))
 
     def _columns(self, rows: Sequence[Row]) -> Columns:
         """Say what the columns of these rows are."""

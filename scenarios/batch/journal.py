@@ -25,7 +25,12 @@ UNDER_WAY = "under way"
 def under_way(progress: RunProgress) -> Row:
     """Make the row of a run that is under way, and was kept just now."""
     who: Row = {"run": progress.run, "agent": progress.agent, "seed": progress.seed, "status": UNDER_WAY}
-    return who | {"requests": progress.requests, "of": progress.of, "seconds": progress.seconds}
+    return who | {
+        "requests": progress.requests,
+        "of": progress.of,
+        "begun": progress.begun,
+        "seconds": progress.seconds,
+    }
 
 
 def line_of(row: Row) -> str:

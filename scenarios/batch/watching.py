@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import copyfile
 from statistics import mean
 
+from analysis.results_api import Results
+from scenarios.batch.attempt import shown
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import UNDER_WAY, Row
 from scenarios.batch.lock import is_taken
@@ -76,3 +79,11 @@ class WatchedFolder:
         seconds = sum(mean(took.get(agent, every)) for agent in left) if every else None
         others = len(there) - len(mine)
         return BatchProgress(self._batch.scenario.name, len(planned), rows, under_way, others, running, seconds)
+
+    def results(self, found: BatchProgress, into: Path) -> Results:
+        """Return what runs gave until that look, as results in a folder `into` which they are written for this."""
+        planned = {run.name: {"agent": run.agent.label, **shown(run)} for run in self._batch.runs}
+        rows = [row | planned[name] for name, row in found.rows.items() if name in planned]
+        self._batch.write_runs([*rows, *self._batch.others()[0]], into)
+        copyfile(self._folder / "scenario.yaml", into / "scenario.yaml")
+        return Results(into)

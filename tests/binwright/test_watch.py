@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import Thread
+from time import sleep
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
+from analysis.report.page import Drawn
 from binwright.cli import main
+from binwright.commands import live_page
 from binwright.commands import watching as command
 from binwright.commands.progress import Live
 from scenarios.batch import lock as locks
@@ -17,6 +26,7 @@ from scenarios.batch.lock import is_taken, lock
 from scenarios.batch.watching import WatchedFolder
 from simcore.errors import ResultsError
 from tests.support.batches import scenario
+from tests.support.browser import CHROMIUM, DRIVER, browser
 
 Said = Callable[[], str]
 
@@ -126,3 +136,140 @@ def test_who_looks_whether_a_folder_is_taken_keeps_nobody_out(tmp_path: Path, mo
         lock(other, tmp_path)
     mine.close()
     assert not is_taken(file)
+
+
+# -- the page ------------------------------------------------------------------------------------------------------
+
+direct = build_opener(ProxyHandler({}))
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a folder's page."""
+    server = live_page._Server(0, live_page.LivePage(folder))
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks follow one another at once; figures have tests of their own."""
+    monkeypatch.setattr(live_page, "EVERY", 0.02)
+    monkeypatch.setattr(live_page, "SHARE", 0)
+    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+
+
+def get(url: str, **headers: str) -> str:
+    with direct.open(Request(url, headers=headers), timeout=30) as answer:
+        return str(answer.read().decode())
+
+
+def test_the_page_has_what_is_known_so_far(batch: Batch) -> None:
+    leave(batch, 5, status="failed", error="this <broke>")
+    now = live_page.LivePage(batch.folder).look()
+    assert (now.name, now.state) == ("small", live_page.GOING)
+    assert list(now.sections) == ["progress", "table", "failed"]
+    assert 'max="6" value="5"' in now.sections["progress"][1]
+    assert "4 of 6 runs done, 1 failed. It stands still" in now.sections["progress"][1]
+    table = now.sections["table"][1]
+    assert "Not final: 4 of 6 runs." in table
+    assert "<button" not in table
+    assert "this &lt;broke&gt;" in now.sections["failed"][1]
+
+
+def test_the_table_so_far_is_the_one_of_these_runs_alone(batch: Batch) -> None:
+    leave(batch, 5, status="under way", requests=30, of=60, seconds=2.0)
+    sections = live_page.LivePage(batch.folder).look().sections
+    assert ">50.0%</td>" in sections["progress"][1]
+    assert ">15</td>" in sections["progress"][1]  # requests per second
+    two = Batch(scenario(replications=2), batch.folder.with_name("two")).run()
+    accepted = [row.entries[0].write(two.table().metrics[0]) for row in two.table().rows if row.entries[0]]
+    assert all(f">{text}</td>" in sections["table"][1] for text in accepted)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_page_waits_for_a_batch_and_ends_as_its_report(tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    with served(folder) as url:
+        assert "Nothing was run here yet" in get(url)
+        with direct.open(f"{url}/events?waiting", timeout=30) as stream:
+            assert b"Nothing was run here yet" in stream.readline()
+            Batch(scenario(), folder).run()
+            assert b"event: reload" in stream.read()
+        wait_for(lambda: 'data-state="over"' in get(url), True)
+        report = get(url)
+        assert 'id="answer"' in report
+        assert get(url) == report
+        leave(Batch(scenario(), folder), 2)
+        assert "event: reload" in get(f"{url}/events?over")  # it goes on, or stands still
+        assert "Not final: 2 of 6 runs." in get(url)
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_page_is_for_this_machine_alone(batch: Batch) -> None:
+    with served(batch.folder) as url:
+        with pytest.raises(HTTPError, match="403"):
+            get(url, Host="elsewhere.example:80")
+        with pytest.raises(HTTPError, match="404"):
+            get(f"{url}/etc")
+
+
+def test_a_page_ends_at_ctrl_c(batch: Batch, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(self: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(live_page._Server, "serve_forever", interrupted)
+    assert main(["watch", str(batch.folder), "--serve", "--port", "0"]) == 0
+    assert said().startswith("Open http://127.0.0.1:")
+
+
+def test_a_page_that_cannot_be_served_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert main(["watch", str(tmp_path / "none"), "--serve", "--port", str(port)]) == 2
+    assert f"--port: is taken by another program (got {port})" in capsys.readouterr().err
+    assert main(["watch", str(tmp_path / "none"), "--serve", "--port", "70000"]) == 2
+    assert "--port 0 for any that is free" in capsys.readouterr().err
+    (tmp_path / "thesis.txt").touch()
+    assert main(["watch", str(tmp_path), "--serve"]) == 2
+    assert "nothing was run here" in capsys.readouterr().err
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs chromium and chromedriver")
+@pytest.mark.usefixtures("quick")
+def test_a_browser_sees_the_table_fill_and_then_the_report(batch: Batch) -> None:
+    left = leave(batch, 2)
+    with (batch.folder / "journal.jsonl").open("ab") as journal, served(batch.folder) as url, browser() as window:
+        lock(journal, batch.folder)
+        for width, dark in ((1400, False), (1400, True), (390, False), (390, True)):
+            window.open(url, width, dark=dark)
+            assert window.inaccessible() == []
+            assert window.run("return document.documentElement.scrollWidth") <= width
+        window.run("document.querySelector('#table .scroll').focus()")
+        shown = "return document.querySelector('#table p').textContent.slice(0, 17)"
+        for number, row in enumerate(left[:-1], 3):
+            journal.write(line_of(row).encode())
+            journal.flush()
+            wait_for(partial(window.run, shown), f"Not final: {number} of 6")
+        assert window.run("return document.activeElement.className") == "scroll"
+        journal.write(line_of(left[-1]).encode())
+        journal.close()
+        wait_for(lambda: window.run("return document.querySelector('main').dataset.state"), "over")
+        assert window.run("return document.querySelectorAll('#answer').length") == 1
+        assert window.inaccessible() == []
+        assert window.errors() == []
+
+
+def wait_for(what: Callable[[], object], value: object) -> None:
+    for _ in range(400):
+        if what() == value:
+            return
+        sleep(0.05)
+    raise AssertionError("never")
