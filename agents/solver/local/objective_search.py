@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from math import inf
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.cpu import CALLED, compiled
+from agents.solver.backends.cpu import compiled
 from agents.solver.backends.flat import Flat
 from agents.solver.backends.numbered_attempts import lowest
-from agents.solver.local.polish import LATE, Goals, load, polish
+from agents.solver.local import goals
+from agents.solver.local.goals import BEST, Score, score
+from agents.solver.local.polish import load, polish
 from agents.solver.local.state import State, state
-from agents.solver.model import emit
 from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.objective import Objective
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.random import word
-from simcore.jit import callback, generated, prepared
+from simcore.jit import prepared
 from simcore.types import Ints
 
 RUNS, LEAST, EACH, SLICE = 4, 2000, 20, 1000
@@ -52,17 +51,16 @@ class Tried(NamedTuple):
     checked: int
 
 
-class Goal(NamedTuple):
-    """The compiled goals, with what they read."""
+class Place(NamedTuple):
+    """What one run works in."""
 
-    call: Goals
-    data: Ints
-    numbers: Ints
+    state: State
+    score: Score
 
 
 def prepare(problem: Problem) -> None:
     """Compile what `better` will run, or read it from disk."""
-    _Polish(problem, 0).prepare()
+    ObjectiveSearch(problem, 0).prepare()
 
 
 def better(problem: Problem, alloc: list[int], seed: int, runs: int | None, until: float = inf) -> Iterator[Better]:
@@ -71,7 +69,7 @@ def better(problem: Problem, alloc: list[int], seed: int, runs: int | None, unti
     It ends after so many `runs`, when `monotonic()` is `until`, when no goal can be better, or, without limits, when it
     has found nothing for long. How far it comes depends on the seed and on `runs`, not on how many threads there are.
     """
-    search = _Polish(problem, seed)
+    search = ObjectiveSearch(problem, seed)
     best = search.begin(np.array(alloc, np.int64))
     checked, number, last = 0, 0, 0
     while best.left and number != runs and monotonic() < until:
@@ -90,37 +88,38 @@ def better(problem: Problem, alloc: list[int], seed: int, runs: int | None, unti
         number = end
 
 
-class _Polish:
+class ObjectiveSearch:
     """Runs of `polish` on one problem; `where` [balls] is what they begin with."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         assert problem.objective is not None
-        self._problem, self._seed, self._objective = problem, word(seed), problem.objective
+        self._problem, self._seed = problem, word(seed)
         source, numbers = utilfn(problem.program, PYTHON)
-        self._compiled, self._goal = compiled(source), goal_of(problem.objective)
+        self._compiled, self._goals = compiled(source), goals.compiled(problem.objective)
+        self._score = score(problem)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
         self._friends = len(problem.friends)
-        self._free: list[State] = []
+        self._free: list[Place] = []
         self._stop = np.zeros(1, np.int64)
         self._best = tuple(one.signed(one.bound) for one in problem.objective.goals)
         self.where = np.zeros(0, np.int64)
 
     def prepare(self) -> None:
         """Compile everything."""
-        state, past, values = self._room()
+        place = self._place()
         call, scan = self._compiled
-        prepared(load, call, state, 0, state.best)
-        prepared(polish, call, scan, *self._goal, state, 0, 0, 0, 0, past, values, *self._places())
+        prepared(load, call, place.state, 0, place.state.best)
+        prepared(goals.begin, self._goals, *place)
+        prepared(polish, call, scan, self._goals, *place, 0, 0, 0, 0, *self._homes())
 
     def begin(self, where: Ints) -> Tried:
         """Evaluate what the search begins with."""
-        state, _, values = self._room()
         imposed = [self._holds(members, kind, where) for kind in (0, 1) for members in self._sets(kind)]
         self._imposed = np.array(imposed or [False], np.int64)
         self.where = where
-        self._load(state)
-        self._goal.call(state.alloc, self._goal.data, self._goal.numbers, state.used, values[0])
-        found = tuple(values[0].tolist())
+        place = self.begun()
+        found = tuple(place.score.values[BEST].tolist())
+        self._free.append(place)
         return Tried(int(found != self._best), found, -1, where, 0)
 
     def halt(self) -> None:
@@ -129,35 +128,41 @@ class _Polish:
 
     def run(self, number: int, cancelled: Callable[[], bool]) -> Tried:
         """Make a run."""
-        state, past, values = self._room()
-        call, scan = self._compiled
-        self._load(state)
-        self._goal.call(state.alloc, self._goal.data, self._goal.numbers, state.used, values[0])
-        values[:] = values[0]
-        past[:] = values[0]
+        place = self.begun()
+        best = place.score.values[BEST]
         most = LEAST + EACH * len(self._problem.units)
-        home, hot = self._places()
         made = 0
-        while made < most and not cancelled() and tuple(values[2].tolist()) != self._best:
+        while made < most and not cancelled() and tuple(best.tolist()) != self._best:
             steps = min(SLICE, most - made)
-            polish(call, scan, *self._goal, state, self._friends, self._seed, number, steps, past, values, home, hot)
+            self.polish(*place, number, steps)
             made += steps
-        found, where = tuple(values[2].tolist()), state.best.copy()
-        self._free.append(state)
+        found, where = tuple(best.tolist()), place.state.best.copy()
+        self._free.append(place)
         return Tried(int(found != self._best), found, number, where, made)
 
-    def _room(self) -> tuple[State, Ints, Ints]:
-        goals = len(self._objective.goals)
-        room = self._free.pop() if self._free else state(self._problem, self._flat, self._stop)
-        return room, np.zeros((LATE, goals), np.int64), np.zeros((4, goals), np.int64)
+    def begun(self) -> Place:
+        """Return a place with what runs begin with."""
+        place = self._place()
+        place.state.imposed[:] = self._imposed
+        assert load(self._compiled[0], place.state, self._friends, self.where), "an allocation that is not allowed"
+        goals.begin(self._goals, *place)
+        return place
 
-    def _places(self) -> tuple[Ints, Ints]:
-        """Return where units are now, and room for a list of bins."""
-        return self._problem.unit_now, np.zeros(self._problem.bins, np.int64)
+    def polish(self, state: State, score: Score, number: int, steps: int) -> None:
+        """Make so many more moves of a run."""
+        homes = self._homes()
+        polish(*self._compiled, self._goals, state, score, self._friends, self._seed, number, steps, *homes)
 
-    def _load(self, state: State) -> None:
-        state.imposed[:] = self._imposed
-        assert load(self._compiled[0], state, self._friends, self.where), "an allocation that is not allowed"
+    def _place(self) -> Place:
+        if self._free:
+            return self._free.pop()
+        own = (part.copy() for part in self._score)
+        return Place(state(self._problem, self._flat, self._stop), Score(*own))
+
+    def _homes(self) -> tuple[Ints, Ints, Ints]:
+        """Return where units are now, and room for lists of bins and of units."""
+        units = self._problem.unit_now
+        return units, np.zeros(self._problem.bins, np.int64), np.zeros((len(units), 2), np.int64)
 
     def _sets(self, kind: int) -> list[tuple[list[int], int]]:
         return list((self._problem.friends, self._problem.foes)[kind])
@@ -166,18 +171,3 @@ class _Polish:
         """Tell whether a set is to be kept: it must be, or is a wish that holds."""
         members, chance = one
         return chance == MICRO or (len(set(where[members].tolist())) == 1) == (kind == 0)
-
-
-def goal_of(objective: Objective) -> Goal:
-    """Compile the goals."""
-    source, numbers = emit.goals(objective)
-    data = objective.data if len(objective.data) else np.zeros(1, np.int64)
-    return Goal(_compiled(source), np.array(data, np.int64), np.array(numbers or [0], np.int64))
-
-
-@lru_cache(maxsize=32)
-def _compiled(source: str) -> Goals:
-    names: dict[str, Any] = {"__name__": __name__, **CALLED}
-    exec(compile(source, "<goals>", "exec"), names)
-    goals: Goals = generated(names["goals"], callers=True)
-    return callback(goals, "int64", *["int64[::1]"] * 5)

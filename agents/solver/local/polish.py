@@ -7,25 +7,43 @@ comparisons, so that goals can come one after another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
-
 import numpy as np
 
 from agents.solver.backends.attempt import Scan, Utilfn
+from agents.solver.local.goals import (
+    BEST,
+    FROM_BIN,
+    KIND,
+    LATE,
+    LEAST,
+    MAX,
+    NOW,
+    PAST,
+    TRIED,
+    WAITING,
+    Goals,
+    Score,
+    bin_of_largest,
+    copy,
+    evaluate,
+    take_back,
+    worse,
+)
 from agents.solver.local.moves import MOST_OFFERED, empty_bins, offer_out, order, settle, take_some, trim
 from agents.solver.local.search import SPREADS
 from agents.solver.local.state import (
+    BEFORE,
     BOUND,
-    CLOCK,
     COUNT,
     END,
     FIRST,
     FOLLOWING,
     HEAD,
+    MOVES,
     OFFERED,
     OVER,
     PIN,
+    UNITS,
     WEIGHT,
     WHERE,
     State,
@@ -36,7 +54,6 @@ from agents.solver.local.state import (
     keep_best,
     remove,
     sound,
-    undo,
 )
 from agents.solver.model.program import NULL
 from agents.solver.model.random import stream_kernel
@@ -45,32 +62,15 @@ from simcore.types import Ints
 
 GROUP = -3
 """The group in the key of its random numbers."""
-LATE = 100
-"""How many moves ago is some moves ago."""
 NEAR = 4
 """Bins of other units that are tried for a unit, before all bins are."""
 COMPARED, WALK = 8, 1000
 """Bins that are compared for a unit, or units for going home; units that are looked at for one that is not at home."""
+LAGS, LAGGING = range(2)
+"""Columns of `behind`: whether a unit has moved since `best` was written. The second one lists those that have."""
 HOPELESS = 16
-"""Large moves, none of which stood, after which there are fewer of them."""
-Goals: TypeAlias = Callable[[Ints, Ints, Ints, Ints, Ints], int]
-"""(alloc, data, numbers, used, values), as `agents.solver.model.emit.goals` says."""
-
-
-@lean
-def worse(one: Ints, other: Ints) -> bool:
-    """Tell whether values [goals] are worse than others, the first goal first."""
-    for k in range(len(one)):
-        if one[k] != other[k]:
-            return bool(one[k] > other[k])
-    return False
-
-
-@lean
-def copy(values: Ints, to: Ints) -> None:
-    """Write values [goals] over others."""
-    for k in range(len(values)):
-        to[k] = values[k]
+"""Large moves, none of which stood, after which there are fewer of them, by this factor at most: with few bins, where
+they take no time, as many as before."""
 
 
 @lean
@@ -139,13 +139,14 @@ def close(call: Utilfn, scan: Scan, state: State, friends: int, start: np.uint64
 @lean
 def any_in(state: State, start: np.uint64, place: int) -> int:
     """Return a unit that is in a bin, by chance, or NULL."""
-    other, found, seen = state.bin[place, HEAD], NULL, 0
-    while other != NULL:
-        seen += 1
-        if drawn(state.tally, start, seen) == 0:
-            found = other
-        other = state.unit[other, FOLLOWING]
-    return found
+    one, count = state.bin[place, HEAD], 0
+    while one != NULL:
+        count += 1
+        one = state.unit[one, FOLLOWING]
+    one = state.bin[place, HEAD]
+    for _ in range(drawn(state.tally, start, count) if count > 1 else 0):
+        one = state.unit[one, FOLLOWING]
+    return int(one)
 
 
 @lean
@@ -161,113 +162,116 @@ def any_away(state: State, start: np.uint64, home: Ints) -> int:
 
 
 @lean
-def find_hot(
-    call: Utilfn, goals: Goals, data: Ints, numbers: Ints, state: State, start: np.uint64, values: Ints, hot: Ints
-) -> int:
+def moved(state: State) -> bool:
+    """Tell whether the move has left any unit in another bin than before."""
+    found = False
+    for k in range(state.tally[UNITS]):
+        found = found or state.unit[state.unit[k, MOVES], WHERE] != state.unit[k, BEFORE]
+    return found
+
+
+@lean
+def lag(state: State, behind: Ints, many: int) -> int:
+    """Note which units a move has moved, since `best` was written, in `behind`; returns how many those are now."""
+    for k in range(state.tally[UNITS]):
+        one = state.unit[k, MOVES]
+        if not behind[one, LAGS]:
+            behind[one, LAGS] = 1
+            behind[many, LAGGING] = one
+            many += 1
+    return many
+
+
+@lean
+def catch_up(state: State, behind: Ints, many: int) -> None:
+    """Write what is there now into `best`, where so many units have moved since that was done."""
+    for k in range(many):
+        one = behind[k, LAGGING]
+        behind[one, LAGS] = 0
+        for at in range(state.unit[one, FIRST], state.unit[one, END]):
+            ball = state.unit_balls[at]
+            state.best[ball] = state.alloc[ball]
+
+
+@lean
+def find_hot(call: Utilfn, goals: Goals, state: State, score: Score, start: np.uint64, hot: Ints) -> int:
     """List the bins where it would be better by the goals if a unit used nothing; returns how many there are."""
-    tried, now = values[0], values[1]
     unit, count = state.unit, 0
+    begin_move(state.tally)
     for place in range(len(state.bin)):
         one = any_in(state, start, place)
         if one == NULL:
             continue
-        begin_move(state.tally)
         if remove(call, state, one, False) > 0 and state.tally[OVER] == 0:
             for at in range(unit[one, FIRST], unit[one, END]):  # goals are for allocations of all balls
                 state.alloc[state.unit_balls[at]] = place
-            goals(state.alloc, data, numbers, state.used, tried)
-            if worse(now, tried):
+            for k in range(evaluate(goals, state, score)):
+                score.term[score.term[k, WAITING], FROM_BIN] = place
+            if worse(score.values, NOW, TRIED):
                 hot[count] = place
                 count += 1
-        undo(state)
+        take_back(goals, state, score)
     return count
 
 
 @lean
-def put_best(
-    call: Utilfn,
-    goals: Goals,
-    data: Ints,
-    numbers: Ints,
-    state: State,
-    friends: int,
-    start: np.uint64,
-    one: int,
-    home: int,
-    values: Ints,
-) -> bool:
-    """Put a unit into another bin: its home, or that of some by chance in which it is best; returns whether one is."""
-    tried, least = values[0], values[3]
-    before = state.unit[one, WHERE]
-    if remove(call, state, one, False) < 0:
-        return False
-    best = NULL
-    for k in range(COMPARED):
-        place = home if k == 0 and home != NULL else drawn(state.tally, start, len(state.bin))
-        if place == before or not insert(call, state, friends, one, place, False):
-            continue
-        if state.tally[OVER] == 0:
-            goals(state.alloc, data, numbers, state.used, tried)
-            if best == NULL or worse(least, tried):
-                best = place
-                copy(tried, least)
-        if remove(call, state, one, False) < 0:
-            return False
-    if best == NULL:
-        return False
-    return insert(call, state, friends, one, best, False)
+def transfer(call: Utilfn, state: State, friends: int, one: int, place: int) -> bool:
+    """Take a unit out and put it into a bin; returns whether that could be done."""
+    return remove(call, state, one, False) > 0 and insert(call, state, friends, one, place, False)
 
 
 @lean
-def send_home(
+def choose(
     call: Utilfn,
     goals: Goals,
-    data: Ints,
-    numbers: Ints,
     state: State,
+    score: Score,
     friends: int,
     start: np.uint64,
-    stays: int,
+    one: int,
+    sent: int,
     home: Ints,
-    values: Ints,
-) -> bool:
-    """Put one of some units that are away where it is now, that where it is best, not this one; returns whether."""
-    tried, least = values[0], values[3]
+    sends: bool,
+) -> int:
+    """Find where a unit is best, once unit `sent`, if it is not NULL, has gone home; NULL if it fits nowhere.
+
+    It looks at its home, and at some bins by chance. If one `sends` another unit home instead, it returns the best unit
+    for that.
+    """
     best = NULL
-    for _ in range(COMPARED):
-        one = any_away(state, start, home)
-        if one in (NULL, stays) or state.unit[one, BOUND]:
-            continue
-        before = state.unit[one, WHERE]
-        if remove(call, state, one, False) < 0:
-            return False
-        if insert(call, state, friends, one, home[one], False):
-            if state.tally[OVER] == 0:
-                goals(state.alloc, data, numbers, state.used, tried)
-                if best == NULL or worse(least, tried):
-                    best = one
-                    copy(tried, least)
-            if remove(call, state, one, False) < 0:
-                return False
-        if not insert(call, state, friends, one, before, False):
-            return False
-    if best == NULL or remove(call, state, best, False) < 0:
-        return False
-    return insert(call, state, friends, best, home[best], False)
+    for k in range(COMPARED):
+        if sends:
+            chosen = moved = any_away(state, start, home)
+            if moved in (NULL, one) or state.unit[moved, BOUND]:
+                continue
+            place = home[moved]
+        else:
+            moved, place = one, drawn(state.tally, start, len(state.bin))
+            if k == 0 and sent == NULL and home[one] != NULL:
+                place = home[one]
+            chosen = place
+            if place == state.unit[one, WHERE]:
+                continue
+        done = sent == NULL or transfer(call, state, friends, sent, home[sent])
+        if done and transfer(call, state, friends, moved, place) and state.tally[OVER] == 0:
+            evaluate(goals, state, score)
+            if best == NULL or worse(score.values, LEAST, TRIED):
+                best = chosen
+                copy(score.values, TRIED, LEAST)
+        take_back(goals, state, score)
+    return best
 
 
 @lean
 def relieve(
     call: Utilfn,
     goals: Goals,
-    data: Ints,
-    numbers: Ints,
     state: State,
+    score: Score,
     friends: int,
     start: np.uint64,
     one: int,
     home: Ints,
-    values: Ints,
 ) -> bool:
     """Put a unit where it is best; if it fits nowhere, another one goes home first.
 
@@ -275,13 +279,15 @@ def relieve(
     """
     if state.unit[one, BOUND] or state.unit[one, PIN] != NULL:
         return False
-    before = state.unit[one, WHERE]
-    if put_best(call, goals, data, numbers, state, friends, start, one, home[one], values):
-        return True
-    undo(state)
-    if home[one] != before or not send_home(call, goals, data, numbers, state, friends, start, one, home, values):
+    sent = NULL
+    best = choose(call, goals, state, score, friends, start, one, NULL, home, False)
+    if best == NULL and home[one] == state.unit[one, WHERE]:
+        sent = choose(call, goals, state, score, friends, start, one, NULL, home, True)
+        if sent != NULL:
+            best = choose(call, goals, state, score, friends, start, one, sent, home, False)
+    if best == NULL or (sent != NULL and not transfer(call, state, friends, sent, home[sent])):
         return False
-    return put_best(call, goals, data, numbers, state, friends, start, one, NULL, values)
+    return transfer(call, state, friends, one, best)
 
 
 @lean
@@ -289,45 +295,50 @@ def polish(
     call: Utilfn,
     scan: Scan,
     goals: Goals,
-    data: Ints,
-    numbers: Ints,
     state: State,
+    score: Score,
     friends: int,
     seed: int,
     number: int,
     steps: int,
-    past: Ints,
-    values: Ints,
     home: Ints,
     hot: Ints,
+    behind: Ints,
 ) -> int:
     """Make so many more moves of run `number`; returns how many stood.
 
-    `values` [4, goals] are those of a move, of now and of the best, whose allocation is in `best`, and of what a move
-    compares; `past` [LATE, goals] are those of some moves ago. All are those of now before the first moves of a run.
-    `home` [units] is where each unit is kept if it can be, or NULL; `hot` [bins] is room.
+    `score` is that of now and of the best, whose allocation is in `best`. `home` [units] is where each unit is kept if
+    it can be, or NULL; `hot` [bins] and `behind` [units, 2] are room.
     """
     start = stream_kernel(seed, GROUP, number)
     spread = SPREADS[number % len(SPREADS)]
-    tally, alloc, used = state.tally, state.alloc, state.used
-    tried, now, best = values[0], values[1], values[2]
+    tally, values = state.tally, score.values
     stood = failed = count = 0
     looked, stale = -len(hot), True
     kept = False
+    many = 0
     for one in range(len(home)):
         kept = kept or home[one] != NULL
+        ball = state.unit_balls[state.unit[one, FIRST]]
+        behind[one, LAGS] = state.alloc[ball] != state.best[ball]
+        if behind[one, LAGS]:
+            behind[many, LAGGING] = one
+            many += 1
     for step in range(steps):
         if state.stop[0]:
             break
         if stale and step - looked >= len(hot) // 4:
-            count = find_hot(call, goals, data, numbers, state, start, values, hot)
+            count = find_hot(call, goals, state, score, start, hot)
             looked, stale = step if count > 0 else steps, False
         begin_move(tally)
         draw = drawn(tally, start, 16)
-        if draw >= 11 and failed >= HOPELESS and drawn(tally, start, 16) > 0:
+        if draw >= 11 and failed >= HOPELESS and drawn(tally, start, min(HOPELESS, 1 + len(hot) // NEAR)) > 0:
             draw = 0
         if draw < 5:
             one = any_away(state, start, home) if kept and drawn(tally, start, 4) == 0 else NULL
+            which = drawn(tally, start, 2 * len(score.joined)) if len(score.joined) > 0 else 0
+            if one == NULL and which < len(score.joined) and score.joined[which, KIND] == MAX:
+                one = any_in(state, start, bin_of_largest(score, which))
             if one == NULL and count > 0:
                 one = any_in(state, start, hot[drawn(tally, start, count)])
             if one == NULL and drawn(tally, start, COMPARED) == 0:
@@ -335,7 +346,7 @@ def polish(
             if one == NULL:
                 done = shift(call, state, friends, start)
             else:
-                done = relieve(call, goals, data, numbers, state, friends, start, one, home, values)
+                done = relieve(call, goals, state, score, friends, start, one, home)
         elif draw < 8:
             done = shift(call, state, friends, start)
         elif draw < 11:
@@ -346,23 +357,25 @@ def polish(
             done = empty_bins(call, scan, state, friends, start, spread)
         else:
             done = take_some(call, scan, state, friends, start, spread)
-        late = past[tally[CLOCK] % LATE]
-        if done and tally[COUNT] == 0 and trim(call, state) and tally[COUNT] == 0:
-            goals(alloc, data, numbers, used, tried)
-            done = not worse(tried, now) or not worse(tried, late)
+        late = PAST + step % LATE
+        if done and tally[COUNT] == 0 and moved(state) and trim(call, state) and tally[COUNT] == 0:
+            evaluate(goals, state, score)
+            done = not worse(values, TRIED, NOW) or not worse(values, TRIED, late)
         else:
             done = False
         if draw >= 11:
             failed = 0 if done else failed + 1
         if not done:
-            undo(state)
+            take_back(goals, state, score)
         else:
             stood += 1
             stale = True
-            copy(tried, now)
-            if worse(best, now):
-                copy(now, best)
-                keep_best(state)
-        if worse(late, now):
-            copy(now, late)
+            copy(values, TRIED, NOW)
+            many = lag(state, behind, many)
+            if worse(values, BEST, NOW):
+                copy(values, NOW, BEST)
+                catch_up(state, behind, many)
+                many = 0
+        if worse(values, late, NOW):
+            copy(values, NOW, late)
     return stood

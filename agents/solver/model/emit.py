@@ -31,6 +31,7 @@ from agents.solver.model.program import (
     Set,
     Used,
 )
+from agents.solver.model.reductions import Reduction
 
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""
@@ -79,16 +80,29 @@ def utilfn(program: Program, dialect: Dialect, *, spelt: bool = False, early: bo
 def goals(objective: Objective) -> tuple[str, list[int]]:
     """Write the source of the function `goals` in Python, and list its argument `numbers`, all constants.
 
-    It writes what each goal comes to into `values`; those to be made large count with a minus.
+    It returns term `at` of reduction `which`. If `which` is -1, it writes into `values` what each goal comes to where
+    the reductions come to `totals`; goals that are to be made large count with a minus.
     """
     lines = _Lines(PYTHON, early=False, spelt=False)
-    body = list(lines.block(objective.body))
-    head = ["def goals(alloc, data, numbers, used, values):", f"    v{BALL} = -1"]
-    head += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
+    reductions, rest = objective.parts
+    text = ["def goals(which, at, alloc, data, numbers, used, totals, values):", f"    v{BALL} = -1"]
+    text += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
+    for number, one in enumerate(reductions):
+        text += [f"    if which == {number}:", f"        v{one.loop.slot} = at"]
+        text += [*lines.block((*one.first, *one.loop.body), 2), f"        return v{one.total}"]
+    text += [f"    v{one.total} = totals[{number}]" for number, one in enumerate(reductions)]
+    text += lines.block(rest) if rest else ()
     for number, (goal, value) in enumerate(zip(objective.goals, objective.values, strict=True)):
         sign = "-" if goal.aim == "MAXIMISE" else ""
-        body.append(f"    values[{number}] = {sign}({lines.value(value)})")
-    return "\n".join([*head, *body, "    return 0", ""]), lines.numbers
+        text.append(f"    values[{number}] = {sign}({lines.value(value)})")
+    return "\n".join([*text, "    return 0", ""]), lines.numbers
+
+
+def reads(reduction: Reduction) -> str:
+    """Write the source of the function `reads` in Python: it lists what a term reads."""
+    lines = _Lines(PYTHON, early=False, spelt=True)
+    body = lines.block(reduction.reads)
+    return "\n".join([f"def reads(v{reduction.loop.slot}, data, dims, amounts):", "    n = 0", *body, ""])
 
 
 class _Lines:

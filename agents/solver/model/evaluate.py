@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, TypeAlias
 
-from agents.solver.model.arithmetic import placed, qdiv, qmul
+from agents.solver.model import emit
+from agents.solver.model.arithmetic import OPERATIONS, placed, qdiv, qmul
 from agents.solver.model.emit import PYTHON, goals, utilfn
 from agents.solver.model.objective import Objective
 from agents.solver.model.program import Block, For, If, Program, Reject
@@ -59,13 +61,30 @@ def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]]
     """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
     source, numbers = goals(objective)
     run, data = _made(source, "goals", {}), objective.data.data
+    joined = [(OPERATIONS[one.kind], one.rounds) for one in objective.parts[0]]
 
     def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
         values = [0] * len(objective.goals)
-        run(alloc, data, numbers, used, values)
+        totals = [
+            reduce(join, [run(which, at, alloc, data, numbers, used, None, None) for at in rounds])
+            for which, (join, rounds) in enumerate(joined)
+        ]
+        run(-1, 0, alloc, data, numbers, used, totals, values)
         return tuple(values)
 
     return evaluate
+
+
+def reads(objective: Objective) -> Iterator[list[tuple[int, int]]]:
+    """List what each term of all reductions reads: the number of a dimension or of a ball, and which of the two."""
+    data = objective.data.data
+    for one in objective.parts[0]:
+        run = _made(emit.reads(one), "reads", {})
+        for at in one.rounds:
+            numbers: dict[int, int] = {}
+            kinds: dict[int, int] = {}
+            run(at, data, numbers, kinds)
+            yield list(zip(numbers.values(), kinds.values(), strict=True))
 
 
 def _made(source: str, name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., int]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from agents.solver.model.program import MICRO, Block, Expr
+from agents.solver.model.reductions import Reduction, take_out
 from simcore.types import Ints
 
 
@@ -57,6 +59,11 @@ class Objective:
         known = zip(self.goals, map(Goal.signed, self.goals, values), strict=True)
         best = (replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=raw) for one, raw in known)
         return replace(self, goals=tuple(best))
+
+    @cached_property
+    def parts(self) -> tuple[tuple[Reduction, ...], Block]:
+        """Return the reductions of the body, and the rest of it."""
+        return take_out(self.body)
 
     def at_least(self, floors: Sequence[int | None]) -> Objective:
         """Raise what goals have at least to what is known from elsewhere, None where nothing is [goals]."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from threading import Event
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from agents.solver import examples, load_problem, problem
-from agents.solver.local.objective_search import better, goal_of
+from agents.solver.local.goals import BEST, NOW
+from agents.solver.local.objective_search import ObjectiveSearch, better
+from agents.solver.model.evaluate import goal_values
 from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.model.verify import faults, utilisation
@@ -33,6 +36,12 @@ TERMS = [
     "if ALLOC[0] == ALLOC[1] and UTIL.Z[0, 0] <= 1.5 then -2 else min(UTIL.C[0], 1)",
     "sum(b in 1 .. BALLS except 2: PRICE[ALLOC[b]] // 2 + ALLOC[b] % 2)",
     "max(a in 2: max(z in 2: UTIL.Z[a, z])) + 0.25",
+    "min(s in BINS: max(UTIL.C[s], UTIL.C[(s + 1) % BINS]))",
+    "max(s in BINS: sum(b in BALLS: if ALLOC[b] == s and UTIL.Z[0, b % 2] > 0 then D[b] else 0))",
+    "count(b in 1 .. BALLS: ALLOC[b] == ALLOC[b - 1]) * MOVES",
+    "UTIL.C[ALLOC[0]] + max(b in BALLS: UTIL.C[ALLOC[b]])",
+    "sum(s in count(b in BALLS: ALLOC[b] == 0): UTIL.C[s % BINS])",
+    "sum(s in BINS: sum(k in D[s]: UTIL.C[s] - k)) - max(b in BALLS: D[b])",
 ]
 
 
@@ -42,7 +51,9 @@ def aims(draw: st.DrawFn) -> Problem:
     balls, bins = draw(st.integers(3, 4)), draw(st.integers(2, 3))
     demand = draw(st.lists(st.integers(0, 3), min_size=balls, max_size=balls))
     price = draw(st.lists(st.integers(0, 4), min_size=bins, max_size=bins))
-    lines = [f"TABLE D = {demand} TABLE PRICE = {price} BALLS {balls} BINS {bins}"]
+    home = draw(st.lists(st.integers(-1, bins - 1), min_size=balls, max_size=balls))
+    lines = [f"TABLE D = {demand} TABLE PRICE = {price} TABLE HOME = {home} BALLS {balls} BINS {bins}"]
+    lines.append(f"NOW HOME MOVES {draw(st.integers(1, balls))}")
     lines.append(f"RESOURCES C[b in BINS] => {draw(st.integers(3, 9))}, Z[a in 2, z in 2] => {draw(st.integers(1, 5))}")
     lines += draw(st.lists(st.sampled_from(["FOES 0, 1", "FRIENDS 1, 2", "PIN 0 TO 1"]), max_size=1))
     lines.append("procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1 end")
@@ -55,13 +66,18 @@ def aims(draw: st.DrawFn) -> Problem:
 
 def every(given: Problem) -> dict[tuple[int, ...], tuple[int, ...]]:
     """All right allocations of all balls, and what they come to, so that less is better."""
-    assert given.objective is not None
     found = {}
     for alloc in product(range(given.bins), repeat=given.balls):
         if not faults(given, alloc):
-            values = given.source.goals(given.bins, alloc)
-            found[alloc] = tuple(one.signed(each.raw) for one, each in zip(given.objective.goals, values, strict=True))
+            found[alloc] = said(given, alloc)
     return found
+
+
+def said(given: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
+    """What the text says that goals come to, so that less is better."""
+    assert given.objective is not None
+    values = given.source.goals(given.bins, alloc)
+    return tuple(one.signed(each.raw) for one, each in zip(given.objective.goals, values, strict=True))
 
 
 @pytest.mark.long
@@ -88,15 +104,29 @@ def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> No
 @pytest.mark.long
 @scaled(0.6)
 @given(aims(), st.data())
-def test_compiled_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
+def test_goals_in_parts_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
     assert given.objective is not None
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
     used, _ = utilisation(given, alloc)
-    call, tables, numbers = goal_of(given.objective)
-    values = np.zeros(len(given.objective.goals), np.int64)
-    call(np.array(alloc), tables, numbers, np.array(used), values)
-    said = given.source.goals(given.bins, alloc)
-    assert values.tolist() == [one.signed(each.raw) for one, each in zip(given.objective.goals, said, strict=True)]
+    assert goal_values(given.objective)(alloc, used) == said(given, alloc)
+
+
+@scaled(0.3)
+@given(aims(), st.data())
+def test_after_every_move_goals_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
+    right = every(given)
+    if not right:
+        return
+    search = ObjectiveSearch(given, data.draw(st.integers(0, 9)))
+    best = search.begin(np.array(data.draw(st.sampled_from(list(right)))))
+    assert best.values == right[tuple(best.where)]
+    state, score = search.begun()
+    values, seen = score.values, {best.values}
+    for number, steps in enumerate(data.draw(st.lists(st.integers(1, 3), min_size=30, max_size=30))):
+        search.polish(state, score, number, steps)
+        assert tuple(values[NOW]) == right[tuple(state.alloc)]
+        seen.add(tuple(values[NOW]))
+        assert tuple(values[BEST]) == right[tuple(state.best)] <= min(seen)
 
 
 @pytest.mark.long
