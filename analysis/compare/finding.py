@@ -15,6 +15,7 @@ SAID = {
     "wait_mean": "waits least",
     "energy": "takes the least energy",
     "cost": "costs least",
+    "servers": "needs the fewest servers",
     "servers_used": "uses the fewest servers",
 }
 """What the best does by a metric; by another it has the highest or lowest of it."""
@@ -47,7 +48,10 @@ def _does(metric: Metric, agents: list[str]) -> str:
     extreme = "highest" if metric.better == "higher" else "lowest"
     said = SAID.get(metric.name, f"has the {extreme} {metric.heading}")
     who = _and(agents) if len(agents) <= NAMED else f"{len(agents)} agents"
-    return f"{who} {said if len(agents) == 1 else f'have the {extreme} {metric.heading}'}"
+    if len(agents) > 1:
+        verb, _, what = said.partition(" ")
+        said = f"{'have' if verb == 'has' else verb.removesuffix('s')} {what}"
+    return f"{who} {said}"
 
 
 def _at_one(metric: Metric, ranked: Named) -> str:
@@ -70,26 +74,34 @@ def _at_points(metric: Metric, ranked: list[Named]) -> str:
     """Count the points at which agents are the best: told from all others, or, of one seed, ahead in it."""
     untested = all(map(_are_untested, ranked))
     wins: Counter[tuple[str, ...]] = Counter()
+    ahead: Counter[tuple[str, ...]] = Counter()  # of several that are not told apart
     equal = unsure = 0
     for found in ranked:
-        marks = {entry.mark for _, entry in found}
+        tied = [name for name, entry in found if entry.mark == TIED]
         best = [name for name, entry in found if entry.mark == BEST]
         if untested and not best:
             best = _equal_to_first(found)
         if len(best) == len(found):
             equal += 1
-        elif not best or TIED in marks:
+        elif best and tied and len(best) + len(tied) < min(len(found), NAMED + 1):
+            ahead[tuple(sorted(best + tied))] += 1
+        elif not best or tied:
             unsure += 1
         else:
             wins[tuple(best)] += 1
-    if not wins:
+    if not wins and not ahead:
         return f"By {metric.heading}, no agent is told from all others at any of {len(ranked)} points" if unsure else ""
-    (first, times), *others = wins.most_common()
+    (first, times), *others = wins.most_common() or ahead.most_common()
     where = "at all" if times == len(ranked) else f"at {times} of"
     alone = untested and any(entry.alone for found in ranked for _, entry in found)
     parts = [f"{'In one seed, ' if alone else ''}{_does(metric, list(first))} {where} {len(ranked)} points"]
+    if not wins:
+        parts[0] += ", not told apart"
     if others:
         parts.append(_and([f"{_and(list(names))} at {count}" for names, count in others[:NAMED]]))
+    if wins:
+        parts += [f"at {count} {_and(list(names))} are not told apart" for names, count in ahead.most_common(2)]
+        unsure += sum(count for _, count in ahead.most_common()[2:])
     if equal:
         parts.append(f"at {equal} all are equal")
     if unsure:

@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, isfinite
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from analysis.compare.finding import finding
@@ -34,6 +35,8 @@ TEXT, NUMBER = str | None, int | float | None
 KINDS: dict[str, Any] = dict.fromkeys(LOOK, TEXT) | {"text": NUMBER, "titles": bool | None}
 LONGEST = 32
 """Letters of a name in a figure; of longer ones the middle is left out."""
+ACROSS = 84
+"""Letters of the titles of panels beside one another."""
 MOST = 8
 """So many panels at most: who has more says which with `where`, `agents` or `metrics`."""
 
@@ -251,6 +254,10 @@ class FigureData:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
         return self.said(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
 
+    def above(self, point: Point, panels: int) -> str:
+        """Say a point above its panel, one of so many beside one another, in lines that are no wider than it."""
+        return "\n".join(wrap(self.name(point), ACROSS // panels))
+
     def said(self, keys: Sequence[str], values: Mapping[str, Any]) -> str:
         """Say values of swept keys in words; a name needs no key before it."""
         words = [as_written(values[key]) for key in keys]
@@ -277,7 +284,7 @@ class FigureData:
         """Return the points, if there are few enough to draw a panel each."""
         if len(self.points) > most:
             raise ResultsError(
-                f"it shows {'one point' if most == 1 else f'{most} points at most'}, not {len(self.points)}",
+                f"{'one point' if most == 1 else f'{most} points at most'} can be drawn, not {len(self.points)}",
                 file=self.results.folder,
                 remedy=f"Choose some with --where {self.swept[0]}=VALUE.",
             )
@@ -287,11 +294,16 @@ class FigureData:
         """Return the agents, if there are few enough to draw a panel each."""
         if len(self.agents) > most:
             raise ResultsError(
-                f"it shows {most} agents at most, not {len(self.agents)}",
+                f"{most} agents at most can be drawn, not {len(self.agents)}",
                 file=self.results.folder,
                 remedy="Choose some with --agents.",
             )
         return self.agents
+
+    @property
+    def is_one_series(self) -> bool:
+        """Whether the points are numbers of one swept key, so that their values are to be read on one axis."""
+        return len(self.swept) == 1 and self.numbers(self.swept[0]) is not None
 
     def numbers(self, key: str) -> dict[Any, tuple[float, str]] | None:
         """Turn the values of a swept key into numbers with their unit; None when some are not numbers."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
+from analysis.figures.figure_data import FigureData
 from simcore.errors import ResultsError
 
 
@@ -23,3 +24,9 @@ def answer(folder: Path, name: str, columns: Sequence[str]) -> pl.DataFrame:
     if missing := [name for name in columns if name not in found.columns]:
         raise ResultsError(f"has no column {', '.join(missing)}", file=file, remedy=remedy)
     return found
+
+
+def does(chosen: FigureData, agents: Sequence[str], verb: str) -> str:
+    """Begin a sentence about agents: `a needs`, `a and b need`."""
+    names = [chosen.heading(agent) for agent in agents]
+    return f"{names[0]} {verb}s" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} {verb}"

@@ -59,7 +59,7 @@ def figures(asked: Namespace) -> int:
         if not figure.get_suptitle() and (caption := figure.get_label()):
             show(f"Caption: {caption}.")
     for why, names in left_out.items() if len(drawn) < most or not few else ():
-        where(f"{', '.join(names)} left out: {why}")
+        where(f"Not drawn: {', '.join(names)}: {why}")
     if few and len(drawn) == most:
         where("--kind NAME draws others, which --list lists, and --kind all draws all that these results allow.")
     return 0
@@ -140,7 +140,7 @@ def _draw(
         raise last
     if not drawn:
         for why, names in left_out.items():
-            where(f"{', '.join(names)} left out: {why}")
+            where(f"Not drawn: {', '.join(names)}: {why}")
         remedy = "Mend what was asked for, or run the scenario with more recorded."
         raise ResultsError("no figure can be drawn of these results, as asked for", remedy=remedy)
     return drawn, left_out

@@ -219,6 +219,7 @@ def test_the_figure_has_every_cost_with_its_interval_and_not_zero(two: Path, tmp
     assert far > 5
     assert spans == [(2.6, 3.3), (4.3, far)]
     assert [text.get_text() for text in ax.texts] == ["3 small + 2 large", "5 large", "none is enough"]
+    assert str(figure.get_label()).startswith("first-fit needs the cheapest servers: 3 small + 2 large. ")
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["large alone"]
     with pytest.raises(ResultsError, match="no mix is enough for any of these agents"):
         results.figure("mix", agents=["random"])

@@ -406,6 +406,8 @@ def test_an_agent_that_never_has_enough_is_said_to_need_more(tiny: Path, capsys:
     assert ">20:" in said.replace(" ", "")
     figure = draw(bw.load(tiny.parent / "size"), "size")
     assert "> 20<" in svg(figure).replace("&gt;", ">")
+    [fewest] = set(pl.read_csv(tiny.parent / "size" / "sizes.csv")["size"].drop_nulls())
+    assert str(figure.get_label()).startswith(f"first-fit needs the fewest servers: {fewest}. ")
 
 
 def test_the_same_agent_under_two_labels_is_answered_for_once(tiny: Path) -> None:

@@ -164,7 +164,7 @@ def ranked(chosen: FigureData, metric: Metric, over: list[str]) -> tuple[list[Ra
     numbers = np.unique(groups.point)
     if len(numbers) > MOST:
         remedy = f"Choose some with --where {keys[0]}=VALUE, or rank over all of them with --x {ALL}."
-        problem = f"it shows {MOST} points at most, not {len(numbers)}"
+        problem = f"{MOST} points at most can be drawn, not {len(numbers)}"
         raise ResultsError(problem, file=chosen.results.folder, remedy=remedy)
     scores = -values if metric.better == "higher" else values
     places = [np.flatnonzero(groups.point == number) for number in numbers]

@@ -27,7 +27,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     places = list(dict.fromkeys(row.point for row in table.rows))
     if len(places) < 2 or not agents or len(places) * len(agents) > MOST_CELLS:
         raise ResultsError(
-            f"it shows two points or more, and {MOST_CELLS} cells at most, not {len(places)} x {len(agents)}",
+            f"two points or more, and {MOST_CELLS} cells at most, can be drawn, not {len(places)} x {len(agents)}",
             file=chosen.results.folder,
             remedy="Name several folders or a sweep; choose with --where and --agents.",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.lines import Line2D
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.size_answers import answer
+from analysis.figures.size_answers import answer, does
 from analysis.figures.style import GREY, MARKERS, heading, new, tidy
 from simcore.errors import ResultsError
 
@@ -53,10 +54,22 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         frameon=False,
         fontsize=points(),
     )
-    heading(
-        figure, chosen.title, f"cheapest servers until {rows[0]['until']}, {chosen.caption.removeprefix('mean and ')}"
-    )
+    told = f"the cheapest servers of each agent until {rows[0]['until']}, {chosen.caption.removeprefix('mean and ')}"
+    heading(figure, _said(chosen, rows, kinds), f"{chosen.title}: {told}")
     return figure
+
+
+def _said(chosen: FigureData, rows: Sequence[dict[str, Any]], kinds: Sequence[str]) -> str:
+    """Say which agents need the cheapest servers, and which these are."""
+    least = min(row["cost"] for row in rows if row["cost"] is not None)
+    best = [row for row in rows if row["cost"] == least]
+    mixes = " or ".join(dict.fromkeys(_mix(row, kinds) for row in best))
+    return f"{does(chosen, [row['agent'] for row in best], 'need')} the cheapest servers: {mixes}"
+
+
+def _mix(row: dict[str, Any], kinds: Sequence[str]) -> str:
+    """Write how many servers of which kinds an answer has."""
+    return " + ".join(f"{row[kind]} {kind}" for kind in kinds if row[kind])
 
 
 def _row(ax: Axes, place: int, row: dict[str, Any], kinds: list[str], look: tuple[str, str], far: float) -> None:
@@ -72,10 +85,9 @@ def _row(ax: Axes, place: int, row: dict[str, Any], kinds: list[str], look: tupl
         ends = [row["cost_low"], row["cost_high"] or far]
         ax.plot(ends, [place, place], color=colour, linewidth=1.2, solid_capstyle="butt")
     ax.plot([row["cost"]], [place], color=colour, marker=marker, markersize=4.5)
-    said = " + ".join(f"{row[kind]} {kind}" for kind in kinds if row[kind])
     ax.annotate(
-        said, (row["cost"], place), (0, 4), textcoords="offset points", ha="center", va="bottom", fontsize=points(),
-        color=colour,
+        _mix(row, kinds), (row["cost"], place), (0, 4), textcoords="offset points", ha="center", va="bottom",
+        fontsize=points(), color=colour,
     )  # fmt: skip
 
 

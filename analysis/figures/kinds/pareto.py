@@ -27,7 +27,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     width = options.width or ("column" if len(points) == 1 else "page")
     lines, columns = grid(len(points), 3 if width == "page" else 1)
     figure = new(width, 0.9 + 2.0 * lines)
-    axes = figure.subplots(lines, columns, squeeze=False, sharex=True, sharey=True).ravel()
+    together = chosen.is_one_series
+    axes = figure.subplots(lines, columns, squeeze=False, sharex=together, sharey=together).ravel()
     scales = [
         metric.axis(max((abs(one.mean) for one in found.values()), default=1.0))
         for metric, found in zip((across, up), averages, strict=True)
@@ -42,7 +43,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         }
         tidy(ax)
         _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
-        ax.set_title(chosen.name(point))
+        ax.set_title(chosen.above(point, columns))
         if number + columns >= len(points):
             ax.set_xlabel(scales[0][1])
             ax.tick_params(labelbottom=True)

@@ -25,7 +25,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     width = options.width or ("column" if len(shown) == 1 else "page")
     lines, columns = grid(len(shown), 3 if width == "page" else 1)
     figure = new(width, 0.8 + (0.6 + 0.17 * len(agents)) * lines)
-    axes = figure.subplots(lines, columns, squeeze=False, sharey=True, sharex=several).ravel()
+    axes = figure.subplots(lines, columns, squeeze=False, sharey=True, sharex=chosen.is_one_series).ravel()
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
     for number, (ax, (metric, point)) in enumerate(zip(axes, shown, strict=False)):
@@ -48,7 +48,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.tick_params(axis="y", length=0, labelleft=number % columns == 0)
         ax.set_ylim(-0.7, len(agents) - 0.4)
         ax.set_xlabel(label)
-        ax.set_title(chosen.name(point) if several else "", fontsize=points())
+        ax.set_title(chosen.above(point, columns) if several else "", fontsize=points())
     heading(
         figure, chosen.finding(metrics[0]), chosen.captioned("dots are seeds; a line joins one seed's", "ticks: means")
     )

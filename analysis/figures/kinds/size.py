@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.size_answers import answer
+from analysis.figures.size_answers import answer, does
 from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
@@ -52,9 +52,19 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     below.set_ylim(len(agents) - 0.4, -0.6)
     below.set_xlim(*shown)
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
-    below.set_xlabel(chosen.heading(key))
-    heading(figure, chosen.title, f"{chosen.caption}; below: how many it takes until {until}")
+    below.set_xlabel(chosen.short(key))
+    below_it = f"below: how many each agent needs until {until}, with the 95 % interval"
+    heading(figure, _said(chosen, agents, found, until), chosen.captioned(below_it))
     return figure
+
+
+def _said(chosen: FigureData, agents: Sequence[str], found: dict[str, dict[str, Any]], until: str) -> str:
+    """Say which agents need the fewest servers, and how many these are."""
+    needs = {agent: found[agent]["size"] for agent in agents if found[agent]["size"] is not None}
+    if not needs:
+        return f"No size that was looked at is enough for {until}"
+    fewest = min(needs.values())
+    return f"{does(chosen, [agent for agent in needs if needs[agent] == fewest], 'need')} the fewest servers: {fewest}"
 
 
 def _sizes(chosen: FigureData) -> pl.DataFrame:

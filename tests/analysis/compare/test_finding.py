@@ -33,8 +33,8 @@ def said(folder: Path, points: list[Shares]) -> str:
     ("shares", "title"),
     [
         ({"a": 0.9, "b": 1.0, "c": 0.8}, "In one seed, b accepts most"),
-        ({"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.9}, "In one seed, a, b and c have the highest accepted %"),
-        ({**dict.fromkeys("abcd", 1.0), "e": 0.9}, "In one seed, 4 agents have the highest accepted %"),
+        ({"a": 1.0, "b": 1.0, "c": 1.0, "d": 0.9}, "In one seed, a, b and c accept most"),
+        ({**dict.fromkeys("abcd", 1.0), "e": 0.9}, "In one seed, 4 agents accept most"),
         ({"a": 1.0, "b": 1.0, "c": 1.0}, ""),
     ],
 )
@@ -57,7 +57,10 @@ def test_one_seed_at_several_points_is_not_said_to_be_tested(tmp_path: Path) -> 
 def test_a_point_counts_for_an_agent_that_is_told_from_all_others(tmp_path: Path) -> None:
     ahead = {"a": [0.6 + x for x in NOISE], "b": [0.4 + x for x in reversed(NOISE)], "c": [0.2 + x for x in NOISE]}
     tied = {"a": [0.6 + x for x in NOISE], "b": [0.61 + x for x in reversed(NOISE)], "c": [0.2 + x for x in NOISE]}
-    title = "a accepts most at 2 of 3 points; at 1 none is told from all others"
-    assert said(tmp_path, [ahead, tied, ahead]) == title
-    title = "By accepted %, no agent is told from all others at any of 2 points"
+    level = {agent: tied[agent] for agent in "ab"}
+    title = "a accepts most at 2 of 4 points; at 1 a and b are not told apart; at 1 none is told from all others"
+    assert said(tmp_path, [ahead, tied, ahead, level]) == title
+    title = "a and b accept most at all 2 points, not told apart"
     assert said(tmp_path / "tied", [tied, tied]) == title
+    title = "By accepted %, no agent is told from all others at any of 2 points"
+    assert said(tmp_path / "level", [level, level]) == title

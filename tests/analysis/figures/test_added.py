@@ -134,7 +134,7 @@ def test_a_package_whose_figure_fails_does_not_take_the_others_with_it(
     assert f'<p class="wrong">The figure broken is left out: {why}' in page
     assert 'id="figure-bars"' in page
     assert main(["figures", str(results.folder), "--out", str(tmp_path / "figs")]) == 0
-    assert f"broken left out: {why}" in capsys.readouterr().out
+    assert f"Not drawn: broken: {why}" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "figs").iterdir()] == ["bars.png"]
     assert main(["figures", "--list"]) == 0
     assert "broken" in capsys.readouterr().out

@@ -524,12 +524,17 @@ def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
     assert both.requests(run).equals(found["network"].requests(run))
     figure = draw([found["servers"], found["network"]], "seeds", metrics=["acceptance"])
     assert [ax.get_title() for ax in figure.axes[:2]] == ["servers", "network"]
+    for kind in ("seeds", "pareto"):  # unrelated conditions have a scale each, sizes of a sweep share one
+        first, second = draw([found["servers"], found["network"]], kind).axes[:2]
+        assert first.get_xlim() != second.get_xlim()
+        first, second = draw(found["loaded"], kind).axes[:2]
+        assert first.get_xlim() == second.get_xlim()
 
 
 # -- what cannot be drawn ------------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
-    ("swept", "timeline", {}, "it shows one point, not 4"),
+    ("swept", "timeline", {}, "one point can be drawn, not 4"),
     ("swept", "timeline", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[samples\]"),
     ("swept", "distances", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[requests\]"),
     ("swept", "topology", {"where": [("cluster.servers", "2"), ("warm_start.until", "0.4")]}, r"record: \[states\]"),

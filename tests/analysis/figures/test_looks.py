@@ -366,7 +366,7 @@ def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, caps
     said = capsys.readouterr()
     assert "no figure can be drawn of these results, as asked for" in said.err
     assert (
-        "sweep, gains, summary, seeds, pareto, bars, differences, critical-difference left out: cpu is not a"
+        "Not drawn: sweep, gains, summary, seeds, pareto, bars, differences, critical-difference: cpu is not a"
         in said.out
     )
 
@@ -378,7 +378,7 @@ def test_what_is_left_out_is_said_with_its_subject(
     words = ["--metric", "acceptance", "--where", point, "--kind", "all", "--out", str(tmp_path / "drawn")]
     assert main(["figures", str(results.folder), *words]) == 0
     said = capsys.readouterr().out
-    assert "left out: --metric acceptance: is not a resource." in said
+    assert ": --metric acceptance: is not a resource." in said
 
 
 # -- scales --------------------------------------------------------------------------------------------------------
