@@ -52,12 +52,11 @@ def counted(at: At) -> s.Stmt:
 
 
 def missing(node: s.Least) -> s.Expr:
-    """Say how much less is used than there is to be: how far it is from that, or with OR NONE from nothing."""
+    """Say how much less is used than there is to be."""
     at, nothing = node.at, s.Number(node.at, 0, True)
-    lacks: s.Expr = _binary("-", node.amount, node.dim)
+    found: s.Expr = s.Extreme(at, "max", (nothing, _binary("-", node.amount, node.dim)))
     if node.or_none:
-        lacks = s.Extreme(at, "min", (node.dim, lacks))
-    found: s.Expr = s.Extreme(at, "max", (nothing, lacks))
+        found = s.Choose(at, _binary(">", node.dim, nothing), found, nothing)
     for axis in reversed(node.axes):
         found = s.Reduce(at, "sum", axis, found)
     return found

@@ -58,7 +58,7 @@ def missed(problem: Problem, alloc: Sequence[int]) -> list[str]:
     if not len(dims):
         return []
     used = problem.source.utilisation(problem.bins, alloc)[0][dims]
-    wrong = np.flatnonzero((used < amounts) & ~(or_none & (used == 0)))
+    wrong = np.flatnonzero((used < amounts) & ~(or_none & (used <= 0)))
     return [
         f"{problem.name(int(dims[n]))} is used {used[n] / MICRO:g} of at least {amounts[n] / MICRO:g}"
         for n in wrong[:MESSAGES].tolist()

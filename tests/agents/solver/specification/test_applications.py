@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations, permutations
+from math import inf
 from random import Random
 from typing import Any
 
@@ -144,7 +145,26 @@ def server_selection(d: Data, alloc: Sequence[int]) -> bool:
     return max(load.values()) <= 1.25 * total / servers and far <= total / 5 and pinned(d["SESSION"], alloc)
 
 
+def access_lists(d: Data, alloc: Sequence[int]) -> bool:
+    entries = Counter[int]()
+    for device, flow, size in zip(alloc, d["FLOW"], d["ENTRIES"], strict=True):
+        if device not in d["PATH"][flow]:
+            return False
+        entries[device] += size
+    fits = all(used <= d["ROOM"][device] for device, used in entries.items())
+    return fits and alloc[2] == alloc[3] and alloc[8] == alloc[9] and alloc[4] != alloc[5]
+
+
+def address_blocks(d: Data, alloc: Sequence[int]) -> bool:
+    ranges = [range(begin, begin + size) for begin, size in zip(alloc, d["SIZE"], strict=True)]
+    apart = all(one.stop <= other.start or other.stop <= one.start for one, other in combinations(ranges, 2))
+    aligned = all(one.start % len(one) == 0 and one.stop <= d["UNITS"] for one in ranges)
+    return apart and aligned and pinned(d["TODAY"], alloc)
+
+
 RULES: dict[str, Rule] = {
+    "access-lists": access_lists,
+    "address-blocks": address_blocks,
     "secondnet-jobs": secondnet_and_jobs,
     "cdn": cdn,
     "replicas-racks": replicas_in_racks,
@@ -194,6 +214,32 @@ def test_what_is_known_to_be_least_is_found() -> None:
 
     least = next(bins for bins in range(1, 11) if fits(bins, []))
     assert solve(load_problem("multicast"), attempts=64).bins == least
+
+
+def test_access_lists_waste_as_little_as_can_be() -> None:
+    d = data("access-lists")
+    choices = [d["PATH"][flow] for flow in d["FLOW"]]
+    least = [inf]
+
+    def extend(alloc: list[int], wasted: int) -> None:
+        rule = len(alloc)
+        if wasted >= least[0]:
+            return
+        if rule == len(choices):
+            least[0] = wasted if access_lists(d, alloc) else least[0]
+            return
+        for before, device in enumerate(choices[rule]):
+            used = sum(size for at, size in zip(alloc, d["ENTRIES"], strict=False) if at == device)
+            if used + d["ENTRIES"][rule] <= d["ROOM"][device]:
+                extend([*alloc, device], wasted + before * d["DENIES"][rule])
+
+    extend([], 0)
+    assert solve(load_problem("access-lists"), attempts=64).goals[0].value == least[0]
+
+
+def test_sites_are_in_few_prefixes() -> None:
+    """Site 0 has more addresses than a prefix; each of the other three needs one."""
+    assert solve(load_problem("address-blocks"), attempts=64).goals[0].value == 5
 
 
 def test_more_copies_are_in_more_racks() -> None:
