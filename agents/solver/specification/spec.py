@@ -68,10 +68,9 @@ class Spec:
 
     def _with_tree(self, tree: s.Tree) -> Spec:
         """Return what another tree of this specification says, without goals."""
-        kept = (one for one in tree.declarations if not isinstance(one, s.Goal))
         other = copy(self)
         other.__dict__.pop("limits", None)  # they are cached
-        other.tree = replace(tree, declarations=tuple(kept))
+        other.tree = _without(tree, s.Goal)
         other.given, other._problems = replace(self.given, tree=other.tree), {}
         return other
 
@@ -79,8 +78,7 @@ class Spec:
         """Return what asks for the fewest bins, as `Source` says."""
         if self.searched or self.given.bins.count is not None:
             return None
-        kept = (one for one in self.tree.declarations if not isinstance(one, s.Least))
-        return self._with_tree(replace(self.tree, declarations=tuple(kept))).problem()
+        return self._with_tree(_without(self.tree, s.Goal, s.Least)).problem()
 
     @property
     def declared(self) -> list[str]:
@@ -98,7 +96,7 @@ class Spec:
         return self._located(self._limits)
 
     def _limits(self) -> tuple[int, int]:
-        build, asked = Build(self.given, 1), self.given.bins
+        build, asked = Build(replace(self.given, tree=_without(self.tree, s.Goal, s.Least)), 1), self.given.bins
         low = 1 if asked.low is None else build.count(asked.low, "BINS")
         if asked.high is not None and low > build.most:
             remedy = "Write the smaller number first."
@@ -163,6 +161,11 @@ class Spec:
         for name in self.given.params:
             if name not in self.declared:
                 raise SpecError(f"there is no parameter {name}", suggest(name, self.declared))
+
+
+def _without(tree: s.Tree, *kinds: type[s.Node]) -> s.Tree:
+    """Leave out declarations of some kinds."""
+    return replace(tree, declarations=tuple(one for one in tree.declarations if not isinstance(one, kinds)))
 
 
 def _latest(tree: s.Tree, ends: Sequence[int]) -> s.Tree:
