@@ -77,14 +77,14 @@ def utilfn(program: Program, dialect: Dialect, *, spelt: bool = False, early: bo
     return "\n".join([head, *start, *body, "    return n;", "}", ""]), lines.numbers
 
 
-def goals(objective: Objective) -> tuple[str, list[int]]:
+def goals(objective: Objective, *, whole: bool = False) -> tuple[str, list[int]]:
     """Write the source of the function `goals` in Python, and list its argument `numbers`, all constants.
 
     It returns term `at` of reduction `which`. If `which` is -1, it writes into `values` what each goal comes to where
-    the reductions come to `totals`; goals that are to be made large count with a minus.
+    the reductions come to `totals`; goals that are to be made large count with a minus. If `whole`, none are taken out.
     """
     lines = _Lines(PYTHON, early=False, spelt=False)
-    reductions, rest = objective.parts
+    reductions, rest = ((), objective.body) if whole else objective.parts
     text = ["def goals(which, at, alloc, data, numbers, used, totals, values):", f"    v{BALL} = -1"]
     text += [f"    v{slot} = 0" for slot in range(BALL + 1, objective.slots)]
     for number, one in enumerate(reductions):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Any, TypeAlias
 
 from agents.solver.model import emit
-from agents.solver.model.arithmetic import OPERATIONS, placed, qdiv, qmul
+from agents.solver.model.arithmetic import placed, qdiv, qmul
 from agents.solver.model.emit import PYTHON, goals, utilfn
 from agents.solver.model.objective import Objective
 from agents.solver.model.program import Block, For, If, Program, Reject
@@ -59,17 +58,12 @@ def _rejects(block: Block) -> Iterator[Reject]:
 
 def goal_values(objective: Objective) -> Callable[[Sequence[int], Sequence[int]], tuple[int, ...]]:
     """Return a function of ALLOC [balls] and utilisation [dims]: what each goal comes to, less being better."""
-    source, numbers = goals(objective)
+    source, numbers = goals(objective, whole=True)
     run, data = _made(source, "goals", {}), objective.data.data
-    joined = [(OPERATIONS[one.kind], one.rounds) for one in objective.parts[0]]
 
     def evaluate(alloc: Sequence[int], used: Sequence[int]) -> tuple[int, ...]:
         values = [0] * len(objective.goals)
-        totals = [
-            reduce(join, [run(which, at, alloc, data, numbers, used, None, None) for at in rounds])
-            for which, (join, rounds) in enumerate(joined)
-        ]
-        run(-1, 0, alloc, data, numbers, used, totals, values)
+        run(-1, 0, alloc, data, numbers, used, (), values)
         return tuple(values)
 
     return evaluate

@@ -104,7 +104,7 @@ def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> No
 @pytest.mark.long
 @scaled(0.6)
 @given(aims(), st.data())
-def test_goals_in_parts_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
+def test_goals_in_plain_python_are_what_the_text_says(given: Problem, data: st.DataObject) -> None:
     assert given.objective is not None
     alloc = data.draw(st.lists(st.integers(0, given.bins - 1), min_size=given.balls, max_size=given.balls))
     used, _ = utilisation(given, alloc)
