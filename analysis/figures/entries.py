@@ -20,7 +20,7 @@ from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData
 from analysis.figures.panels import apart_enough
 from analysis.figures.rows import named_rows
-from analysis.figures.style import GREY, Look, grid, heading, legend, new, tidy
+from analysis.figures.style import GREY, Look, grid, heading, legend, new, note_value, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
@@ -149,8 +149,14 @@ def draw(chosen: FigureData, table: Table, panels: Sequence[Panel], compared: Co
             ax.set_xlabel(chosen.short(table.swept[0]))
             ax.set_ylabel(words)
         else:
-            _dots(ax, panel, scale, named_rows(ax, chosen, shown, named=place % columns == 0), rows, chosen)
+            rows_at = named_rows(ax, chosen, shown, named=place % columns == 0)
+            _dots(ax, panel, scale, rows_at, rows, chosen)
             ax.set_xlabel(words)
+        for at, entry in enumerate(panel.entries):
+            if entry:
+                text = chosen.told(*shown[at], panel.metric, _value(chosen, panel, entry))
+                x, y = (rows[at].point[0], scale * entry.mean) if numeric else (scale * entry.mean, rows_at[at])
+                note_value(ax, x, y, text)
         (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)
         if panel.baseline:
             (ax.axhline if numeric else ax.axvline)(0, color=GREY, linewidth=0.8, zorder=0)
@@ -160,6 +166,13 @@ def draw(chosen: FigureData, table: Table, panels: Sequence[Panel], compared: Co
     caption = _caption(rows, panels, compared.said(hollow=hollow))
     heading(figure, chosen.finding(panels[0].metric), f"{chosen.title}: {caption}")
     return figure
+
+
+def _value(chosen: FigureData, panel: Panel, entry: Entry) -> str:
+    """Write a value for whoever points at it."""
+    if not panel.baseline:
+        return entry.show(panel.metric)
+    return f"{'+' * (entry.mean > 0)}{entry.show(panel.metric)} beside {chosen.heading(panel.baseline)}"
 
 
 def _order(chosen: FigureData, table: Table, panels: Sequence[Panel], without: str) -> list[int]:

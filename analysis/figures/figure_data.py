@@ -267,6 +267,10 @@ class FigureData:
             for key, word, is_name in zip(keys, words, named, strict=True)
         )
 
+    def told(self, point: Point, agent: str, metric: Metric, value: str) -> str:
+        """Say a value in words, for whoever points at it."""
+        return f"{', '.join(filter(None, [self.heading(agent), self.name(point), metric.heading]))}: {value}"
+
     def _has_names(self, key: str) -> bool:
         """Tell whether all values of a swept key are names, which say by themselves what they are of."""
         values = self.runs[key].unique().to_list()

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis.figures.figure_data import MOST, Average, FigureData, Point
-from analysis.figures.style import grid, heading, legend, new, tidy
+from analysis.figures.style import grid, heading, legend, new, note_value, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 from simcore.units import TIME
@@ -101,6 +101,8 @@ def panels(
             for (point, name), average in averages.items():
                 if name == agent and apart[point] == other and (point, name) in x:
                     lines.setdefault(unrelated[point], []).append((x[point, name], average))
+                    text = chosen.told(point, agent, metric, metric.write(average.mean, average.half))
+                    note_value(ax, x[point, name], scale * average.mean, text)
             for line in lines.values():
                 _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])
         ax.set_xlabel(label)

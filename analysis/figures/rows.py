@@ -14,7 +14,7 @@ from matplotlib.patches import Patch
 from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options, Point
-from analysis.figures.style import ink, narrow, new, tidy
+from analysis.figures.style import ink, narrow, new, note_value, tidy
 from simcore.errors import ResultsError
 
 BARS = 48
@@ -61,7 +61,7 @@ def stacked(
     *,
     told: int = -1,
 ) -> Figure:
-    """Draw a bar of stacked means per point and agent: `parts` has for each row its runs, with a number per name.
+    """Draw a bar of stacked means per point and agent: `parts` has for each row its runs, with a % per name.
 
     A whisker is the 95 % interval of where the part `told` ends.
     """
@@ -78,6 +78,10 @@ def stacked(
         mean = runs.mean(axis=0)
         left = np.concatenate([[0], mean.cumsum()[:-1]])
         ax.barh([place] * len(names), mean, left=left, height=0.8, color=colours)
+        agent = ", ".join(filter(None, [chosen.heading(row[1]), chosen.name(row[0])]))
+        for name, start, value in zip(names, left.tolist(), mean.tolist(), strict=True):
+            if value:
+                note_value(ax, start + value / 2, place, f"{agent}, {name}: {value:.3g} %")
         end, half = mean_interval(runs.cumsum(axis=1)[:, told])
         if np.isfinite(half) and half > 0:
             ax.errorbar(end, place, xerr=half, fmt="none", ecolor=ink(), elinewidth=0.8, capsize=1.5)

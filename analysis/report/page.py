@@ -20,6 +20,7 @@ from analysis.compare.table import Table
 from analysis.figures import FIGURES
 from analysis.figures.draw import draw, image
 from analysis.figures.kind import FigureFailed, kind_named
+from analysis.figures.style import noted_values
 from analysis.measure.outside_training import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.replay import embedded, replay
@@ -292,6 +293,12 @@ def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = N
         kind, content, _ = image(narrow)
         source = f'<source media="(max-width: 30rem)" srcset="{_data(kind, content)}">'
         shown = f"<picture>{source}{shown}</picture>"
+    if values := noted_values(figure):
+        marks = "".join(
+            f'<i style="left:{100 * left:.1f}%;top:{100 * top:.1f}%" data-value="{escape(text)}"></i>'
+            for left, top, text in values
+        )
+        shown = f'<div class="values">{shown}<div class="marks">{marks}<output hidden></output></div></div>'
     return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'
 
 

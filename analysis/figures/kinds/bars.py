@@ -15,7 +15,7 @@ from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.rows import few_rows, named_rows
-from analysis.figures.style import HARD, grid, heading, ink, new, tidy
+from analysis.figures.style import HARD, grid, heading, ink, new, note_value, tidy
 
 
 @figure(
@@ -66,6 +66,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                         ecolor=colour if alike else ink(),
                         **_CAPS,
                     )
+                note_value(ax, value, place, chosen.told(*row, metric, metric.write(average.mean, average.half)))
                 text = metric.write(average.mean, average.half).removesuffix(unit)
                 end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.figure_data import Average, FigureData, Options, Point
 from analysis.figures.kind import figure
-from analysis.figures.style import GREY, grid, heading, legend, new, tidy
+from analysis.figures.style import GREY, grid, heading, legend, new, note_value, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
@@ -43,6 +43,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         }
         tidy(ax)
         _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
+        for agent, (x, y) in there.items():
+            text = chosen.told(point, agent, across, across.write(x.mean, x.half))
+            text += f"; {up.heading}: {up.write(y.mean, y.half)}"
+            note_value(ax, scales[0][0] * x.mean, scales[1][0] * y.mean, text)
         ax.set_title(chosen.above(point, columns))
         if number + columns >= len(points):
             ax.set_xlabel(scales[0][1])

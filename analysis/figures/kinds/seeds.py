@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.style import GREY, grid, heading, ink, new, tidy
+from analysis.figures.style import GREY, grid, heading, ink, new, note_value, tidy
 from simcore.types import Floats
 
 PANELS = 6
@@ -40,6 +40,8 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 scale * values[place], np.full(values.shape[1], place), marker, color=colour, markersize=2.5, alpha=0.6
             )
             if average := averages.get((point, agent)):
+                text = chosen.told(point, agent, metric, metric.write(average.mean, average.half))
+                note_value(ax, scale * average.mean, place - 0.28, text)
                 arms = np.reshape(average.arms(scale), (2, 1))
                 ax.errorbar(
                     scale * average.mean, place - 0.28, xerr=arms, fmt="|", color=ink(), elinewidth=1, capsize=0

@@ -31,7 +31,7 @@ from analysis.figures.kind import kind_named
 from analysis.figures.kinds import distances
 from analysis.figures.kinds.distances import DOTS, LARGEST
 from analysis.figures.kinds.gantt import lanes
-from analysis.figures.style import SHIPPED, new, save
+from analysis.figures.style import SHIPPED, new, noted_values, save
 from analysis.measure.metric import Metric
 from analysis.results.combined import Together
 from analysis.results_api import Results
@@ -676,6 +676,46 @@ def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str
 def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
     with pytest.raises(ResultsError, match="Did you mean 'loss'"):
         kind_named("learning").draw(log(tmp_path / "one", 1), metrics=["los"])
+
+
+# -- values under the pointer ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["bars", "summary"])
+def test_a_value_stands_beside_its_agent_and_above_its_metric(found: dict[str, Results], kind: str) -> None:
+    results = found["network"]
+    figure = draw(results, kind)
+    svg(figure)  # places the panels
+    names = {tick.get_text(): tick for tick in figure.axes[0].get_yticklabels()}
+    values = noted_values(figure)
+    shown = [one for one in values if "accepted %" in one[2] and "beside" not in one[2]]
+    table = results.table()
+    [number] = [at for at, metric in enumerate(table.metrics) if metric.name == "acceptance"]
+    told = {
+        f"{row.agent}, accepted %: {entry.show(table.metrics[number])}"
+        for row in table.rows
+        if (entry := row.entries[number])
+    }
+    assert {text for _, _, text in shown} == told
+    for _, top, text in shown:
+        box = names[text.partition(",")[0]].get_window_extent()
+        middle = 1 - (box.y0 + box.y1) / 2 / figure.bbox.height
+        assert top == pytest.approx(middle, abs=0.01)
+    assert all(0 < left < 1 and 0 < top < 1 for left, top, _ in values)
+
+
+def test_values_of_a_sweep_stand_where_they_are_drawn(found: dict[str, Results]) -> None:
+    figure = draw(found["swept"], "sweep", metrics=["acceptance"], x="cluster.servers")
+    svg(figure)
+    drawn = {
+        tuple(round(part, 6) for part in figure.transFigure.inverted().transform(line.get_transform().transform(at)))
+        for ax in figure.axes
+        for line in ax.lines
+        for at in np.asarray(line.get_xydata())
+    }
+    values = noted_values(figure)
+    assert len(values) == len(found["swept"].done.unique([*found["swept"].swept, "agent"]))
+    assert all((round(left, 6), round(1 - top, 6)) in drawn for left, top, _ in values)
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
