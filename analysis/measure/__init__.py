@@ -80,6 +80,13 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",
+    **{
+        name: f"analysis.measure.metrics.batch:{name}"
+        for name in (
+            *("wait_p50", "wait_p99", "turnaround_mean", "turnaround_p50", "turnaround_p95", "turnaround_p99"),
+            *("slowdown_mean", "slowdown_p50", "slowdown_p95", "slowdown_p99"),
+        )
+    },
 }
 """Runs have these where their scenario asks for them."""
 

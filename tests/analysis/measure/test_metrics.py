@@ -160,7 +160,25 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     so_far = {row: Fraction(sum(got[since : row + 1]), row + 1 - since) for row in range(since, simulation.offered)}
     mine = [so_far[row] for row in range(ran.first, simulation.offered)]
     found["acceptance_cumulative"] = sum(mine) / len(mine)
-    return found
+    rows = [row for row in range(ran.first, simulation.offered) if got[row]]
+    asked = simulation.asked()
+    waits = {row: Fraction(simulation.record.decided[row]) - Fraction(asked.arrival[row]) for row in rows}
+    ends = [row for row in rows if asked.duration[row] < inf]
+    for name, values in {
+        "wait": waits.values(),
+        "turnaround": [waits[row] + Fraction(asked.duration[row]) for row in ends],
+        "slowdown": [
+            max(Fraction(1), (waits[row] + Fraction(stays)) / max(Fraction(stays), Fraction(10)))
+            if (stays := asked.duration[row]) < inf
+            else Fraction(1)
+            for row in rows
+        ],
+    }.items():
+        if values:
+            found[f"{name}_mean"] = sum(values) / len(values)
+            for percent in (50, 95, 99):
+                found[f"{name}_p{percent}"] = sorted(values)[ceil(Fraction(percent, 100) * len(values)) - 1]
+    return {name: value for name, value in found.items() if name in ASKED}
 
 
 def installed(ran: Run, r: int, begin: Fraction, finish: Any) -> Fraction:
