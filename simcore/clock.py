@@ -65,6 +65,10 @@ class Clock(simpy.Environment):
             self._now = time
         return False
 
+    def pass_to(self, time: float) -> None:
+        """Let time go on to before what happens then; nothing may be due earlier."""
+        self._now = time
+
     @property
     def due(self) -> int:
         """How many releases and other things are still to happen."""

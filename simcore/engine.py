@@ -186,7 +186,11 @@ class Simulation:
         self.record.placed(index, now, server, SPREAD if request.spread else node)
         if self._lists:
             self._placed.add(request, server, now)
-        if duration < inf:
+        if duration < inf and self.overflow.one_by_one:
+            # By who was placed first; below all rows, by which the ends of a warm start go.
+            place = len(self.record.sequence) - 2**62
+            self.clock.release_at(now + duration, lambda _: self.ledger.release(index), place)
+        elif duration < inf:
             self.clock.release_at(now + duration, self.ledger.release, index)
 
     def _stays(self, row: int) -> float:
@@ -224,7 +228,9 @@ class Simulation:
             view.now = request.arrival
             while line and not self._blocked:
                 yield line[0]
-        if self.overflow.together:
+        if self.overflow.one_by_one:
+            yield from self._one_by_one(arrivals)
+        elif self.overflow.together:
             yield from self._together(arrivals)
         else:
             self.offered = len(self.workload)
@@ -262,6 +268,24 @@ class Simulation:
             if due <= clock.now:
                 due = inf
                 yield from self._offer(together)
+
+    def _one_by_one(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+        """Go on where requests that wait are offered together after every single event; arrivals come first."""
+        line, clock = self._line, self.clock
+        coming, patience = next(arrivals, None), -inf
+        while coming or line:
+            if coming or clock.due > self.endless:
+                patience = self.all_back
+            elif clock.peek() > patience:
+                return
+            if coming and coming.arrival <= clock.peek():
+                clock.pass_to(coming.arrival)
+                line.append(coming)
+                self.offered = coming.index + 1
+                coming = next(arrivals, None)
+            else:
+                clock.step()
+            yield from self._offer(self.overflow.together)
 
     def _offer(self, together: int) -> Iterator[Request]:
         """Offer the head of the line, again while somebody gets a place and others move up."""

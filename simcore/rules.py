@@ -14,7 +14,8 @@ class Overflow:
     ask again; when `limit` servers are there, `then` takes over.
 
     With `together`, that many at the head of the line that waits are offered at once, and whoever gets a place leaves
-    it; with a `window` that happens at multiples of so many seconds only.
+    it; with a `window` that happens at multiples of so many seconds only. `one_by_one` offers them after every single
+    arrival and end, of those at one instant the arrivals first, and then the ends in the order of placement.
     """
 
     mode: Literal["drop", "wait", "stop", "expand"] = "drop"
@@ -23,6 +24,7 @@ class Overflow:
     then: Literal["drop", "stop"] = "stop"
     together: int = 0
     window: float = 0.0
+    one_by_one: bool = False
 
     def __post_init__(self) -> None:
         if self.mode == "expand" and self.by < 1:

@@ -25,6 +25,8 @@ TRACES = Registry(
         "bitbrains": "workloads.traces.bitbrains:Bitbrains",
         "opendc": "workloads.traces.opendc:OpenDC",
         "swf": "workloads.traces.swf:StandardWorkload",
+        "lublin-1": "workloads.traces.lublin:Lublin1",
+        "lublin-2": "workloads.traces.lublin:Lublin2",
         "kubernetes": "workloads.traces.kubernetes:Kubernetes",
         "table": "workloads.traces.table:Table",
     },

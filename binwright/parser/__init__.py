@@ -229,7 +229,10 @@ def _reproduce(commands: Commands) -> None:
     reproduce = commands.add_parser("reproduce", help="every published number beside ours, with a verdict")
     reproduce.set_defaults(answer="reproducing.reproduce")
     reproduce.add_argument(
-        "publications", nargs="+", metavar="PUBLICATION", help="one or more of nara, cvd-rl, wrasse, spane, fgd, or all"
+        "publications",
+        nargs="+",
+        metavar="PUBLICATION",
+        help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, or all",
     )
     reproduce.add_argument(
         "--quick", action="store_true", help="fewer seeds and less time: what will probably come out, in minutes"

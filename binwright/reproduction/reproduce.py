@@ -89,7 +89,7 @@ def reproduce(
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     weights: str | Path | None = None,
 ) -> Reproduction:
-    """Run what publications ran (`nara`, `cvd-rl`, `wrasse`, `spane`, `fgd` or `all`), and compare every value.
+    """Run what publications ran, and compare every value: one or more of `binwright.reproduction.PUBLICATIONS`, or all.
 
     What `out` (default `results/reproduce`) has already is not run again. `quick` takes fewer seeds and less time.
     `weights` is a folder of the weights that Nara's authors published, which then have rows of their own. `jobs` runs

@@ -125,7 +125,7 @@ def _overflow(scenario: Scenario) -> Overflow:
     if expand := expand_of(spec):
         return Overflow("expand", expand.by, expand.limit, expand.then)
     if wait := wait_of(spec):
-        return Overflow("wait", together=wait.together, window=wait.window)
+        return Overflow("wait", together=wait.together, window=wait.window, one_by_one=wait.one_by_one)
     word = after_room(spec)
     assert isinstance(word, str)
     return Overflow(word)

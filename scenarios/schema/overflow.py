@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from scenarios.schema.moves import MostMoves, MoverSpec, usual
-from simcore.fields import Count, Model, OneOf, PositiveTime, Shown, Time, whole
+from simcore.fields import Count, Model, OneOf, PositiveTime, Shown, Time, whole, wrong
 from simcore.unions import PlainOrMapping
 
 MOST_TOGETHER = 100_000
@@ -35,6 +35,17 @@ class Wait(Model):
     window: Time = Field(
         default=0.0, description="Only at multiples of this time, so that requests pile up.", examples=["30 s"]
     )
+    one_by_one: bool = Field(
+        default=False,
+        description="After every single arrival and end, of those at one instant the arrivals first, then the ends in "
+        "the order of placement; otherwise once for all of an instant, after its ends.",
+    )
+
+    @model_validator(mode="after")
+    def _at_every_event(self) -> Self:
+        if self.one_by_one and self.window:
+            raise wrong("does not go with one_by_one", "Remove one of the two.", ("window",))
+        return self
 
 
 class AfterRoom(OneOf):

@@ -75,7 +75,7 @@ def without_runs(name: str) -> Reproduction:
 
 def test_all_published_values_are_read() -> None:
     found = Counter(one.publication for one in everything())
-    assert found == {"nara": 188, "cvd-rl": 272, "wrasse": 52, "fgd": 96, "spane": 4}
+    assert found == {"nara": 188, "cvd-rl": 272, "wrasse": 52, "fgd": 96, "spane": 4, "rlscheduler": 48}
     values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in everything()}
     assert len(values) == len(everything()), "what is printed in two tables is compared once"
     assert [one.printed for one in everything() if one.value is None] == ["Adam", "6-layer MLP with ReLU"]
@@ -793,7 +793,12 @@ def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_every_experiment_at_its_smallest(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if TRACES.is_dir():
         monkeypatch.setenv(FOLDER, str(TRACES))
-    if trace := {"spane": "huawei-east-1", "cvd-rl": "huawei-east-1-events", "fgd": "alibaba-openb"}.get(name):
+    if trace := {
+        "spane": "huawei-east-1",
+        "rlscheduler": "lublin-1",
+        "cvd-rl": "huawei-east-1-events",
+        "fgd": "alibaba-openb",
+    }.get(name):
         try:
             find(trace, None)
         except WorkloadError as error:

@@ -1,0 +1,69 @@
+"""RLScheduler (Zhang and others 2020): orders of a batch queue on two logs of the model of Lublin and Feitelson."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from binwright.reproduction.claims import Value
+from binwright.reproduction.experiment import Condition, Experiment, Publication
+from binwright.reproduction.measures import Measure, Runs
+from simcore.types import Floats
+
+ORDERS = {"fcfs": "fcfs", "wfp3": "wfp3-slip", "unicep": "unicep-slip", "sjf": "sjf", "f1": "f1"}
+"""What agents are called there, and the orders of ours that do the same."""
+
+
+def rounded(values: Callable[[Runs, str], Floats], digits: int) -> Measure:
+    """Average what the sequences have, and round it as it is printed: without chance it is to be the same number."""
+
+    def measure(runs: Runs, agent: str) -> Value:
+        found = values(runs, agent)
+        return Value(round(float(found.mean()), digits), None, None, len(found))
+
+    return measure
+
+
+def utilisation(runs: Runs, agent: str) -> Floats:
+    """Divide the work of all jobs by what the machine has until the last one starts, when that program stops."""
+    hours, makespan = runs.values(agent, "hours"), runs.values(agent, "makespan")
+    found: Floats = runs.values(agent, "utilisation_cpu") * makespan / (3600 * hours)
+    return found
+
+
+def condition(log: int, backfilling: str) -> Condition:
+    """Describe the runs of all orders on a log."""
+    passing = "" if backfilling == "none" else f"backfilling: {backfilling}, "
+    agents = {name: f"{{in-line: {{order: {order}, {passing}commit: true}}}}" for name, order in ORDERS.items()}
+    return Condition(agents, (f"workload.trace=lublin-{log}",), seeds=10, quick=10)
+
+
+def describe() -> Publication:
+    """Describe the publication."""
+    return Publication(
+        name="rlscheduler",
+        title="RLScheduler",
+        reference="Zhang and others 2020, RLScheduler: an automated HPC batch job scheduler using reinforcement "
+        "learning, SC; github.com/DIR-LAB/deep-batch-scheduler",
+        experiments=(
+            Experiment(
+                name="lublin",
+                tables={
+                    "5": "Mean bounded slowdown of ten sequences of 1,024 jobs",
+                    "6": "Utilisation in the same sequences, until the last job starts",
+                },
+                scenario="rlscheduler/lublin",
+                conditions={
+                    f"log=Lublin-{log};backfilling={backfilling}": condition(log, backfilling)
+                    for backfilling in ("none", "easy")
+                    for log in (1, 2)
+                },
+                measures={
+                    "bounded_slowdown": rounded(lambda runs, agent: runs.values(agent, "slowdown_mean"), 2),
+                    "utilisation": rounded(utilisation, 3),
+                },
+                lower=("bounded_slowdown",),
+                quicker=False,
+            ),
+        ),
+        unanswered=lambda one: "The learned policy is not trained here.",
+    )

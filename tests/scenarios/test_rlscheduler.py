@@ -1,0 +1,106 @@
+"""RLScheduler's published slowdowns, to the last digit; and its program on logs that are drawn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.in_line import InLine
+from binwright.reproduction.publications.rlscheduler import ORDERS
+from binwright.reproduction.reproduce import reproduce
+from fabric.cluster import Cluster
+from scenarios.batch.batch import Batch
+from scenarios.schema.load import load_scenario, scenario_from
+from simcore import rng
+from simcore.engine import Simulation
+from simcore.errors import ScenarioError, WorkloadError
+from simcore.play import play
+from simcore.rules import Overflow
+from simcore.types import QUANTUM, Workload
+from tests.reference import rlscheduler
+from tests.reference.rlscheduler import Job
+from tests.support import ROOT
+from tests.support.properties import scaled
+from tests.support.simulations import WatchedLedger
+from workloads.traces.library import FOLDER, find
+
+SHARED = ROOT.parent / "shared" / "traces"
+
+
+def played(jobs: Sequence[Job], agent: InLine, processors: int) -> list[float]:
+    """Start each job when the engine does."""
+    first = jobs[0].submitted
+    workload = Workload.of_units(
+        [job.submitted - first for job in jobs], [job.ran for job in jobs], {"cpu": [job.processors for job in jobs]}
+    )
+    workload = Workload(**{**vars(workload), "origin": float(first)})
+    capacity = np.full((1, 1, 1), processors * QUANTUM)
+    ledger = WatchedLedger(Cluster(("cpu",), capacity, (10**18,), capacity[0]))
+    simulation = Simulation(workload, ledger, Overflow("wait", together=len(jobs), one_by_one=True))
+    agent.start(simulation.view, rng.stream(0, "agent"))
+    play(simulation, agent)
+    found: list[float] = (simulation.record.decided + first).tolist()
+    return found
+
+
+logs = st.lists(st.builds(Job, st.integers(1, 15), st.integers(1, 8), st.integers(1, 8)), min_size=1, max_size=16).map(
+    sorted
+)
+
+
+@scaled(2)
+@given(logs, st.sampled_from(sorted(ORDERS)), st.booleans())
+def test_the_engine_is_that_program(jobs: list[Job], rule: str, backfilling: bool) -> None:
+    jobs = sorted(jobs, key=lambda job: job.submitted)
+    agent = InLine(order=ORDERS[rule], backfilling="easy" if backfilling else "none", commit=True)
+    assert played(jobs, agent, 8) == rlscheduler.starts(jobs, rule, backfilling, 8)
+
+
+@pytest.fixture
+def traces(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Find both logs."""
+    if SHARED.is_dir():
+        monkeypatch.setenv(FOLDER, str(SHARED))
+    try:
+        return [find(f"lublin-{log}", None) for log in (1, 2)]
+    except WorkloadError as error:
+        pytest.skip(str(error))
+
+
+def check(jobs: list[Job], tmp_path: Path, *overrides: str) -> None:
+    """Hold the shipped scenario to that program."""
+    runs = Batch(load_scenario("rlscheduler/lublin", overrides), tmp_path).run(jobs=1).done
+    for seed in runs["seed"].unique():
+        own = runs.filter(pl.col("seed") == seed)
+        first, last = map(int, own["windows"][0].split("-"))
+        sequence = jobs[first : last + 1]
+        for number, found in enumerate(own["slowdown_mean"].to_list()):
+            rule, backfilling = list(ORDERS)[number % 5], number >= 5
+            starts = rlscheduler.starts(sequence, rule, backfilling, 256)
+            assert found == pytest.approx(rlscheduler.slowdown(sequence, starts), rel=1e-12), (seed, rule, backfilling)
+
+
+def test_the_beginning_of_a_sequence_is_as_that_program_has_it(traces: list[Path], tmp_path: Path) -> None:
+    check(rlscheduler.log(traces[0]), tmp_path, "seed=2", "replications=1", "workload.requests=300")
+
+
+@pytest.mark.long
+def test_all_sequences_are_as_published(traces: list[Path], tmp_path: Path) -> None:
+    check(rlscheduler.log(traces[1]), tmp_path / "one", "workload.trace=lublin-2", "seed=1", "replications=1")
+    found = reproduce("rlscheduler", out=tmp_path / "all", jobs=1).rows
+    assert Counter(found["why"]) == {"The two are the same number.": 40, "The learned policy is not trained here.": 8}
+
+
+def test_one_by_one_has_no_window() -> None:
+    wait = {"together": 8, "window": "5 s", "one_by_one": True}
+    node = {"servers": 2, "node": {"cpu": 4}}
+    workload = {"requests": 4, "arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 1}}
+    with pytest.raises(ScenarioError, match=r"overflow\.wait\.window: does not go with one_by_one"):
+        scenario_from({"cluster": node, "workload": workload, "overflow": {"wait": wait}, "agents": ["first-fit"]})
