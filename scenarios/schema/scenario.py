@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -158,7 +158,8 @@ class Scenario(Model):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         together(
-            self._check_resources,
+            self._check_spread,
+            self._check_warm_start,
             self._check_prices,
             self._check_costs,
             self._check_overflow,
@@ -176,17 +177,11 @@ class Scenario(Model):
         )
         return self
 
-    def _check_resources(self) -> None:
-        resources, above = self.cluster.resources, self.cluster.spread_above
-        checks: list[Callable[[], object]] = [
-            partial(known_resources, above, resources, ("cluster", "spread_above")),
-        ]
-        if self.warm_start:
-            checks.append(partial(self._check_warm_start, self.warm_start.resource))
-        together(*checks)
+    def _check_spread(self) -> None:
+        known_resources(self.cluster.spread_above, self.cluster.resources, ("cluster", "spread_above"))
 
-    def _check_warm_start(self, name: str) -> None:
-        if name not in self.cluster.resources:
+    def _check_warm_start(self) -> None:
+        if self.warm_start and (name := self.warm_start.resource) not in self.cluster.resources:
             remedy = suggest(name, self.cluster.resources)
             raise wrong("the cluster has no such resource", remedy, ("warm_start", "resource"), name)
 
