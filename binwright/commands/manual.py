@@ -1,4 +1,4 @@
-"""`man`: the manual page, from the parser that answers."""
+"""`help`, `man` and `completion`: what the parser that answers knows."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ CODES = {
 
 SHARED = {"help", "quiet", "verbose"}
 """What every command takes, and the page says once."""
+FILES = {"FILE", "RESULTS", "ANSWER", "DIR", "file", "out"}
+"""What the help calls arguments that stand for files and folders, or the parser where the help has no name."""
 
 
 def man(asked: argparse.Namespace) -> int:
@@ -82,4 +84,17 @@ def help(asked: argparse.Namespace) -> int:
             remedy = suggest(words[0], [each[0] for each in known], "`binwright help`")
         raise UserError("there is no such command", value=" ".join(words), remedy=remedy)
     (known[words] if words else top).print_help()
+    return 0
+
+
+def completion(asked: argparse.Namespace) -> int:
+    """Answer `binwright completion SHELL`."""
+    import shtab
+
+    top = parser()
+    for _, _, command in every_command(top):
+        for action in command._actions:
+            if (action.metavar or action.dest) in FILES:
+                vars(action)["complete"] = shtab.FILE  # where shtab looks
+    print(shtab.complete(top, asked.shell))
     return 0

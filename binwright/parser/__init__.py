@@ -370,7 +370,7 @@ def _completion(commands: Commands) -> None:
         help="a script that completes commands, options and files in your shell",
         description='Print a script for your shell. For bash: eval "$(binwright completion bash)" in ~/.bashrc.',
     )
-    completion.set_defaults(answer="completing.completion")
+    completion.set_defaults(answer="manual.completion")
     completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
 
 

@@ -19,7 +19,6 @@ from prometheus_client import Histogram
 from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
 from binwright.service.models import Mistake
-from binwright.service.tables import FORM, SCHEMA
 from simcore.errors import UserError
 
 TRIES = 3
@@ -34,7 +33,33 @@ LOST = "the server stopped while it ran"
 BRIEF = "number, id, owner, state, priority, submitted, started, finished, title, status, error"
 COLUMNS = f"{BRIEF}, request, result"
 
-
+FORM = 3
+"""Of the tables of `jobs.sqlite`, as the file says it in `user_version`."""
+SCHEMA = f"""
+create table if not exists jobs (
+    number integer primary key,
+    id text not null unique,
+    owner text not null,
+    key text not null,
+    state text not null,
+    tries integer not null default 0,
+    priority integer not null,
+    submitted real not null,
+    started real,
+    finished real,
+    title text not null,
+    status text,
+    size integer not null,
+    error text,
+    request text not null,
+    result text
+);
+create table if not exists room (bytes blob);
+create index if not exists jobs_key on jobs (owner, key);
+create index if not exists jobs_owner on jobs (owner, number);
+create index if not exists jobs_state on jobs (state, priority desc, number, owner, id);
+pragma user_version = {FORM};
+"""
 BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 150.0, 600.0, 3600.0)
 """Seconds: the upper ends of a histogram's buckets."""
 

@@ -1,4 +1,4 @@
-"""What became of the requests."""
+"""What became of the requests, and what failures did to those who held something."""
 
 from __future__ import annotations
 
@@ -6,10 +6,28 @@ import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished_run import FinishedRun, ratio
-from analysis.measure.metrics.interruptions import lost
 from simcore.engine import Simulation
 from simcore.record import IMPOSSIBLE, PLACED, REJECTED
 from simcore.types import Floats, Ints
+
+
+def _cut(run: FinishedRun) -> int:
+    """Count the holding periods that a failure cut short."""
+    return int((run.interruption >= run.begin).sum())
+
+
+@metric(heading="interrupted", better="lower", table="harm", meaning="holding periods that a failure cut short")
+def interrupted(run: FinishedRun) -> int:
+    """Count the holding periods that a failure cut short in the measured time."""
+    return _cut(run)
+
+
+@metric(heading="lost", better="lower", table="harm", meaning="of those, the ones that got no new place")
+def lost(run: FinishedRun) -> int:
+    """Count those of them whose request got no new place."""
+    back = slice(len(run.simulation.workload), None)  # where those lie that were sent back
+    again = run.got_place[back] & (run.interruption[run.origin[back]] >= run.begin)
+    return _cut(run) - int(again.sum())
 
 
 def _came(run: FinishedRun) -> slice:

@@ -1,6 +1,8 @@
-"""How many servers there are, and how many hold something."""
+"""How many servers there are and hold something, and how much of what is free nobody can use."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished_run import FinishedRun
@@ -22,3 +24,19 @@ def servers(run: FinishedRun) -> int:
 def used(run: FinishedRun) -> float:
     """Average over the samples how many servers hold something."""
     return float(run.samples["in_use"].mean())
+
+
+@metric(
+    name="fragmentation_{}",
+    per="resource",
+    heading="{} fragmentation %",
+    unit="%",
+    better="lower",
+    table="first",
+    in_parts=True,
+    meaning="free {} that no flavour can use",
+)
+def fragmentation(run: FinishedRun) -> list[float]:
+    """Average the stranded share of what is free over the samples."""
+    free, stranded = run.samples["free"], run.samples["stranded"]
+    return [float((stranded[:, r] / np.maximum(free[:, r], 1)).mean()) for r in range(len(run.resources))]
