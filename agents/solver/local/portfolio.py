@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from math import inf
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from agents.solver.backends.attempt import Scan, Utilfn
 from agents.solver.backends.cpu import compiled, search
 from agents.solver.backends.flat import Flat, Room, room
 from agents.solver.backends.numbered_attempts import in_waves
@@ -37,6 +39,8 @@ LONGEST, SHORTEST = 64.0, 0.25
 """How much longer or shorter the runs of local search become, at most, where they do better or worse than attempts."""
 Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
 """(cancelled) -> whether local search is compiled. It is called when the other searches have failed, and may wait."""
+Device: TypeAlias = Callable[..., Iterator[Found]]
+"""Makes attempts on a device, as `agents.solver.backends.reference.attempts`."""
 
 
 class Tried(NamedTuple):
@@ -66,12 +70,16 @@ class Portfolio:
     published, local; in large problems local comes first. So no number leaves more units than published attempts do,
     unless time is over. Where balls are somewhere now, local runs of even numbers begin there, and come first. What it
     comes to depends on the seed, and on which numbers were asked for together, but not on time or on how many threads
-    there are, unless `ready` says that local search is not compiled.
+    there are, nor on what makes attempts, unless `ready` says that local search is not compiled.
     """
 
-    def __init__(self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True) -> None:
+    def __init__(
+        self, problem: Problem, seed: int, ready: Ready = lambda cancelled: True, device: Device | None = None
+    ) -> None:
+        """Make published attempts on a `device`, if there is one; local search is run on processors."""
+        self._device, self._by_device = device, dict[str, Found]()
         source, numbers = utilfn(problem.program, PYTHON)
-        self._compiled = compiled(source)
+        self._source = source
         self._problem, self._seed, self._ready = problem, word(seed), ready
         self._flats = {PUBLISHED: Flat.of_problem(problem, numbers)}
         if problem.elastic.any():
@@ -83,6 +91,11 @@ class Portfolio:
         self._length = 1.0
         """How long runs of local search are, beside what is usual."""
 
+    @cached_property
+    def _compiled(self) -> tuple[Utilfn, Scan]:
+        """UTILFN, which a device may do without."""
+        return compiled(self._source)
+
     def attempts(self, first: int, count: int, until: float = inf) -> Iterator[Found]:
         """Work through numbers first, ..., first + count - 1, up to the first success; yields the best now and then.
 
@@ -90,22 +103,44 @@ class Portfolio:
         """
         checked = 0
         fewest: dict[str, int] = {}
+        found: Tried | None = None
         self._stop[:] = 0
-        for best, wave in in_waves(self._try, first, count, until=until, halt=lambda: self._stop.fill(1)):
-            for tried in wave:
-                checked += tried.checked
-                for name, left in tried.lefts.items():
-                    fewest[name] = min(left, fewest.get(name, left))
-            if best is not None:
-                yield Found(best.where.tolist(), best.left, best.attempt, 0, checked, best.search)
-                if best.left == 0:
-                    return
+        for some in self._shares(first, count):
+            for kind in self._flats if self._device is not None else ():
+                checked += self._ask(kind, some, until)
+            for best, wave in in_waves(self._try, some.start, len(some), until=until, halt=lambda: self._stop.fill(1)):
+                for tried in wave:
+                    checked += tried.checked
+                    for name, left in tried.lefts.items():
+                        fewest[name] = min(left, fewest.get(name, left))
+                if best is not None and (found is None or best.left < found.left):
+                    found = best
+                if found is not None:
+                    yield Found(found.where.tolist(), found.left, found.attempt, 0, checked, found.search)
+                    if found.left == 0:
+                        return
         if monotonic() >= until:
             return
         others = min(left for name, left in fewest.items() if name != LOCAL)
         ours = fewest.get(LOCAL, others)
         if ours != others:
             self._length = min(LONGEST, max(SHORTEST, self._length * (2 if ours < others else 0.5)))
+
+    def _shares(self, first: int, count: int) -> Iterator[range]:
+        """Share numbers out, so that a device that makes one, two, four, ... does not make many in vain."""
+        number, each = first, 1 if self._device is not None else count
+        while number < first + count:
+            yield range(number, min(number + each, first + count))
+            number, each = number + each, 2 * each
+
+    def _ask(self, kind: str, numbers: range, until: float) -> int:
+        """Let the device make attempts, of which the best counts; returns how many it has made."""
+        assert self._device is not None
+        self._by_device.pop(kind, None)
+        trims = kind == TRIMMING
+        for found in self._device(self._problem, self._seed, numbers.start, len(numbers), trims=trims, until=until):
+            self._by_device[kind] = found
+        return self._by_device[kind].checked if kind in self._by_device else 0
 
     def _try(self, number: int, cancelled: Callable[[], bool]) -> Tried:
         """Let every search try a number, up to the first that succeeds."""
@@ -125,6 +160,11 @@ class Portfolio:
                     continue
                 made, left = self._local(place.state, number, staying, cancelled)
                 found = place.state.best
+            elif self._device is not None:
+                answer = self._by_device.get(kind)
+                if answer is None or answer.attempt != number:  # the device has done better with another number
+                    continue
+                made, left, found = 0, answer.left, np.array(answer.alloc)
             else:
                 given = *self._compiled, self._flats[kind], *self._sets, place.room, self._seed
                 made, _, left = search(*given, number * ways, (number + 1) * ways)

@@ -30,21 +30,22 @@ Attempts = Callable[..., Iterator[Found]]
 SEARCHES = ("ours", "published")
 
 
-def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None]]:
-    """Return the attempts of a device, and a function to call before them: it compiles."""
+def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], None], Callable[[], object]]:
+    """Return the attempts of a device, a function to call before them, which compiles, and one that finds it only."""
     name, colon, number = str(device).partition(":")
     if name == "reference" and not number:
-        return reference.attempts, lambda: None
+        return reference.attempts, lambda: None, lambda: None
     if name == "cpu" and not number:
         from agents.solver.backends import cpu
 
-        return cpu.attempts, lambda: cpu.prepare(problem)
+        return cpu.attempts, lambda: cpu.prepare(problem), lambda: None
     if name == "opencl":
         from agents.solver.backends import opencl
-        from agents.solver.backends.opencl_devices import numbers_in
+        from agents.solver.backends.opencl_devices import chosen, numbers_in
 
         numbers = numbers_in(number) if colon else ()
-        return partial(opencl.attempts, devices=numbers), lambda: opencl.prepare(problem, numbers)
+        made = partial(opencl.attempts, devices=numbers)
+        return made, lambda: opencl.prepare(problem, numbers), lambda: chosen(numbers)
     remedy = suggest(str(device), ["cpu", "opencl", "opencl:0", "opencl:0,1", "reference"])
     raise UserError("unknown device", key="device", value=device, remedy=remedy)
 
@@ -56,15 +57,14 @@ class Searches:
         if search not in SEARCHES:
             raise UserError("unknown search", key="search", value=search, remedy=suggest(search, SEARCHES))
         self.problem, self.seed, self.end = problem, seed, end
-        self._device, self._prepare = _attempts_on(device, problem)
+        self._device, self._prepare, self._find = _attempts_on(device, problem)
         self.device = device
-        self.dense = device == "cpu"
-        """Vector problems are searched in their dense form."""
         self.ours = search == "ours"
-        if problem.objective is not None and not (self.dense and self.ours):
-            key, value = ("search", search) if self.dense else ("device", device)
-            remedy = f"Leave {key} as it is: our search on processors, `cpu`, looks at goals."
-            raise UserError("goals are for our search on processors", key=key, value=value, remedy=remedy)
+        self.dense = self.ours or device == "cpu"
+        """Vector problems are searched in their dense form, on processors."""
+        if problem.objective is not None and not self.ours:
+            remedy = "Leave search as it is: ours looks at goals."
+            raise UserError("goals are for our search", key="search", value=search, remedy=remedy)
         self.name = "published"
         """The name of the search that made the last attempt."""
         self.late = False
@@ -72,6 +72,8 @@ class Searches:
         self._fits = False
         """First fit is compiled."""
         self._compiling: Compiling | None = None
+        self.waited = False
+        """What is compiled was waited for."""
         self._began = self._seconds = 0.0
         """That compiling took; of `_local` besides."""
         self._local: Later | None = None
@@ -110,6 +112,7 @@ class Searches:
         """Wait until the searches are compiled, or `monotonic()` is `until`; returns whether they are."""
         done = self._compiling is None or self._compiling.wait(until - monotonic())
         self._seconds += monotonic() - self._began
+        self.waited = True
         self.late = not done
         return done
 
@@ -125,7 +128,8 @@ class Searches:
             portfolio.prepare(self.problem)
 
     def _prepare_dense(self) -> None:
-        """Compile first fit and the search on the dense form."""
+        """Find the device, and compile first fit and the search on the dense form."""
+        self._find()
         tiny = Packing.alike(np.full((3, 1), 2), np.full(1, 3), 3)
         first_fit(tiny, tiny.capacity)
         self._fits = True
@@ -146,14 +150,14 @@ class Searches:
             return dense_attempts(problem, packing, self._on_dense, self.seed, first, count, self.end)
         if self._local is not None:
             return self._in_turns(problem, self._local, first, count)
-        trims = self.ours and bool(problem.elastic.any())
-        self.name = "trimming" if trims else "published"
-        return self._device(problem, self.seed, first, count, trims=trims, until=self.end)
+        self.name = "published"
+        return self._device(problem, self.seed, first, count, until=self.end)
 
     def _in_turns(self, problem: Problem, local: Later, first: int, count: int) -> Iterator[Found]:
         """Make attempts of the portfolio, whose members take turns."""
         if problem.bins not in self._portfolios:
-            self._portfolios[problem.bins] = Portfolio(problem, self.seed, local.ready)
+            device = None if self.device == "cpu" else self._device
+            self._portfolios[problem.bins] = Portfolio(problem, self.seed, local.ready, device)
         for found in self._portfolios[problem.bins].attempts(first, count, self.end):
             self.name = found.search
             yield found

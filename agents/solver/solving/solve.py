@@ -71,10 +71,10 @@ def solve(
 
     `device` is `cpu` (all cores), `opencl` (the first OpenCL device that can be used), `opencl:n` (number n of
     `binwright.opencl_devices()`), `opencl:0,2-3` (several at once), or `reference` (plain Python).
-    `search` is `published`, which gives the same answer on every device, or `ours`. On `cpu` that is ruin and recreate
-    where the problem has a dense form; else whole tenants are placed first, and then a portfolio takes turns: the
-    published search, trimming where a ball more may need less, and local search. On other devices it is trimming, or
-    what is published.
+    `search` is `published`, or `ours`: ruin and recreate where the problem has a dense form; else whole tenants are
+    placed first, and then a portfolio takes turns: the published search, trimming where a ball more may need less, and
+    local search. Both give the same answer for the same attempts on every device. Of `ours` a device makes the
+    published and the trimming attempts, and processors do all else.
 
     `time` in seconds ends everything, compilation too: by then, or within a second, there is an answer. `attempts`
     ends the search: with it and without `time` the answer depends on the problem, the search, the seed and `attempts`
@@ -174,6 +174,10 @@ class _Search:
             self.search_by_tenants(greedy)
         if not known.settled:
             self.search()
+        if self.searches.device != "cpu" and not self.searches.waited:
+            self.searches.compile()
+            if not self.searches.wait(self.end - self.reserve):
+                raise _Over
         if self.problem.objective is not None and known.best is not None and known.best.left == 0:
             self.improve(known.best.problem, known.best.alloc)
 

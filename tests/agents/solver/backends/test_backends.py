@@ -6,6 +6,7 @@ import ctypes
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,6 +24,7 @@ from agents.solver.backends.attempt import Utilfn
 from agents.solver.backends.flat import Flat, Room
 from agents.solver.backends.flat import room as room_of
 from agents.solver.language.errors import SpecError
+from agents.solver.local.portfolio import Portfolio
 from agents.solver.model.emit import PYTHON, C, utilfn
 from agents.solver.model.evaluate import evaluator, rejection
 from agents.solver.model.problem import Problem
@@ -275,3 +277,42 @@ def test_an_attempt_is_cut_short_when_time_is_over() -> None:
     (found,) = cpu.attempts(made, 0, 0, 1, until=monotonic() + 0.05)
     assert found.left > 0
     assert not faults(made, found.alloc)
+
+
+JOBS = """PARAM SERVERS = 6 TABLE OF = [0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 4, 4, 4, 4, 5, 6]
+TABLE WHOSE = [[0, 1, 2, 3], [4, 5, 6], [7, 8, 9, 10, 11], [12, 13], [14, 15, 16, 17], [18], [19]]
+TABLE RATE = [4, 3, 2, 5, 2, 1, 1] BALLS 20 BINS SERVERS
+RESOURCES GPU[s in BINS] => 4, LINK[s in BINS] => WIDTH
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.GPU[BIN] += 1
+    let n = len(WHOSE[OF[BALL]])
+    let m = count(o in WHOSE[OF[BALL]] except BALL: ALLOC[o] == BIN)
+    UTIL.LINK[BIN] += RATE[OF[BALL]] * (min(m + 1, n - m - 1) - min(m, n - m))
+end"""
+ZONES = """BALLS 24 BINS 6 RESOURCES C[s in BINS] => WIDTH, ZONE[z in 3] => 8 FOES 0, 1 FRIENDS 2, 3
+procedure UTILFN(BALL, BIN, ALLOC)
+    if BIN == BALL % 6 REJECT end
+    UTIL.C[BIN] += 1 + BALL % 5
+    UTIL.ZONE[BIN % 3] += 1
+end"""
+DENSE = """BALLS 24 BINS ? RESOURCES C[s in BINS] => 12
+procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 + BALL % 5 end"""
+
+
+@pytest.mark.parametrize("device", ["reference", "opencl"])
+@pytest.mark.parametrize(("text", "room"), [(JOBS, 2), (JOBS, 5), (ZONES, 11), (ZONES, 12), (ZONES, 13)])
+def test_ours_gives_the_same_for_the_same_attempts_everywhere(text: str, room: int, device: str) -> None:
+    """With little room, and too little of it: numbers of the portfolio succeed early, late, and never."""
+    made = problem(text.replace("WIDTH", str(room)))
+    attempts = BACKENDS["opencl"] if device == "opencl" else reference.attempts
+    for seed in (1, 2, 3):
+        *_, expected = Portfolio(made, seed).attempts(0, 7)
+        *_, found = Portfolio(made, seed, device=attempts).attempts(0, 7)
+        assert replace(found, checked=0) == replace(expected, checked=0)
+
+
+def test_a_device_does_not_change_what_ours_does_with_tenants_and_vector_problems() -> None:
+    opencl_device()
+    for text in (JOBS.replace("WIDTH", "6"), DENSE):
+        expected, found = (bw.solve(problem(text), device=one, attempts=3) for one in ("cpu", "opencl"))
+        assert (found.alloc, found.search) == (expected.alloc, expected.search)
