@@ -23,6 +23,11 @@ MAIN = 3
 NAMED = 4
 """So many agents are named, and the others counted, unless there is one more only."""
 
+ONE_SEED = " One seed says nothing about chance: give the scenario more <code>replications</code>."
+FEW_SEEDS = (
+    f" Differences are tested from {FEWEST} seeds in common on: give the scenario more <code>replications</code>."
+)
+
 
 def answer(results: ResultsFolder, table: Table) -> list[str]:
     """Write a paragraph of HTML for every main metric."""
@@ -39,7 +44,11 @@ def answer(results: ResultsFolder, table: Table) -> list[str]:
         return [*_alone(table, main)]
     if table.swept:
         return [_swept(table, number, metric) for number, metric in main]
-    return [_compared(results, table, number, metric) for number, metric in main]
+    said = [_compared(results, table, number, metric) for number, metric in main]
+    for note in (ONE_SEED, FEW_SEEDS):  # once, below all that it is about
+        if sum(text.endswith(note) for text in said) > 1:
+            said = [*(text.removesuffix(note) for text in said), note.strip()]
+    return said
 
 
 def _alone(table: Table, main: list[tuple[int, Metric]]) -> Iterator[str]:
@@ -79,7 +88,7 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     if not others:
         return f"{first} No other agent finished a run."
     if entry.alone:
-        return f"{first} One seed says nothing about chance: give it more <code>replications</code>."
+        return first + ONE_SEED
     try:
         frame = Differences(results, best, [metric.name], all_pairs=True).frame
     except ResultsError as error:
@@ -87,8 +96,7 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     found = {row["agent"]: row for row in frame.iter_rows(named=True)}
     told = [agent for agent in others if found[agent]["verdict"] in (BETTER, WORSE)]
     if not any(found[agent]["test"] for agent in others):
-        remedy = "give it more <code>replications</code>"
-        return f"{first} Fewer than {FEWEST} seeds in common are not tested: {remedy}."
+        return first + FEW_SEEDS
     it, it_is = ("them", "they are") if len(equal) > 1 else ("it", "it is")
     if not told:
         return f"{first} These seeds cannot tell {it} from any other agent."

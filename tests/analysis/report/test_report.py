@@ -276,6 +276,16 @@ def said(results: Results) -> str:
     return answer(results, results.table())[0]
 
 
+def test_what_is_said_of_few_seeds_is_said_once(tmp_path: Path) -> None:
+    frame = made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.6]}).done.with_columns(wait_mean=pl.col("acceptance") * 9)
+    write_results(tmp_path, frame)
+    results = Results(tmp_path)
+    *said, last = answer(results, results.table())
+    assert last == "Differences are tested from 5 seeds in common on: give the scenario more <code>replications</code>."
+    assert len(said) == 2
+    assert all("has the" in text and "replications" not in text for text in said)
+
+
 def test_words_when_the_seeds_can_tell(tmp_path: Path) -> None:
     values = {"a<b": [0.3 + noise for noise in NOISE], "good": [0.5 + 1.5 * noise for noise in NOISE]}
     text = said(made(tmp_path, values))
