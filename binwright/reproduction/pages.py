@@ -24,6 +24,10 @@ WIDTH = 118
 COLUMNS = 12
 """A matrix has so many columns of values at most, if it can."""
 HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
+MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BETTER: "*{}+*"}
+"""How cells of other verdicts than `within` are written: docs/assets/site.css gives each a colour."""
+OPEN, CLOSE = '<div class="verdicts" markdown>', "</div>"
+"""What is between them gets colours, and filters from docs/assets/site.js."""
 FIGURES = "figures"
 """The folder of the figures, beside the pages."""
 GUIDE = "guides/reproduce.md"
@@ -62,12 +66,18 @@ def page(
     )
     quick = any(one.quick for one in rows)
     less = " Values are of fewer seeds, or of less time, than the whole experiment has." if quick else ""
+    verdicts = {one.verdict for one in rows}
+    signs = ", ".join(sign.format(verdict) for verdict, sign in MARKED.items() if verdict in verdicts)
+    legend = f": {signs}; all others are within" if signs else ""
     parts = [
-        _wrapped(f"{made} {guide}."),
+        OPEN,
+        f"**{counted(rows).capitalize()}.**",
+        *([_verdicts(rows)] if len(verdicts) > 1 else []),
         _wrapped(
-            f"**{counted(rows).capitalize()}.** Cells are published/ours; what is not reproduced is **bold**.{less} "
+            f"Cells are published/ours{legend}.{less} "
             f"`{listed(publication)}` has every value with its interval and the reason for its verdict."
         ),
+        _wrapped(f"{made} {guide}."),
     ]
     notes: set[str] = set()
     dots = {one.drawing.name: one.file(one.kind) for one in drawn if one.kind}
@@ -81,7 +91,7 @@ def page(
         parts += ["## What is not reproduced, and why", "\n".join(map(_wrapped, reasons))]
     for heading, those in _by([one for one in drawn if one.drawing.figure], lambda one: one.heading).items():
         parts += [f"## {heading}", *chain.from_iterable(map(_picture, those))]
-    body = "\n\n".join(parts) + "\n"
+    body = "\n\n".join([*parts, CLOSE]) + "\n"
     for file in sorted(folder.glob("*.md")):
         before, found, rest = file.read_text("utf-8").partition(begin(publication.name))
         if found:
@@ -110,6 +120,18 @@ def counted(rows: Iterable[Row]) -> str:
     """Count the verdicts, such as `3 worse, 12 within, 40 cannot be compared`."""
     found = Counter(one.verdict for one in rows)
     return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict]) or "nothing"
+
+
+def _verdicts(rows: Sequence[Row]) -> str:
+    """Count the verdicts of every table."""
+    verdicts = [verdict for verdict in Verdict if any(one.verdict == verdict for one in rows)]
+    counts = {name: Counter(one.verdict for one in those) for name, those in _by(rows, lambda one: one.table).items()}
+    lines = [
+        ["table", *verdicts],
+        *([name, *(str(found[one] or "") for one in verdicts)] for name, found in counts.items()),
+    ]
+    text = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join((text[0], f"|---|{'---:|' * len(verdicts)}", *text[1:]))
 
 
 def misses(rows: Sequence[Row]) -> list[Row]:
@@ -203,7 +225,7 @@ def _short(condition: str) -> str:
 def _cell(one: Row, decimals: int) -> str:
     """Write a value as published, and ours."""
     text = f"{one.published or 0.0:,.{decimals}f}/{one.ours or 0.0:,.{decimals}f}"
-    return f"**{text}**" if one.verdict in MISSES else text
+    return MARKED.get(Verdict(one.verdict), "{}").format(text)
 
 
 def _line(one: Row) -> list[str]:

@@ -265,7 +265,7 @@ def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, t
             )
         assert counted.write(tmp_path / "out", tmp_path)[1] == kept
         text = kept.read_text("utf-8")
-        assert text.startswith("# Ours\n\n<!-- binwright reproduce wrasse -->\n\nWritten by ")
+        assert text.startswith('# Ours\n\n<!-- binwright reproduce wrasse -->\n\n<div class="verdicts" markdown>\n\n**')
         assert text.endswith(f"{END}\n\n## More\n")
         assert text.count("## Table 2") == 1
         assert "An earlier table." not in text
@@ -291,16 +291,19 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path, monkeypatch: pytest
     assert first.split("\n\n")[-2].splitlines() == [
         "| acceptance, topology alpha | uniform | azure | alibaba |",
         "|---|---|---|---|",
-        "| nara | **0.71/0.50** | **0.86/0.50** | **0.72/0.50** |",
-        "| tetris | 0.61/0.61 | **0.77/0.61** | 0.63/0.61 |",
-        "| nulb | **0.29/0.10** | **0.50/0.10** | **0.20/0.10** |",
+        "| nara | ***0.71/0.50✗*** | ***0.86/0.50✗*** | ***0.72/0.50✗*** |",
+        "| tetris | 0.61/0.61 | **0.77/0.61≠** | 0.63/0.61 |",
+        "| nulb | **0.29/0.10≠** | **0.50/0.10≠** | **0.20/0.10≠** |",
     ]
-    table, heading, reasons = second.strip().split("\n\n")
+    counts = page.split("\n\n| table | ")[1].split("\n\n")[0].splitlines()
+    assert counts[0] == "worse | farther | better | within |"
+    assert counts[2:] == ["| 1 | 3 | 4 |  | 2 |", "| 2 | 4 | 12 | 2 |  |"]
+    table, heading, reasons, end = second.strip().split("\n\n")
     assert table.splitlines()[0] == (
         "| topology alpha | utilisation cpu: uniform | azure | alibaba | utilisation mem: uniform | azure | alibaba |"
     )
     assert [line.split("/")[0] for line in table.splitlines()[2:]] == [
-        "| nara | **0.64",
+        "| nara | ***0.64",
         "| tetris | **0.58",
         "| nulb | **0.23",
     ]
@@ -308,14 +311,14 @@ def test_pages_have_a_matrix_for_every_table(tmp_path: Path, monkeypatch: pytest
     page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
     tall = page.split("## Table 2: utilisation on alpha\n")[1].strip().split("\n\n")[0]
     assert [line[: line.find("/")] for line in tall.splitlines() if "/" in line] == [
-        "| utilisation cpu | nara | **0.64",
+        "| utilisation cpu | nara | ***0.64",
         "|  | tetris | **0.58",
         "|  | nulb | **0.23",
-        "| utilisation mem | nara | **0.62",
+        "| utilisation mem | nara | ***0.62",
         "|  | tetris | **0.57",
         "|  | nulb | **0.23",
     ]
-    assert heading == "## What is not reproduced, and why"
+    assert (heading, end) == ("## What is not reproduced, and why", "</div>")
     assert reasons.splitlines() == [
         "- Nobody placed them. (nulb: 9)",
         "- Not explained. (nara: 7, tetris: 7)",

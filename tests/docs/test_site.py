@@ -16,7 +16,7 @@ import binwright
 from agents import AGENTS
 from docs import generated
 from tests.support import ROOT
-from tests.support.browser import CHROMIUM, DRIVER, browser
+from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
 
 
 @pytest.mark.long
@@ -37,6 +37,20 @@ def test_it_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
                 for width, dark in ((1400, False), (390, True)):
                     window.open(tmp_path / f"{page}.html", width, dark=dark)
                     assert window.inaccessible() == [], (page, width)
+            only_misses_are_shown(window)
+
+
+def only_misses_are_shown(window: Browser) -> None:
+    """Filter the published values of the page that is open: by what was not reproduced, and by an agent."""
+    rows = "[...document.querySelectorAll('.verdicts h2 ~ * tbody tr')].filter((row) => row.offsetParent)"
+    change = "dispatchEvent(new Event('input', { bubbles: true }))"
+    everything = window.run(f"return {rows}.length")
+    window.run(f"const box = document.querySelector('.filters input'); box.checked = true; box.{change}")
+    assert 0 < window.run(f"return {rows}.length") < everything
+    assert window.run(f"return {rows}.every((row) => /[✗≠]/.test(row.textContent))")
+    assert window.inaccessible() == []
+    window.run(f"const agent = document.querySelectorAll('.filters select')[1]; agent.value = 'tetris'; agent.{change}")
+    assert window.run(f"return {rows}.length > 0 && {rows}.every((row) => /tetris/.test(row.textContent))")
 
 
 def search_finds(site: Path, word: str, page: str) -> None:
