@@ -20,7 +20,7 @@ class Obstacle(NamedTuple):
     """What keeps a ball, with its friends, out of a bin."""
 
     rule: str
-    """The resource, or PIN, DRAIN, FOES, UTILFN or SOFT."""
+    """The resource, or PIN, DRAIN, FOES, DIFFERENT, UTILFN or SOFT."""
     text: str
     """In plain words."""
 
@@ -124,7 +124,8 @@ class Explained:
         for foes, chance in self._problem.foes:
             if chance == MICRO and not members.isdisjoint(foes) and all(alloc[one] == place for one in foes):
                 others = ", ".join(self._problem.ball(one) for one in foes if one not in members)
-                yield Obstacle("FOES", f"it would be with {others}" if others else "its friends are its foes")
+                rule = "DIFFERENT" if any(set(foes) <= set(some) for some, _ in self._problem.different) else "FOES"
+                yield Obstacle(rule, f"it would be with {others}" if others else "its friends are its foes")
 
     def _over(self, added: dict[int, int], used: list[int]) -> Iterator[Obstacle]:
         problem, soft = self._problem, set[int]()

@@ -13,7 +13,7 @@ import pytest
 
 from agents.solver import problem
 from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults
+from agents.solver.model.verify import faults, missed
 
 PAGE = (Path(__file__).parents[3] / "docs/guides/recipes.md").read_text(encoding="utf-8")
 BASE, *RECIPES = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)
@@ -129,7 +129,7 @@ def test_a_recipe_means_what_it_should(name: str, step: int) -> None:
             if rule is not None:
                 fitting += fits
                 kept += fits and rule(alloc)
-                assert (not faults(found, alloc)) == (fits and rule(alloc)), alloc
+                assert (not faults(found, alloc) and not missed(found, alloc)) == (fits and rule(alloc)), alloc
             elif fits and goal is not None:
                 assert found.objective is not None
                 ((raw, _),) = found.source.goals(found.bins, alloc)

@@ -75,6 +75,8 @@ def test_every_rule_has_its_name() -> None:
     ]
     with pytest.raises(UserError, match="there is no such ball"):
         list(explained.obstacles(4))
+    apart = problem(TEXT.replace("FOES 0, 2", "DIFFERENT 0, 2"))
+    assert "DIFFERENT" in Explained(apart, [0, 1, NULL, NULL]).summary(2)
 
 
 def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
