@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabric.cluster import Cluster
     from fabric.devices import DeviceView
     from fabric.ledger import Ledger
+    from scenarios.evaluation.evaluator import Evaluation, Evaluator
     from scenarios.learn.tune import tune
     from scenarios.schema.scenario import Scenario
     from simcore.engine import Simulation
@@ -57,6 +58,7 @@ _HOME = {
         "fabric.cluster": ("Cluster",),
         "fabric.devices": ("DeviceView",),
         "fabric.ledger": ("Ledger",),
+        "scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
         "scenarios.learn.tune": ("tune",),
         "scenarios.schema.scenario": ("Scenario",),
         "simcore.engine": ("Simulation",),
@@ -76,6 +78,8 @@ __all__ = [
     "Cluster",
     "Comparison",
     "DeviceView",
+    "Evaluation",
+    "Evaluator",
     "FinishedRun",
     "Ledger",
     "Move",

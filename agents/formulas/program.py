@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -53,7 +52,7 @@ class Program(NamedTuple):
     places: Ints
 
 
-def program(formula: Term, resources: Sequence[str]) -> Program:
+def program(formula: Term, resources: tuple[str, ...]) -> Program:
     """Write a formula as a program for servers with these resources; refuses names that are no features."""
     steps: list[tuple[float, ...]] = []
     depth = most = 0

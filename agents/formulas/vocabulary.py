@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from simcore.errors import UnknownName, suggest
@@ -27,7 +27,8 @@ class Feature(NamedTuple):
     resource: int = 0
 
 
-def features(resources: Sequence[str]) -> dict[str, Feature]:
+@cache
+def features(resources: tuple[str, ...]) -> dict[str, Feature]:
     """Name all that formulas may speak of on servers with these resources: `free_cpu`, `least_share_mem`, `nodes`."""
     found = {name: Feature(len(QUANTITIES) + number) for number, name in enumerate(PLAIN)}
     for scope, prefix in enumerate(SCOPES):
@@ -40,7 +41,7 @@ def features(resources: Sequence[str]) -> dict[str, Feature]:
     return found
 
 
-def feature_named(name: str, resources: Sequence[str]) -> Feature:
+def feature_named(name: str, resources: tuple[str, ...]) -> Feature:
     """Return what a name stands for; raises an `UnknownName` with what may have been meant."""
     known = features(resources)
     if name not in known:

@@ -1,4 +1,4 @@
-"""The parsers of `train` and `tune`."""
+"""The parsers of `train`, `tune` and `evaluate`."""
 
 from __future__ import annotations
 
@@ -47,3 +47,32 @@ def add_tune(commands: argparse._SubParsersAction[Any]) -> None:
     add_sets(tune)
     add_where_runs(tune)
     tune.add_argument("--out", help="folder of the answer, the log and the runs (default: results/NAME/tuning)")
+
+
+def add_evaluate(commands: argparse._SubParsersAction[Any]) -> None:
+    """Add `evaluate`."""
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="score a rule that somebody, or a program, proposes",
+        description="Score a policy beside a baseline on the same seeds, in memory. Source of a file is not trusted: "
+        "it is played with limits, and never imported.",
+    )
+    evaluate.set_defaults(answer="evaluating.evaluate")
+    evaluate.add_argument(
+        "policy",
+        metavar="POLICY",
+        help="an expression, FILE.py:function (default: score), or an agent as in a scenario",
+    )
+    evaluate.add_argument(
+        "--scenario", required=True, metavar="FILE", help="a scenario file, or the name of a shipped one"
+    )
+    evaluate.add_argument("--metric", default="acceptance", help="what is scored (default: acceptance)")
+    evaluate.add_argument("--baseline", metavar="POLICY", help="what it is compared with (default: the first agent)")
+    evaluate.add_argument("--seeds", type=int, default=20, metavar="N", help="default: 20")
+    evaluate.add_argument(
+        "--on", choices=("search", "validation", "test"), default="search", help="which seeds (default: search)"
+    )
+    evaluate.add_argument("--seconds", type=float, default=10.0, metavar="S", help="limit of a function (default: 10)")
+    evaluate.add_argument("--memory", type=int, default=512, metavar="MB", help="limit of a function (default: 512)")
+    evaluate.add_argument("--json", action="store_true", help="print all of it as JSON")
+    add_sets(evaluate)

@@ -25,6 +25,8 @@ EXPORTED = [
     "Cluster",
     "Comparison",
     "DeviceView",
+    "Evaluation",
+    "Evaluator",
     "FinishedRun",
     "Ledger",
     "Move",

@@ -222,6 +222,7 @@ CHECKED = {
     "validate": "the scenario is loaded",
     "train": "the scenario is loaded, and has something to train",
     "tune": "the scenario is loaded with the agent",
+    "evaluate": "the scenario is loaded; tests/scenarios/test_evaluator.py evaluates",
     "size": "the scenario is loaded, and its question read",
     "figures": "kinds are looked up, and drawn only of results that are there",
     "solve": "the specification is compiled, and solved in make test-all only",
@@ -277,6 +278,8 @@ def check_command(arguments: list[str]) -> None:
         assert load_scenario(asked.file, asked.sets).train
     elif command == "tune":
         load_scenario(asked.file, [*asked.sets, f"agents=[{asked.agent}]"])
+    elif command == "evaluate":
+        load_scenario(asked.scenario, asked.sets)
     elif command == "size":
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
         mixed = asked.mix or (scenario.size and scenario.size.mix)

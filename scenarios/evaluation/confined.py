@@ -1,0 +1,121 @@
+"""Plays a function `score` in a process of its own: with limits of time and memory, without files and network.
+
+The language of such a function already knows nothing but arithmetic (`agents.formulas.source`). The process keeps what
+never ends, or fills the memory, from harming anybody, and can open nothing should that language have a hole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from scenarios.batch.child_process import child
+from scenarios.evaluation.prepared import Prepared, reason_of
+from scenarios.schema.scenario import Scenario
+from simcore.cores import ONE_THREAD
+from simcore.errors import RunError
+
+MB = 2**20
+STARTING = 300.0
+"""Seconds that a process may take until it is ready."""
+_START = "from scenarios.evaluation.confined import work; work({handle})"
+
+
+class Confined:
+    """A process that plays functions on some seeds; what they need of files is read before."""
+
+    def __init__(self, scenario: Scenario, metric: str, seeds: Sequence[int], memory: int) -> None:
+        self._memory = memory
+        self._process, self._pipe = child(_START, {**os.environ, **ONE_THREAD})
+        self._pipe.send((scenario, metric, list(seeds), memory))
+        if not self._pipe.poll(STARTING):
+            self.end()
+            raise RunError("the process that plays functions did not start")
+        with suppress(EOFError):
+            self._pipe.recv_bytes()
+
+    def play(self, source: str, name: str, seconds: float) -> list[float] | str:
+        """Return what a function has on each seed, or the reason why it has nothing; then `alive` may be False."""
+        try:
+            self._pipe.send_bytes(json.dumps([source, name]).encode())
+            if not self._pipe.poll(seconds):
+                self.end()
+                return f"took longer than {seconds:g} s"
+            answer = json.loads(self._pipe.recv_bytes(MB))
+        except (EOFError, OSError):
+            self.end()
+            return f"ended its process, perhaps for want of memory: it may have {self._memory // MB:,} MB"
+        found: list[float] | str = answer
+        return found
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process can play more."""
+        return self._process.poll() is None
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        self._pipe.close()
+
+
+def work(handle: int) -> None:
+    """Serve as such a process until nobody listens."""
+    from agents.formulas.source import Scored, checked
+
+    pipe = Connection(handle)
+    scenario, metric, seeds, memory = pipe.recv()
+    prepared = Prepared(scenario, metric)
+    for seed in seeds:
+        prepared.world.draw(seed)
+    for score in ("0", "-1e999"):  # one that places and one that refuses: all that is loaded late is there then
+        rule = checked(f"def score():\n    return {score}")
+        prepared.value(lambda rule=rule: Scored(rule), seeds[0])  # type: ignore[misc]
+    _limit(memory)
+    pipe.send_bytes(b"ready")
+    with suppress(EOFError):
+        while True:
+            source, name = json.loads(pipe.recv_bytes())
+            pipe.send_bytes(json.dumps(_played(prepared, seeds, source, name)).encode())
+
+
+def _played(prepared: Prepared, seeds: Sequence[int], source: str, name: str) -> Any:
+    from agents.formulas.source import Scored, checked
+
+    lost = decisions = 0
+    found = []
+    try:
+        tree = checked(source)
+        for seed in seeds:
+            agent = Scored(tree, name)
+            found.append(prepared.value(lambda agent=agent: agent, seed))  # type: ignore[misc]
+            lost, decisions = lost + agent.lost, decisions + agent.decisions
+    except BaseException as error:  # whatever it is, it is a reason
+        return reason_of(error)
+    return no_score(lost, decisions) or found
+
+
+def no_score(lost: int, decisions: int) -> str:
+    """Say at how many decisions a policy scored no number wherever the request fitted; empty if there are none."""
+    said = f"at {lost:,} of {decisions:,} decisions the score was no number wherever the request fitted"
+    return said if lost else ""
+
+
+def _limit(memory: int) -> None:
+    """Let this process open nothing more, write nothing and take only so many bytes more."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    limits = {resource.RLIMIT_NOFILE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: 0}
+    with suppress(OSError), Path("/proc/self/statm").open() as file:
+        limits[resource.RLIMIT_AS] = int(file.read().split()[0]) * resource.getpagesize() + memory
+    for what, most in limits.items():
+        with suppress(OSError, ValueError):
+            resource.setrlimit(what, (most, most))

@@ -1,0 +1,277 @@
+"""Scores one policy after another, each in milliseconds and in memory, beside a baseline on the same seeds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from math import isnan, nan
+from pathlib import Path
+from threading import Lock
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
+
+import numpy as np
+from pydantic import ValidationError
+
+from agents import AGENTS
+from agents.formulas.agent import Formula
+from agents.formulas.parse import Untold, source
+from agents.formulas.program import DECISIONS, LOST
+from agents.formulas.source import checked
+from agents.rules.scan import ScanAgent
+from analysis.compare.statistics import differences, mean_interval
+from scenarios.build.world import build_agent
+from scenarios.evaluation.confined import MB, Confined, no_score
+from scenarios.evaluation.prepared import Prepared, reason_of
+from scenarios.learn.tune import FIRST
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.explain import explain
+from scenarios.schema.load import Override, loaded
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.yaml_source import Source
+from simcore.cores import usable_cpus
+from simcore.errors import UserError, short, suggest, unread
+from simcore.jit import is_kernel
+from simcore.types import Agent
+
+Split = Literal["search", "validation", "test"]
+Policy: TypeAlias = "str | Path | Agent | Mapping[str, Any] | AgentSpec | Callable[..., Any]"
+APART = 2**19
+"""How far the seeds of validation are from those of the search."""
+_FILE = re.compile(r"(.+\.py)(?::(\w+))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a policy came to on the seeds of a split.
+
+    `score` is the mean of the metric over the seeds, `values` has it by seed. `difference` is how much more of it the
+    policy has than the baseline, the mean over the seeds, and `interval` that mean's 95 % interval. Where a policy
+    has no score, these are NaN, and `reason` says why.
+    """
+
+    policy: str
+    metric: str
+    split: Split
+    score: float = nan
+    difference: float = nan
+    interval: tuple[float, float] = (nan, nan)
+    values: dict[int, float] = field(default_factory=dict)
+    reason: str | None = None
+    seconds: float = 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data, with None for what is no number."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        numbers = {"score": self.score, "difference": self.difference, "seconds": round(self.seconds, 6)}
+        plain = {name: None if isnan(value) else value for name, value in numbers.items()}
+        interval = None if isnan(self.interval[0]) else list(self.interval)
+        return found | plain | {"interval": interval, "values": {str(seed): one for seed, one in self.values.items()}}
+
+
+class _Read(NamedTuple):
+    """A policy that has been read: how to `make` an agent of it, or the `source` and `name` of a function."""
+
+    label: str
+    make: Callable[[], Agent] | None
+    source: str = ""
+    name: str = ""
+
+
+class Evaluator:
+    """Evaluates policies on the requests of a scenario, which are drawn once.
+
+    `metric` is a column of results. `seeds`, `validation` and `test` are how many seeds each split has; those of `test`
+    are the scenario's own, which no search should see: `tested` counts how many policies were tried on them. `baseline`
+    is any policy, by default the scenario's first agent.
+
+    A policy is an expression, Python source with a function `score`, a file with such source (`rule.py`, or
+    `rule.py:name`), the name of an agent or a mapping as in `agents:`, an agent, or a `@cheapest` function. Text is
+    never imported: what is no formula is played in a process that has `seconds` for all seeds, `memory` MB, no files
+    and no network. Agents, kernels and classes are yours, and run as they are.
+    """
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario,
+        *overrides: Override,
+        metric: str = "acceptance",
+        seeds: int = 20,
+        validation: int = 100,
+        test: int = 100,
+        baseline: Policy | None = None,
+        seconds: float = 10.0,
+        memory: int = 512,
+    ) -> None:
+        given = loaded(scenario, overrides)
+        for key, value in (("seeds", seeds), ("validation", validation), ("test", test)):
+            if value < 1:
+                raise UserError("is too few", key=key, value=value, remedy="Give 1 or more.")
+        self.scenario, self.metric, self.tested = given, metric, 0
+        self.seeds: dict[Split, range] = {
+            "search": range(FIRST, FIRST + seeds),
+            "validation": range(FIRST + APART, FIRST + APART + validation),
+            "test": range(given.seed, given.seed + test),
+        }
+        self._prepared = Prepared(given, metric)
+        self._seconds, self._memory = seconds, memory * MB
+        self._baseline = _read(given.agents[0] if baseline is None else baseline)
+        self._base: dict[Split, list[float]] = {}
+        self._idle: dict[Split, list[Confined]] = {split: [] for split in get_args(Split)}
+        self._lock = Lock()
+        self._of_baseline("search")
+
+    @property
+    def sign(self) -> int:
+        """Return 1 where more of the metric is better, and -1 where less is."""
+        return self._prepared.sign
+
+    def __call__(self, policy: Policy, on: Split = "search") -> Evaluation:
+        """Evaluate a policy; whatever is wrong with it is the `reason` of what is returned."""
+        if on not in self.seeds:
+            raise UserError("no such split of the seeds", key="on", value=on, remedy=suggest(on, self.seeds))
+        base = self._of_baseline(on)
+        began = perf_counter()
+        label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
+        try:
+            read = _read(policy)
+            label, values = read.label, self._values(read, on)
+        except Exception as error:
+            values = reason_of(error)
+        seconds = perf_counter() - began
+        if on == "test":
+            with self._lock:
+                self.tested += 1
+        if isinstance(values, str):
+            return Evaluation(label, self.metric, on, reason=values, seconds=seconds)
+        found, others = np.array(values), np.array(base)
+        mean, half = mean_interval(differences(found, others))
+        each = dict(zip(self.seeds[on], values, strict=True))
+        interval = (float(mean - half), float(mean + half))
+        reason = f"a run has no value of {self.metric}" if isnan(found.mean()) else None
+        score = float(found.mean())
+        return Evaluation(label, self.metric, on, score, float(mean), interval, each, reason, seconds)
+
+    def many(self, policies: Iterable[Policy], on: Split = "search", jobs: int | None = None) -> list[Evaluation]:
+        """Evaluate policies, so many at once (default: one for each CPU), and return what each came to, in order."""
+        self._of_baseline(on)
+        with ThreadPoolExecutor(jobs or usable_cpus()) as pool:
+            return list(pool.map(partial(self, on=on), policies))
+
+    def close(self) -> None:
+        """End the processes that play functions; the next function starts a new one."""
+        with self._lock:
+            for idle in self._idle.values():
+                while idle:
+                    idle.pop().end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_lock"):
+            self.close()
+
+    def _of_baseline(self, on: Split) -> list[float]:
+        """Return what the baseline has on each seed; refuses one that has nothing."""
+        if on not in self._base:
+            values = self._values(self._baseline, on)
+            if isinstance(values, str):
+                raise UserError(f"the baseline has no score: {values}", key="baseline", value=self._baseline.label)
+            self._base[on] = values
+        return self._base[on]
+
+    def _values(self, policy: _Read, on: Split) -> list[float] | str:
+        """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""
+        if policy.make is None:
+            return self._confined(policy, on)
+        values, agents = [], []
+        for seed in self.seeds[on]:
+            agents.append(policy.make())
+            values.append(self._prepared.value(lambda: agents[-1], seed))
+        counts = sum(agent.numbers[2][-1] for agent in agents if isinstance(agent, Formula))
+        return no_score(int(counts[LOST]), int(counts[DECISIONS])) or values if np.ndim(counts) else values
+
+    def _confined(self, policy: _Read, on: Split) -> list[float] | str:
+        with self._lock:
+            process = self._idle[on].pop() if self._idle[on] else None
+        process = process or Confined(self.scenario, self.metric, self.seeds[on], self._memory)
+        found = process.play(policy.source, policy.name, self._seconds)
+        if process.alive:
+            with self._lock:
+                self._idle[on].append(process)
+        return found
+
+
+def _read(policy: Policy) -> _Read:
+    """Read a policy; raises a `UserError` for one that is none."""
+    if isinstance(policy, Agent):
+        return _Read(type(policy).__name__, partial(copy, policy))
+    if isinstance(policy, type) and issubclass(policy, Agent):
+        return _Read(policy.__name__, policy)
+    if is_kernel(policy):
+        return _Read(getattr(policy, "__name__", "rule"), partial(_scanning, policy))
+    if isinstance(policy, AgentSpec | Mapping):
+        return _named(policy)
+    if not isinstance(policy, str | Path):
+        remedy = "Give an expression, source with a function `score`, a file, an agent, or a @cheapest function."
+        raise UserError("is no policy", key="policy", value=type(policy).__name__, remedy=remedy)
+    text = str(policy)
+    if isinstance(policy, Path) or (_FILE.fullmatch(text) and "\n" not in text):
+        return _in_file(text)
+    if "\n" in text or text.lstrip().startswith("def "):
+        return _function(text, "score", short(text.strip().splitlines()[0]))
+    if text in set(AGENTS):
+        return _named(text)
+    formula = Formula(text).formula
+    return _Read(short(text, 200), partial(Formula.of, formula))
+
+
+def _scanning(scan: Any) -> Agent:
+    agent = ScanAgent()
+    agent.scan = scan
+    return agent
+
+
+def _named(policy: str | Mapping[str, Any] | AgentSpec) -> _Read:
+    try:
+        spec = policy if isinstance(policy, AgentSpec) else AgentSpec.model_validate(policy)
+    except ValidationError as error:
+        raise explain(error, Source(None, {})) from None
+    return _Read(spec.label, partial(build_agent, spec))
+
+
+def _in_file(text: str) -> _Read:
+    match = _FILE.fullmatch(text)
+    file, name = (match[1], match[2] or "score") if match else (text, "score")
+    try:
+        written = Path(file).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        problem, remedy = unread(error, file, "Give a file of Python source.")
+        raise UserError(problem, file=file, remedy=remedy) from None
+    try:
+        return _function(written, name, text)
+    except UserError as error:
+        error.file = file
+        raise
+
+
+def _function(text: str, name: str, label: str) -> _Read:
+    """Read source: its function as a formula, or else to be played as it is, confined."""
+    tree: ast.Module = checked(text)
+    try:
+        formula, _ = source(tree, name)
+    except Untold:
+        return _Read(label, None, text, name)
+    return _Read(label, partial(Formula.of, formula))

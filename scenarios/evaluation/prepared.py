@@ -1,0 +1,130 @@
+"""A scenario that is ready to be played again and again: its requests are drawn once per seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from traceback import extract_tb
+from typing import Any
+
+from agents.world import Requests
+from analysis.measure.definition import Definition
+from analysis.measure.finished_run import FinishedRun
+from analysis.measure.measuring import added_metric, built_in
+from analysis.measure.metric import Metric
+from analysis.measure.samples import Sampler
+from scenarios.build.costs import build_costs
+from scenarios.build.movers import begin_moving
+from scenarios.build.plan import Run
+from scenarios.build.world import adapt_agent, build_world
+from scenarios.run.execute import is_bounded, measured_from, prepare_run
+from scenarios.schema.scenario import Scenario
+from simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
+from simcore.rng import stream
+from simcore.types import Agent, Workload
+
+
+class _Kept:
+    """Requests that are drawn once per seed."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._drawn: dict[int, Workload] = {}
+
+    @property
+    def drawn(self) -> bool:
+        """Whether the requests depend on the seed."""
+        return self._requests.drawn
+
+    def draw(self, seed: int) -> Workload:
+        """Return the requests of a seed."""
+        if seed not in self._drawn:
+            self._drawn[seed] = self._requests.draw(seed)
+        return self._drawn[seed]
+
+    def windows(self, seed: int, requests: int | None = None, met: float = 1.0) -> list[tuple[int, int]] | None:
+        """Find a seed's windows of a trace."""
+        return self._requests.windows(seed, requests, met)
+
+
+class Prepared:
+    """Plays agents in a scenario and measures one metric. Several threads may use it at once."""
+
+    def __init__(self, scenario: Scenario, metric: str) -> None:
+        if scenario.sweep.product or scenario.sweep.zip:
+            remedy = "Evaluate one point: sweep=null, and set what was swept."
+            raise ScenarioError(
+                "policies are not evaluated over a sweep", file=scenario.file, key="sweep", remedy=remedy
+            )
+        world = build_world(scenario)
+        self.scenario, self.metric = scenario, metric
+        self.world = replace(world, requests=_Kept(world.requests))
+        self._known: tuple[Definition, Metric] | None = None
+        self._sampled = False
+
+    def value(self, make: Callable[[], Agent], seed: int) -> float:
+        """Play a new agent on the requests of a seed, and return the metric; NaN if the run has none."""
+        over = self._play(make, seed, self._sampled)
+        try:
+            found = self._definition(over).measured(over)
+        except KeyError:  # it is one of those that look at the cluster now and then
+            self._sampled = True
+            over = self._play(make, seed, True)
+            found = self._definition(over).measured(over)
+        return float(found.get(self.metric, float("nan")))
+
+    @property
+    def sign(self) -> int:
+        """Return 1 where more of the metric is better, and -1 where less is; something must have been played."""
+        assert self._known
+        return -1 if self._known[1].better == "lower" else 1
+
+    def _definition(self, over: FinishedRun) -> Definition:
+        if self._known is None:
+            columns: dict[str, tuple[Definition, Metric]] = {}
+            for one in (*built_in(), *(added_metric(one.asked) for one in self.scenario.metrics)):
+                columns |= {each.name: (one, each) for each in one.columns(over.resources, over.tiers)}
+            if self.metric not in columns:
+                remedy = suggest(self.metric, columns)
+                raise UnknownName("no such metric", key="metric", value=self.metric, remedy=remedy)
+            if columns[self.metric][1].better == "neither":
+                remedy = "Take one of which higher or lower is better, such as acceptance."
+                raise UserError("neither higher nor lower is better", key="metric", value=self.metric, remedy=remedy)
+            self._known = columns[self.metric]
+        return self._known[0]
+
+    def _play(self, make: Callable[[], Agent], seed: int, sampled: bool) -> FinishedRun:
+        """Play a run as `binwright run` does."""
+        scenario, world = self.scenario, self.world
+        agent = adapt_agent(world, make())
+        warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None
+        run = Run("", {}, scenario, scenario.agents[0], seed, "", "")
+        compiled = not world.not_compiled(agent, warm)
+        simulation, ledger, play_on = prepare_run(run, world, warm, compiled)
+        begin_moving(scenario, world, simulation, stream(seed, "movers"))
+        first = measured_from(simulation)
+        agent.start(simulation.view, stream(seed, "agent"))
+        samples: dict[str, Any] = {}
+        if sampled:
+            sampler = Sampler(simulation, ledger, first)
+            thought = play_on(simulation, agent, sampler)
+            sampler.look()
+            samples = sampler.columns()
+        else:
+            thought = play_on(simulation, agent, lambda: -1)
+        costs = build_costs(scenario, seed)
+        bounded = is_bounded(world)
+        return FinishedRun(simulation, first, samples, thought, prices=scenario.hourly, costs=costs, bounded=bounded)
+
+
+def reason_of(error: BaseException) -> str:
+    """Say in one line why a policy has no score, so that who proposed it can mend it."""
+    while not isinstance(error, UserError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__  # what an agent raised, not that it raised
+    if isinstance(error, UserError):
+        return " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return "needs more memory than it may have"
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == "<score>"]
+    where = f" in line {lines[-1]}" if lines else ""
+    return short(f"raised {type(error).__name__}{where}: {error}", 300)

@@ -1,0 +1,178 @@
+"""Policies that somebody proposes: scores as of `binwright run`, and a reason for everything that has none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import binwright as bw
+from agents.formulas.agent import Formula
+from agents.heuristics.servers.dot_product import dot_product
+from binwright import cli
+from scenarios.evaluation.evaluator import Evaluation, Evaluator
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+
+SHORT = {"workload.requests": 400, "workload.arrivals.poisson.every": "60 s", "cluster.servers": 2}
+RULE = "-share_mem - 0.2 * other_share_cpu"
+SOURCE = "def score(share_mem, other_share_cpu):\n    worth = 0.2\n    return -share_mem - worth * other_share_cpu\n"
+LOOP = SOURCE.replace("    return", "    while worth > 1:\n        worth = 0\n    return")
+
+
+def scenario(**keys: Any) -> Scenario:
+    """The quick start's, shorter and fuller."""
+    return bw.scenario("quickstart", SHORT, {"agents": ["best-fit"], "record": [], **keys})
+
+
+@pytest.fixture(scope="module")
+def evaluator() -> Iterator[Evaluator]:
+    with Evaluator(scenario(), seeds=3, validation=2, test=4, seconds=0.7, memory=128) as made:
+        made._of_baseline("test")
+        yield made
+
+
+def test_scores_are_those_of_runs(evaluator: Evaluator, tmp_path: Path) -> None:
+    asked = [{"formula": {"score": RULE}}, "dot-product", "best-fit", "balance-fit"]
+    runs = bw.run(scenario(agents=asked, replications=4), out=tmp_path).runs
+    policies: list[Any] = [RULE, dot_product, "best-fit", "balance-fit"]
+    assert runs["acceptance"].to_numpy().mean() < 0.98
+    for agent, policy in zip(runs["agent"].unique(maintain_order=True), policies, strict=True):
+        rows = runs.filter(runs["agent"] == agent)
+        found = evaluator(policy, on="test")
+        assert found.values == dict(zip(rows["seed"], rows["acceptance"], strict=True))
+        assert found.score == pytest.approx(rows["acceptance"].mean())
+
+
+def test_differences_are_paired_with_the_baseline(evaluator: Evaluator) -> None:
+    same, other = evaluator("best-fit"), evaluator(RULE)
+    assert (same.difference, same.interval) == (0.0, (0.0, 0.0))
+    base = [other.values[seed] - same.values[seed] for seed in evaluator.seeds["search"]]
+    assert other.difference == pytest.approx(sum(base) / 3)
+    assert other.interval[0] <= other.difference <= other.interval[1]
+
+
+def test_one_rule_may_be_given_in_many_ways(
+    evaluator: Evaluator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rule.py").write_text(SOURCE)
+    Path("named.py").write_text(SOURCE.replace("score", "mine"))
+    expected = evaluator(RULE).values
+    files: list[Any] = ["rule.py", "rule.py:score", Path("rule.py"), "named.py:mine"]
+    for policy in (SOURCE, LOOP, *files, bw.agent({"formula": {"score": RULE}}), Formula(RULE)):
+        found = evaluator(policy)
+        assert (found.values, found.reason) == (expected, None), policy
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["named.py", "rule.py"]
+
+
+def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) -> None:
+    policies = [RULE, "best-fit", "share_cpu +", SOURCE, "free_cpu"]
+    alone = [evaluator(policy) for policy in policies]
+    together = evaluator.many(policies, jobs=3)
+    assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
+
+
+def test_it_counts_who_met_the_test_seeds() -> None:
+    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
+        made(RULE)
+        made(RULE, on="validation")
+        assert made.tested == 0
+        made.many([RULE, "share_cpu +"], on="test")
+        assert made.tested == 2
+        splits = [set(seeds) for seeds in made.seeds.values()]
+        assert len(set.union(*splits)) == 3
+
+
+def test_metrics_that_look_at_the_cluster_and_those_of_which_less_is_better() -> None:
+    with Evaluator(scenario(), metric="servers_used", seeds=1, validation=1, test=1) as made:
+        assert 0 < made("best-fit").score <= 10
+        assert made.sign == -1
+
+
+HOSTILE = {
+    "took longer than": "def score(free_cpu):\n    while True:\n        pass",
+    "took longer": "def score(free_cpu):\n    while True:\n        return 9 ** 9 ** 9",
+    "memory": "def score(free_cpu):\n    x = [0]\n    while True:\n        x = x + x",
+    "no number": "def score(free_cpu):\n    return [free_cpu]",
+    "the score is no number": "def score(free_cpu):\n    while 1:\n        return (-1) ** 0.5",
+    "was no number wherever": "def score(free_cpu):\n    x = float(1e999)\n    while True:\n        return x - x",
+    "score was no number": "0 / 0 * free_cpu",
+    "ZeroDivisionError in line 3": "def score(free_cpu):\n    while 1:\n        return 1 / 0",
+    "RecursionError": "def score(free_cpu):\n    return again([free_cpu])\ndef again(x):\n    return again(x)",
+    "NameError": "def score(free_cpu):\n    return eval([free_cpu])",
+    "may not be imported": "import os\ndef score(free_cpu):\n    return 1",
+    "attributes may not be used": "def score(free_cpu):\n    return free_cpu.__class__",
+    "is no name that may be used": "def score(free_cpu):\n    return __import__",
+    "is no Python": "def score(free_cpu:",
+    "no function score": "def other(free_cpu):\n    return 1",
+    "no such feature": "def score(fre_cpu):\n    return fre_cpu",
+    "does not return": "def score(free_cpu):\n    if free_cpu > 1:\n        return 2",
+    "is no expression": "share_cpu +",
+    "cannot be used in a formula": "open(share_cpu)",
+    "no such file": "nowhere.py:score",
+}
+
+
+@pytest.mark.parametrize("said", HOSTILE)
+def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> None:
+    found = evaluator(HOSTILE[said])
+    assert said in (found.reason or "")
+    assert "\n" not in (found.reason or "")
+    assert isnan(found.score)
+    assert json.loads(json.dumps(found.as_json()))["score"] is None
+    assert evaluator(RULE).reason is None
+
+
+def test_the_process_opens_nothing_and_takes_no_more_memory() -> None:
+    code = """
+import socket
+from scenarios.evaluation.confined import MB, _limit
+_limit(64 * MB)
+for tried in (lambda: open("/etc/hostname"), lambda: open("new", "w"), socket.socket, lambda: bytearray(256 * MB)):
+    try:
+        tried()
+    except (OSError, MemoryError) as error:
+        print(type(error).__name__)
+    else:
+        print("let through")
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert said == ["OSError", "OSError", "OSError", "MemoryError"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"metric": "acceptence"}, "no such metric"),
+        ({"metric": "requests"}, "neither higher nor lower|no such metric"),
+        ({"seeds": 0}, "is too few"),
+        ({"baseline": "0 / 0"}, "the baseline has no score"),
+    ],
+)
+def test_a_wrong_question_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        Evaluator(scenario(), **{"seeds": 1, "validation": 1, "test": 1, **wrong})
+
+
+def test_the_command_prints_a_table_json_or_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rule.py").write_text(SOURCE)
+    sets = [word for key, value in SHORT.items() for word in ("--set", f"{key}={value}")]
+    asked = ["--scenario", "quickstart", "--seeds", "2", *sets]
+    assert cli.main(["evaluate", "rule.py:score", *asked, "--baseline", "{best-fit: {node: loose}}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == set(Evaluation.__slots__)
+    assert (len(found["values"]), found["policy"], found["reason"]) == (2, "rule.py:score", None)
+    assert cli.main(["evaluate", "best-fit", *asked, "--baseline", "best-fit", "--on", "test"]) == 0
+    assert "+0.0000" in capsys.readouterr().out
+    assert cli.main(["evaluate", "import os", *asked]) == 1
+    assert "is no expression" in capsys.readouterr().out
