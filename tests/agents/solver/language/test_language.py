@@ -162,7 +162,7 @@ def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_every_example_says_what_it_is() -> None:
-    assert len(examples()) == 22
+    assert len(examples()) == 23
     assert all(text.startswith("# ") for text in examples().values())
 
 
