@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from analysis.compare.table import Table
 from analysis.figures import FIGURES
+from analysis.figures.chosen_style import Width
 from analysis.figures.draw import draw, image
 from analysis.figures.kind import FigureFailed, kind_named
 from analysis.figures.style import noted_values
@@ -263,8 +264,9 @@ class Drawn(NamedTuple):
 
 
 def figures(results: ResultsFolder) -> Drawn:
-    """Draw every kind that the results allow."""
+    """Draw every kind that the results allow; what they say stands below them, and is said once."""
     found = Drawn({}, {}, {})
+    seen: set[str] = set()
     for name in FIGURES:
         try:
             kind = kind_named(name)
@@ -274,10 +276,11 @@ def figures(results: ResultsFolder) -> Drawn:
         if kind.source != "results":
             continue
         try:
-            figures = [draw(results, name, width="page", style="report")]
-            if name in ANSWERS:
-                figures.append(draw(results, name, width="column", style="report"))
-            found.shown[name] = _embedded(name, kind.meaning, *figures)
+            widths: tuple[Width, ...] = ("page", "column") if name in ANSWERS else ("page",)
+            figures = [draw(results, name, width=width, style="report", titles=False) for width in widths]
+            said = [text for text in str(figures[0].get_label()).split(". ", 1) if text and text not in seen]
+            seen.update(said)
+            found.shown[name] = _embedded(name, kind.meaning, said, *figures)
         except FigureFailed as error:
             found.failed[name] = error.problem
         except UserError as error:
@@ -285,8 +288,8 @@ def figures(results: ResultsFolder) -> Drawn:
     return found
 
 
-def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = None) -> str:
-    """Embed a figure, and its `narrow` form for telephones, if it has one."""
+def _embedded(name: str, meaning: str, said: Sequence[str], figure: Figure, narrow: Figure | None = None) -> str:
+    """Embed a figure, and its `narrow` form for telephones, if it has one, with what is `said` of it below."""
     kind, content, size = image(figure)
     shown = image_element(kind, content, size, f"{name}: {meaning}. The tables have the numbers.")
     if narrow is not None:
@@ -299,7 +302,8 @@ def _embedded(name: str, meaning: str, figure: Figure, narrow: Figure | None = N
             for left, top, text in values
         )
         shown = f'<div class="values">{shown}<div class="marks">{marks}<output hidden></output></div></div>'
-    return f'<figure id="figure-{name}">{shown}<figcaption>{escape(name)}: {escape(meaning)}</figcaption></figure>'
+    text = ". ".join(escape(part) for part in (*said, f"{name}: {meaning}"))
+    return f'<figure id="figure-{name}">{shown}<figcaption>{text}</figcaption></figure>'
 
 
 def image_element(kind: str, content: bytes, size: tuple[int, int], alt: str) -> str:

@@ -207,7 +207,11 @@ def comparison_tables(results: ResultsFolder) -> str:
         rows = [_compared(metric, texts, row, line) for row, line in lines]
         name = render_text.title(metric)
         table = html(
-            f"compare-{number}", f"{name}: differences to {comparison.heading(comparison.baseline)}", heads, texts, rows
+            f"compare-{number}",
+            f"{metric.heading}: differences to {comparison.heading(comparison.baseline)}",
+            heads,
+            texts,
+            rows,
         )
         parts.append(f"<details{' open' * (not parts)}><summary>{escape(name)}</summary>\n{table}\n</details>")
     notes = [render_text.legend(comparison)]
