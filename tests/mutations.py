@@ -5,6 +5,10 @@
 Each of the 60 mistakes goes into a copy of the tree, where the tests of its file run until one of them fails. Which
 mistakes are made depends on the seed and on the text of a function alone: two states of the tree that have the same
 function make the same mistakes in it.
+
+On 24 November 2026, with seed 0, four mistakes in the solver survive because they change nothing that counts. `answer`
+says that two units are left, which nobody reads there; `look_at_clock` shows progress at .2 s rather than after it;
+`_prove` takes 20,000 balls for too many; `span` is wrong only of products below 0, before which UTILFN rejects.
 """
 
 from __future__ import annotations
