@@ -186,8 +186,9 @@ class Workload:
 
     The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
     their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
-    whose `duration` is inf therefore, for how long they were seen to run. `origin` is when arrivals begin, in
-    seconds of the trace's own clock.
+    whose `duration` is inf therefore, for how long they were seen to run. `requested` float64 [n] is how long
+    users said that requests would stay, where they did. `origin` is when arrivals begin, in seconds of the trace's own
+    clock.
     """
 
     resources: tuple[str, ...]
@@ -204,6 +205,7 @@ class Workload:
     foresight: LifetimeInfo | None = None
     age: Floats | None = None
     watched: Floats | None = None
+    requested: Floats | None = None
     origin: float = 0.0
 
     @property

@@ -61,6 +61,7 @@ PREDICTORS = Registry(
         "noise": "workloads.predictors:Noise",
         "survival": "workloads.predictors:Survival",
         "shuffled": "workloads.predictors:Shuffled",
+        "requested": "workloads.predictors:Requested",
     },
 )
 

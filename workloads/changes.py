@@ -179,6 +179,7 @@ def _taken(base: Workload, rows: Ints, times: Floats, step: int) -> Workload:
         id=ids[order],
         age=None if base.age is None else base.age[rows[rows < base.running]],
         watched=None if base.watched is None else base.watched[rows],
+        requested=None if base.requested is None else base.requested[rows],
         models=None if base.models is None else base.models[rows],
         roles=None if base.roles is None else base.roles.take(rows),
         labels={name: words[rows] for name, words in base.labels.items()},

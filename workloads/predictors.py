@@ -133,6 +133,23 @@ def _median(table: _Stays, elapsed: float) -> float:
     return float(table.times[place]) if place < len(table.times) else inf
 
 
+class Requested(Predictor):
+    """Agents are told how long users asked for, and that this is over at any moment once it has passed."""
+
+    summary: ClassVar[str] = "the time that users asked for, of traces that have it."
+    drawn: ClassVar[bool] = False
+
+    def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
+        if requests.requested is None:
+            remedy = "Take a trace that does, such as swf, or predict lifetimes in another way."
+            key = "knowledge.lifetimes.predicted.requested"
+            raise WorkloadError("the requests do not say how long users asked for", key=key, remedy=remedy)
+        return requests.requested.copy()
+
+    def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
+        return first
+
+
 class Shuffled(Predictor):
     """The control: each request is told how long another one stays, so that only the mix is right."""
 

@@ -19,7 +19,7 @@ from simcore.units import LARGEST, measure_of
 from workloads.resampling import Resample, resampled
 from workloads.starts import ApartStart, RandomStart
 from workloads.traces.cells import DATED, moment
-from workloads.traces.check import LABELS, MODELS, PLACED, is_text, resources_in
+from workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
 from workloads.traces.mapped import Columns, structured
 
 
@@ -42,7 +42,8 @@ class Window:
     `requests` must be given, as for windows apart.
     `time_scale` multiplies the time between arrivals, and only that: 2 halves the load, lifetimes stay as they are.
     With `running`, the requests from before the window that still run at its start come first, in addition.
-    With `resample` the rows are those of a trace that every seed draws anew. If they are `endless`, no request ends.
+    With `resample` the rows are those of a trace that every seed draws anew. If they are `endless`, no request ends; if
+    they are `cut`, each ends at the latest when the time is over that was requested for it.
     """
 
     start: Start = 0
@@ -52,6 +53,7 @@ class Window:
     running: bool = False
     resample: Resample | None = None
     endless: bool = False
+    cut: bool = False
 
 
 def select(
@@ -75,6 +77,13 @@ def select(
     table = trace if isinstance(trace, np.ndarray) else structured(trace)
     units = dict.fromkeys(resources, 1.0) | dict(scale or {})
     _check_resources(table, units, file)
+    asked = REQUESTED in (table.dtype.names or ())
+    if window.cut:
+        if not asked:
+            remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
+            raise WorkloadError("nobody says how long requests may run", file=file, key="workload.ends", remedy=remedy)
+        table = table.copy()
+        table["lifetime"] = np.minimum(table["lifetime"], table[REQUESTED])
     blocks = None
     if window.resample:
         table, blocks = resampled(table, window.resample, seed, file)
@@ -117,6 +126,7 @@ def select(
         labels=labels,
         age=age if len(age) else None,
         watched=np.where(np.isinf(duration), seen, np.nan) if watched else None,
+        requested=table[REQUESTED][rows] if asked else None,
         origin=float(table["arrival"][spans[0][0]]),
     )
 

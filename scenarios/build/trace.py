@@ -203,4 +203,5 @@ def _window(spec: Trace, seed: int) -> Window:
     else:
         start = TimeStart(_seconds(spec.start)) if isinstance(spec.start, str) else spec.start
     running = spec.running == "keep" and not spec.inflate
-    return Window(start, requests, spec.superpose, spec.time_scale, running, spec.resample, spec.ends == "drop")
+    ends = {"endless": spec.ends == "drop", "cut": spec.ends == "requested"}
+    return Window(start, requests, spec.superpose, spec.time_scale, running, spec.resample, **ends)

@@ -211,9 +211,10 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         description="Requests that run already at the start: `keep` places them first, for the rest of their "
         "lifetimes, unmeasured; `drop` leaves them out.",
     )
-    ends: Literal["keep", "drop"] = Field(
+    ends: Literal["keep", "drop", "requested"] = Field(
         default="keep",
-        description="With `drop` no request ever ends.",
+        description="With `drop` no request ever ends; with `requested` each ends at the latest when the time is over "
+        "that its user asked for, in traces that have it.",
     )
     resample: Resample | None = Field(
         default=None,

@@ -21,6 +21,8 @@ PLACED = ("group", "where", "tolerates")
 """Columns that a trace may have, for rules of placement: a group, labels as in `zone=a|b;kind=large`, and taints as in
 `spot|old`; empty for none.
 """
+REQUESTED = "requested_time"
+"""A column that a trace may have: the seconds that users asked for, Float64."""
 TEXTS = (MODELS, *PLACED)
 """All columns of text that a trace may have beside its ids and labels."""
 LABELS = "labels."
@@ -36,7 +38,7 @@ def is_text(name: str) -> bool:
 
 def resources_in(columns: Iterable[str]) -> list[str]:
     """List the columns that are demands."""
-    return [name for name in columns if name not in COMMON and not is_text(name)]
+    return [name for name in columns if name not in (*COMMON, REQUESTED) and not is_text(name)]
 
 
 def require(found: list[str], wanted: frozenset[str], path: Path, line: int | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import ClassVar
 from simcore.errors import WorkloadError
 from simcore.lazy_imports import pl
 from workloads.traces.base import Trace
-from workloads.traces.check import LABELS, check
+from workloads.traces.check import LABELS, REQUESTED, check
 from workloads.traces.text import contents
 
 FIELDS = (
@@ -30,7 +30,8 @@ class StandardWorkload(Trace):
     """Reads jobs that ran: processors that were requested, or else allocated, and the time that they ran.
 
     Left out are jobs that never ran (a run time of -1, or 0 for those that were cancelled), jobs without processors,
-    and lines that are parts of others. Memory is that which is requested for each processor, times the processors.
+    and lines that are parts of others. Memory is that which is requested for each processor, times the processors. A
+    job whose requested time is not known is taken to have asked for the time that it ran.
     """
 
     summary: ClassVar[str] = "jobs of a parallel machine in the Standard Workload Format: processors and GB."
@@ -39,6 +40,7 @@ class StandardWorkload(Trace):
     licence: ClassVar[str] = "of each log, see the archive; cite it and the log's source"
     files: ClassVar[tuple[str, ...]] = ("workload.swf", "workload.swf.gz")
     units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
+    version: ClassVar[int] = 2
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
@@ -61,6 +63,7 @@ class StandardWorkload(Trace):
             lifetime="run time",
             cpu=processors,
             mem=pl.max_horizontal("requested memory", 0) * processors * GB_PER_KB,
+            **{REQUESTED: pl.when(pl.col("requested time") > 0).then("requested time").otherwise("run time")},
             **{f"{LABELS}{label}": _number(field) for label, field in (("tenant", "user"), ("queue", "queue"))},
         )
         keys = {"id": "job number", "arrival": "submit time", "lifetime": "run time", "mem": "requested memory"}

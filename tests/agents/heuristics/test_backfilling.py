@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from agents.heuristics.in_line import Backfilling, InLine
 from agents.heuristics.orders import ORDERS
+from scenarios.batch.batch import Batch
+from scenarios.build.world import build_world
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
 from simcore import rng
 from simcore.engine import Simulation
-from simcore.errors import UserError
+from simcore.errors import UserError, WorkloadError
 from simcore.lifetime_info import LifetimeInfo
 from simcore.play import play
 from simcore.rules import Overflow
@@ -167,3 +171,60 @@ def test_wrong_options(options: dict[str, object], said: str) -> None:
     with pytest.raises(UserError) as error:
         InLine(**options)  # type: ignore[arg-type]
     assert said in str(error.value)
+
+
+# -- what users ask for ------------------------------------------------------------------------------------------------
+
+
+def jobs_log(tmp_path: Path, *jobs: tuple[int, int, int, int]) -> Path:
+    """Write a log of jobs: when each came, how long it ran, its processors, and for how long it asked."""
+    path = tmp_path / "log.swf"
+    lines = (f"{n} {at} -1 {ran} {of} -1 -1 {of} {asked}" for n, (at, ran, of, asked) in enumerate(jobs, 1))
+    path.write_text("".join(f"{line} -1 1 1 1 1 1 1 -1 -1\n" for line in lines))
+    return path
+
+
+def queue(path: Path, **workload: object) -> Scenario:
+    return scenario_from(
+        {
+            "cluster": {"servers": 1, "node": {"cpu": 4}},
+            "workload": {"trace": "swf", "path": str(path), **workload},
+            "overflow": {"wait": {"together": 99}},
+            "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
+            "agents": [{"in-line": {"backfilling": "easy"}}],
+            "replications": 1,
+            "metrics": ["wait_p99"],
+        }
+    )
+
+
+@pytest.mark.parametrize(("ends", "waits"), [("keep", [8.0, 9.0]), ("requested", [5.0, 6.0])])
+def test_requested_times_are_apart_from_real_ones(ends: str, waits: list[float], tmp_path: Path) -> None:
+    """The second waits for the first, which runs for longer than it asked for, if it may. The third would be over in
+    time to pass, but asked for more; the fourth passes.
+    """
+    path = jobs_log(tmp_path, (0, 9, 3, 6), (1, 2, 4, 2), (2, 1, 1, 50), (2, 1, 1, 3))
+    found = Batch(queue(path, ends=ends), tmp_path / "out").run().done
+    assert [found["wait_max"].item(), found["wait_total"].item()] == [waits[1], sum(waits)]
+
+
+def test_who_was_running_and_over_is_gone(tmp_path: Path) -> None:
+    """What had run for longer than it asked for when a window begins has been ended before."""
+    path = jobs_log(tmp_path, (0, 90, 1, 10), (1, 90, 1, 40), (20, 5, 1, 5), (21, 5, 1, 5))
+    for ends, running in (("keep", [70.0, 71.0]), ("requested", [21.0])):
+        found = build_world(queue(path, ends=ends, start=2)).draw(0)
+        assert found.duration[: found.running].tolist() == running
+        expected = found.expected[: found.running].tolist()
+        assert expected == ([0.0, 21.0] if ends == "keep" else [21.0])
+
+
+def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text("id,arrival,lifetime,cpu\na,0,5,1\nb,1,5,1\n")
+    own = queue(path).dump()
+    own["workload"] |= {"trace": "table", "ends": "requested"}
+    with pytest.raises(WorkloadError, match=r"workload\.ends: nobody says how long requests may run"):
+        build_world(scenario_from(own)).draw(0)
+    own["workload"]["ends"] = "keep"
+    with pytest.raises(WorkloadError, match="do not say how long users asked for"):
+        build_world(scenario_from(own)).draw(0)
