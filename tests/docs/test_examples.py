@@ -39,8 +39,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_there_are_ten_and_the_list_has_them_all() -> None:
-    assert len(FOLDERS) == 10
+def test_there_are_eleven_and_the_list_has_them_all() -> None:
+    assert len(FOLDERS) == 11
     listed = re.findall(r"\]\((\w[\w-]*)/README\.md\)", (ROOT / "examples/README.md").read_text())
     assert sorted(listed) == [folder.name for folder in FOLDERS]
 
@@ -74,6 +74,19 @@ def test_its_scenario_runs_scaled_down(file: Path, desk: Path) -> None:
 
 def test_its_agent_keeps_the_contract(desk: Path) -> None:
     assert check_agent("examples/own-agent/mine.py:Reserve", kept=0.5).declined == {}
+
+
+def test_its_evaluator_answers_as_evolutionary_searches_expect(tmp_path: Path) -> None:
+    door = runpy.run_path(str(ROOT / "examples/openevolve/evaluator.py"))
+    program = ROOT / "examples/openevolve/initial_program.py"
+    found = door["evaluate_stage1"](program)
+    assert 0.5 < found["metrics"]["combined_score"] <= 1
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text("import os\n")
+    found = door["evaluate_stage1"](wrong)
+    assert found["metrics"] == {"combined_score": 0.0}
+    assert "may not be imported" in found["artifacts"]["reason"]
+    door["evaluator"]().close()
 
 
 @pytest.mark.long
