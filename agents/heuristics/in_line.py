@@ -59,6 +59,10 @@ class InLine(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Start the agent, with a random stream of its own."""
+        if type(view) is not View and (self._reserves or self.commit):
+            remedy = "Take `backfilling: none` or `any` without `commit`, or servers without network and devices."
+            problem = "promises are made of what servers have, and not of links or devices"
+            raise UserError(problem, key="backfilling", value=self.backfilling, remedy=remedy)
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
         self._running = Running()

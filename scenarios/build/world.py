@@ -84,9 +84,9 @@ def build_agent(spec: AgentSpec) -> Agent:
 def adapt_agent(world: World, agent: Agent) -> Agent:
     """Return an agent that places in a world: where servers have devices, one that chooses them.
 
-    Raises a `UserError` where they have none and the agent chooses them, where rules of placement are to hold for an
-    agent that chooses among several requests, each of which may see other servers, and where how long requests stay is
-    hidden from an agent that asks for it.
+    Raises a `UserError` where they have none and the agent chooses them, where rules of placement or devices are to
+    hold for an agent that chooses among several requests, each of which may see other servers, and where how long
+    requests stay is hidden from an agent that asks for it.
     """
     if world.hidden and agent.needs_lifetimes:
         raise UserError(
@@ -95,11 +95,13 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             remedy="Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another agent, such as "
             "best-fit.",
         )
-    if world.ruled and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
+    hiding = "rules hide" if world.ruled else "devices hide" if world.devices and not agent.on_devices else ""
+    if hiding and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
         raise UserError(
-            f"{type(agent).__name__} chooses among requests that wait, for each of which rules hide other servers",
+            f"{type(agent).__name__} chooses among requests that wait, for each of which {hiding} other servers",
             key="agents",
-            remedy="Take an agent that answers one request after another, such as best-fit, or remove the rules.",
+            remedy=f"Take an agent that answers one request after another, such as best-fit, or remove the "
+            f"{hiding.split()[0]}.",
         )
     if world.devices == agent.on_devices:
         return agent

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from agents.heuristics.in_line import Backfilling, InLine
 from agents.heuristics.orders import ORDERS
 from scenarios.batch.batch import Batch
-from scenarios.build.world import build_world
-from scenarios.schema.load import scenario_from
+from scenarios.build.world import adapt_agent, build_world
+from scenarios.schema.load import load_scenario, scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore import rng
 from simcore.engine import Simulation
@@ -26,6 +26,7 @@ from simcore.rules import Overflow
 from simcore.types import QUANTUM, Request
 from tests.reference.backfilling import Backfilled, Job
 from tests.reference.engine import Case
+from tests.support.mixed import MIXED
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cluster_of, workload_of
 from tests.support.views import view_of
@@ -216,6 +217,15 @@ def test_who_was_running_and_over_is_gone(tmp_path: Path) -> None:
         assert found.duration[: found.running].tolist() == running
         expected = found.expected[: found.running].tolist()
         assert expected == ([0.0, 21.0] if ends == "keep" else [21.0])
+
+
+def test_of_links_and_devices_nothing_is_promised() -> None:
+    agent = InLine("tetris", backfilling="easy")
+    with pytest.raises(UserError, match="backfilling: promises are made of what servers have, and not of links"):
+        agent.start(build_world(load_scenario("nara/train-alpha")).ledger(0).view, rng.stream(0, "agent"))
+    world = build_world(scenario_from({**MIXED, "overflow": {"wait": {"together": 9}}}))
+    with pytest.raises(UserError, match="InLine chooses among requests that wait, for each of which devices hide"):
+        adapt_agent(world, InLine())
 
 
 def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:
