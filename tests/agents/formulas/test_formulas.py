@@ -61,10 +61,14 @@ def played(agent: Agent, case: Case) -> Where | None:
 
 
 def in_units(case: Case) -> Case:
-    """Multiply the amounts of a case."""
+    """Multiply the amounts of a case, and give it a second resource if it has one: kernels are compiled for two."""
     free, capacity, demand, spread = case
-    rooms = [[[[amount * UNIT for amount in node] for node in server] for server in room] for room in (free, capacity)]
-    return rooms[0], rooms[1], tuple(amount * UNIT for amount in demand), spread
+    more = (0,) * (2 - len(demand))
+    rooms = [
+        [[[amount * UNIT for amount in (*node, *more)] for node in server] for server in room]
+        for room in (free, capacity)
+    ]
+    return rooms[0], rooms[1], tuple(amount * UNIT for amount in (*demand, *more)), spread
 
 
 @given(text=expressions(), case=cases())
