@@ -158,5 +158,6 @@ def _order(name: str) -> Order:
     try:
         found: Order = ORDERS.load(name)
     except UnknownName as error:
-        raise UserError(error.problem, key="order", value=name, remedy=error.remedy) from None
+        remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random"))
+        raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
     return found

@@ -165,6 +165,7 @@ def test_an_order_of_ones_own(tmp_path: Path) -> None:
     [
         ({"backfilling": "eazy"}, "backfilling: unknown backfilling (got 'eazy')\n  Did you mean 'easy'"),
         ({"backfilling": "any", "commit": True}, "backfilling: does not go with commit"),
+        ({"order": "randon"}, "order: unknown order (got 'randon')\n  Did you mean 'random'"),
         ({"order": "mine.py:nowhere"}, "order: cannot import this order"),
     ],
 )
