@@ -29,9 +29,10 @@ def evaluate(asked: Namespace) -> int:
     elif found.reason:
         show(f"{found.policy}: {found.reason}")
     else:
-        table = new_table("policy", f">{found.metric}", ">more than the baseline", ">95 % interval", ">ms")
+        show(found.policy)  # of any length, so that no column cuts it
+        table = new_table(f">{found.metric}", ">more than the baseline", ">95 % interval", ">ms")
         interval = f"[{found.interval[0]:+.4f}, {found.interval[1]:+.4f}]"
-        row = (found.policy, f"{found.score:.4f}", f"{found.difference:+.4f}", interval, f"{1e3 * found.seconds:.0f}")
+        row = (f"{found.score:.4f}", f"{found.difference:+.4f}", interval, f"{1e3 * found.seconds:.0f}")
         table.add_row(*row)
         out.print(table)
     return FAILED if found.reason else 0
