@@ -64,8 +64,12 @@ GROUP = -3
 """The group in the key of its random numbers."""
 NEAR = 4
 """Bins of other units that are tried for a unit, before all bins are."""
-COMPARED, WALK = 8, 1000
-"""Bins that are compared for a unit, or units for going home; units that are looked at for one that is not at home."""
+COMPARED, WALK = 32, 1000
+"""Ways that are compared of taking from a bin, or units for going home, where there are many bins; units that are
+looked at for one that is not at home."""
+FEW = 8
+"""How many of these where there are few bins; one of so many units is taken from any bin, where none is known that
+makes the goals what they are."""
 LAGS, LAGGING = range(2)
 """Columns of `behind`: whether a unit has moved since `best` was written. The second one lists those that have."""
 HOPELESS = 16
@@ -233,30 +237,31 @@ def choose(
     home: Ints,
     sends: bool,
 ) -> int:
-    """Find where a unit is best, once unit `sent`, if it is not NULL, has gone home; NULL if it fits nowhere.
+    """Find where a unit, or any of its bin where bins are many, is best once unit `sent`, if it is not NULL, goes home.
 
-    It looks at its home, and at some bins by chance. If one `sends` another unit home instead, it returns the best unit
-    for that.
+    It looks at its home, and at some units and bins by chance. If one `sends` another unit home instead, it looks for
+    the best one for that. Returns the number of the unit x all bins + that of its bin, or NULL if none fits.
     """
     best = NULL
-    for k in range(COMPARED):
+    for k in range(min(COMPARED, FEW + len(state.bin) // COMPARED)):
         if sends:
-            chosen = moved = any_away(state, start, home)
-            if moved in (NULL, one) or state.unit[moved, BOUND]:
+            moved = any_away(state, start, home)
+            if moved in (NULL, one):
                 continue
             place = home[moved]
         else:
             moved, place = one, drawn(state.tally, start, len(state.bin))
             if k == 0 and sent == NULL and home[one] != NULL:
                 place = home[one]
-            chosen = place
-            if place == state.unit[one, WHERE]:
-                continue
+            elif k % 4 > 0 and len(state.bin) >= COMPARED:
+                moved = any_in(state, start, state.unit[one, WHERE])
+        if place == state.unit[moved, WHERE] or state.unit[moved, BOUND] or state.unit[moved, PIN] != NULL:
+            continue
         done = sent == NULL or transfer(call, state, friends, sent, home[sent])
         if done and transfer(call, state, friends, moved, place) and state.tally[OVER] == 0:
             evaluate(goals, state, score)
             if best == NULL or worse(score.values, LEAST, TRIED):
-                best = chosen
+                best = moved * len(state.bin) + place
                 copy(score.values, TRIED, LEAST)
         take_back(goals, state, score)
     return best
@@ -273,21 +278,21 @@ def relieve(
     one: int,
     home: Ints,
 ) -> bool:
-    """Put a unit where it is best; if it fits nowhere, another one goes home first.
+    """Put a unit, or another one of its bin, where it is best; if none fits anywhere, another one goes home first.
 
     That helps where so many have moved as may.
     """
-    if state.unit[one, BOUND] or state.unit[one, PIN] != NULL:
-        return False
+    bins = len(state.bin)
     sent = NULL
     best = choose(call, goals, state, score, friends, start, one, NULL, home, False)
     if best == NULL and home[one] == state.unit[one, WHERE]:
-        sent = choose(call, goals, state, score, friends, start, one, NULL, home, True)
-        if sent != NULL:
+        back = choose(call, goals, state, score, friends, start, one, NULL, home, True)
+        if back != NULL:
+            sent = back // bins
             best = choose(call, goals, state, score, friends, start, one, sent, home, False)
     if best == NULL or (sent != NULL and not transfer(call, state, friends, sent, home[sent])):
         return False
-    return transfer(call, state, friends, one, best)
+    return transfer(call, state, friends, best // bins, best % bins)
 
 
 @lean
@@ -341,7 +346,7 @@ def polish(
                 one = any_in(state, start, bin_of_largest(score, which))
             if one == NULL and count > 0:
                 one = any_in(state, start, hot[drawn(tally, start, count)])
-            if one == NULL and drawn(tally, start, COMPARED) == 0:
+            if one == NULL and drawn(tally, start, FEW) == 0:
                 one = drawn(tally, start, len(state.unit))
             if one == NULL:
                 done = shift(call, state, friends, start)
