@@ -110,7 +110,10 @@ class Table:
 
     def texts(self, escape: Callable[[str], str] = str) -> list[list[str]]:
         """Write the entries as they are shown, row by row; `escape` says how what users wrote is to stand there."""
-        metrics = [metric.escaped(escape) for metric in self.metrics]
+        metrics = [
+            metric.escaped(escape).comparable([entry.mean for row in self.rows if (entry := row.entries[number])])
+            for number, metric in enumerate(self.metrics)
+        ]
         return [
             [
                 *(escape(as_written(value)) for value in row.point),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import floor, inf, isinf, log10
 from typing import Any, Literal
 
@@ -13,6 +13,8 @@ Better = Literal["higher", "lower", "neither"]
 Table = Literal["always", "differs", "harm", "first", "never"]
 
 
+MOST = 10_000
+"""Larger numbers than that are better read in a larger unit of time."""
 MONEY = "money"
 """The unit of metrics whose unit is the currency that a scenario says."""
 
@@ -48,6 +50,16 @@ class Metric:
     def paid_in(self, currency: str) -> Metric:
         """Describe the column of a scenario with this currency, empty for none."""
         return replace(self, unit=currency) if self.unit == MONEY else self
+
+    def comparable(self, values: Sequence[float]) -> Metric:
+        """Describe it so that these values, in a column, are shown in one unit of time: that of the smallest.
+
+        Times that are too far apart for that keep units of their own.
+        """
+        sizes = [abs(value) for value in values if value]
+        if self.unit != "s" or not sizes or max(sizes) * self.scale(min(sizes))[0] >= MOST:
+            return self
+        return _OfSize(**asdict(self), size=min(sizes))
 
     def scale(self, size: float) -> tuple[float, str]:
         """Return what to multiply values of this size by to show them to people, and the unit to write behind."""
@@ -102,6 +114,16 @@ class Metric:
         form = f"{sign},.{_decimals(scale * mean, scale * half)}f"
         interval = "" if low is None or high is None else f" [{scale * low:{form}}, {scale * high:{form}}]"
         return f"{scale * mean:{form}}{interval}{unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class _OfSize(Metric):
+    """Shows all values as those of one `size` are shown."""
+
+    size: float = 0.0
+
+    def scale(self, size: float) -> tuple[float, str]:
+        return Metric.scale(self, self.size)
 
 
 def _decimals(mean: float, half: float) -> int:

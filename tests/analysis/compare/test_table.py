@@ -262,6 +262,21 @@ def test_numbers_have_the_decimals_that_their_interval_allows(unit: str, mean: f
     assert metric(unit).write(mean, half) == text
 
 
+def test_times_of_a_column_have_one_unit_unless_they_are_far_apart(tmp_path: Path) -> None:
+    """59 minutes and 1.2 hours did not stand beside each other as such."""
+
+    def column(folder: str, *times: float) -> list[str]:
+        rows = [row(f"agent{n}", 0, wait_mean=one) for n, one in enumerate(times)]
+        write_results(tmp_path / folder, rows)
+        table = Results(tmp_path / folder).table()
+        at = table.headings.index("mean wait")
+        return [line[at].partition(" *")[0] for line in table.texts()]
+
+    assert column("near", 3540.0, 4320.0, 8640.0) == ["59.0 min", "72.0 min", "144 min"]
+    assert column("none", 0.0, 8640.0) == ["0.0 h", "2.40 h"]
+    assert column("far", 3.0, 86400.0 * 3) == ["3.00 s", "3.00 d"]
+
+
 def test_markdown(tmp_path: Path) -> None:
     rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)]
     text = str(table(tmp_path, rows))
