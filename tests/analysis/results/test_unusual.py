@@ -94,7 +94,7 @@ def test_a_figure_without_room_leaves_the_others(
     made(tmp_path / "r", [one | {"allocation_cpu": one["acceptance"] ** 2} for one in rows])
     assert main(["figures", str(tmp_path / "r"), "--kind", "all", "--out", str(tmp_path / "f")]) == 0
     said = capsys.readouterr().out
-    assert "pareto left out: 3.5 x 2.9 inches have no room for this figure" in said
+    assert "pareto: 3.5 x 2.9 inches have no room for this figure" in said
     assert [path.name for path in (tmp_path / "f").iterdir()] == ["bars.png"]
     assert main(["figures", str(tmp_path / "r"), "--kind", "pareto", "--out", str(tmp_path / "g")]) == 2
     assert not (tmp_path / "g").exists()
