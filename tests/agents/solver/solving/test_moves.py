@@ -70,39 +70,64 @@ def test_what_is_found_is_right_and_is_found_where_it_exists(cluster: Any, seed:
     assert len(answer.moves) == sum(here not in (-1, there) for here, there in zip(now, answer.alloc, strict=False))
 
 
+BODIES = (
+    PLAIN,
+    SHARED,
+    "procedure UTILFN(BALL, BIN, ALLOC) if BIN == BALL % 3 REJECT end UTIL.C[BIN] += D[BALL] end",
+    """procedure UTILFN(BALL, BIN, ALLOC)
+        UTIL.C[BIN] += D[BALL]
+        let n = count(o in BALLS: o // 2 == BALL // 2)
+        let m = count(o in BALLS except BALL: o // 2 == BALL // 2 and ALLOC[o] == BIN)
+        UTIL.Z[BIN % 2] += min(m + 1, n - m - 1) - min(m, n - m)
+    end""",
+)
+MORE = (
+    "DRAIN 0", "FOES 0, 1", "FRIENDS 0, 1", "FOES 0, 1 WITH 0.5", "FRIENDS 0, 1 WITH 0.5", "PIN 0 TO 0",
+    "SOFT C[b] SHARE 0 OVER 0.5 for b in BINS", "SOFT Z[*] SHARE 0.5 OVER 1",
+)  # fmt: skip
+
+
 @st.composite
 def growing(draw: st.DrawFn) -> Problem:
-    """Draw a problem with `BINS ?` whose balls are somewhere, few of which may move."""
+    """Draw a problem of named balls with all constructs, the number of whose bins is given or asked for."""
     balls, most = draw(st.integers(2, 4)), draw(st.integers(1, 4))
     numbers = st.lists(st.integers(1, 3), min_size=balls, max_size=balls)
-    tables = {"D": draw(numbers), "HOME": draw(st.lists(st.integers(-1, most - 1), min_size=balls, max_size=balls))}
-    more = draw(st.sampled_from(["", "DRAIN 0", "FOES 0, 1", "FRIENDS 0, 1", "PIN 0 TO 0", f"DRAIN {most - 1}"]))
+    tables: dict[str, Any] = {"D": draw(numbers), "NAMES": [f"pod-{ball}" for ball in range(balls)]}
+    more = draw(st.lists(st.sampled_from([*MORE, f"DRAIN {most - 1}"]), max_size=3, unique=True))
+    if any(one.startswith("DRAIN") for one in more) or draw(st.booleans()):
+        tables["HOME"] = draw(st.lists(st.integers(-1, most - 1), min_size=balls, max_size=balls))
+        more += ["NOW HOME", *draw(st.sampled_from([[], ["MOVES 0"], ["MOVES 1"], ["MOVES 2"]]))]
     return problem(
-        f"{draw(st.sampled_from([PLAIN, SHARED]))} NOW HOME MOVES {draw(st.integers(0, 2))} {more}",
-        balls=balls,
-        bins=f"? FROM {draw(st.integers(1, most))} TO {most}",
-        resources={"C[b in BINS]": draw(st.integers(2, 4)), "Z[z in 2]": 2},
+        f'TABLE NAMES FROM "pods.csv" COLUMN "name" AS pod BALLS len(NAMES) AS pod {" ".join(more)} '
+        f"{draw(st.sampled_from(BODIES))}",
+        bins=draw(st.sampled_from([f"? FROM {draw(st.integers(1, most))} TO {most}", most])),
+        resources={"C[b in BINS]": draw(st.integers(2, 4)), "Z[z in 2]": draw(st.integers(1, 3))},
         tables=tables,
     )
 
 
 @scaled(3.0)
-@given(asked=growing())
-def test_the_fewest_bins_with_few_moves_are_found(asked: Problem) -> None:
-    """The answer has the first number of bins for which any allocation is right."""
-    least, most = asked.limits
+@given(asked=growing(), device=st.sampled_from(["cpu", "reference"]))
+def test_the_fewest_bins_are_found_whatever_is_declared(asked: Problem, device: str) -> None:
+    """The answer has the first number of bins for which any allocation is right, and is right."""
+    least, most = asked.limits if asked.searched else (asked.bins, asked.bins)
     fewest = next(
         (
             bins
             for bins in range(least, most + 1)
-            if not all(faults(asked.with_bins(bins), places) for places in product(range(bins), repeat=asked.balls))
+            if not all(
+                faults(asked.with_bins(bins) if asked.searched else asked, places)
+                for places in product(range(bins), repeat=asked.balls)
+            )
         ),
         None,
     )
-    answer = bw.solve(asked, device="reference", attempts=100)
+    answer = bw.solve(asked, device=device, attempts=100)
     assert (answer.bins if answer.status in ("solved", "optimal") else None) == fewest
     assert answer.bound <= (fewest or most)
     assert not (impossible(asked) and fewest)
+    assert not (answer.impossible and fewest)
+    assert not faults(answer.problem, answer.alloc)
 
 
 def test_who_stays_in_a_bin_beyond_the_first_number_does_not_leave() -> None:
