@@ -2,8 +2,6 @@
 
 PgRank in 87 bins, which no placement can do, as a specification: every attempt is made to its end. `dense` is the
 search on the matrix; the others run the generated UTILFN, on processors and OpenCL devices. Prints Markdown.
-
-`python -m benchmarks.solver quality` is `benchmarks.quality`: how few bins every way to pack needs.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import MICRO
 from agents.solver.search.packing import Packing
 from agents.solver.solving.searches import dense_attempts
-from benchmarks import quality
 from workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0
@@ -89,7 +86,4 @@ def main(devices: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["quality"]:
-        quality.main(sys.argv[2:])
-    else:
-        main(sys.argv[1:])
+    main(sys.argv[1:])

@@ -71,9 +71,9 @@ def pods(seed: int, nodes: int = 30, each: int = 5, slack: float = 0.05) -> Form
     """Draw pods on nodes of two sizes in three zones: applications are spread over zones, some nodes are tainted."""
     rng = np.random.default_rng(seed)
     has = rng.choice([[16_000, 64_000], [32_000, 128_000]], size=nodes, p=[0.7, 0.3])
-    needs, home = _cut(rng, has, each, slack)
+    needs, home = cut(rng, has, each, slack)
     zone = np.arange(nodes) % 3
-    apps = _spread(rng, zone[home])
+    apps = spread(rng, zone[home])
     app, most = np.empty(len(home), np.int64), []
     for number, members in enumerate(apps):
         app[members] = number
@@ -111,12 +111,12 @@ def foes(seed: int, nodes: int = 24, each: int = 6, slack: float = 0.04) -> Form
     """Draw services whose replicas keep apart, pair by pair; two nodes share a rack, with three balls of each kind."""
     rng = np.random.default_rng(seed)
     has = np.full((nodes, 2), 10_000)
-    needs, home = _cut(rng, has, each, slack)
+    needs, home = cut(rng, has, each, slack)
     kind = np.empty(len(home), np.int64)
     kind[np.argsort(home, kind="stable")] = np.arange(len(home)) % 4
     pairs = [
         (a, b)
-        for members in _spread(rng, home)
+        for members in spread(rng, home)
         for i, a in enumerate(members)
         for b in members[:i]
         if home[a] != home[b]
@@ -292,7 +292,7 @@ FORMS: dict[str, Callable[[int], Form]] = {
 }
 
 
-def _cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[Ints, Ints]:
+def cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[Ints, Ints]:
     """Cut what every bin [bins, d] has, but for the slack, into parts: int64 [balls, d], and the bin of each, mixed."""
     shares = rng.dirichlet(np.full(each, 2.0), size=has.shape)  # [bins, d, each]
     parts = np.floor(shares.transpose(0, 2, 1) * has[:, None, :] * (1 - slack)).astype(np.int64)
@@ -300,7 +300,7 @@ def _cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[
     return parts.reshape(-1, has.shape[1])[order], np.repeat(np.arange(len(has)), each)[order]
 
 
-def _spread(rng: np.random.Generator, place: Ints) -> list[list[int]]:
+def spread(rng: np.random.Generator, place: Ints) -> list[list[int]]:
     """Split balls into sets of two to eight, each as evenly over places [balls] as may be."""
     left = {int(one): np.flatnonzero(place == one).tolist() for one in np.unique(place)}
     sets: list[list[int]] = []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
+from numpy.typing import NDArray
 
 import binwright as bw
 from agents.solver import problem
@@ -80,15 +81,19 @@ class Jobs:
         return sum(len(part) for part in parts if (part >= 0).all())
 
     def greedy(self) -> int:
-        """Place the largest jobs first, near together, where the links carry them; returns the workers placed.
+        """Place the largest jobs first; returns the workers placed."""
+        return int(self.size[self.placed(np.lexsort((-self.rate, -self.size)))].sum())
+
+    def placed(self, order: Ints) -> NDArray[np.bool_]:
+        """Place jobs in an order, near together, where the links carry them; tells which are placed [jobs].
 
         A job goes into the server with least room for it, or else into the rack with least; or else, rack by rack,
         into all of them.
         """
         free, link = self.free.copy(), np.full(len(self.free), self.link)
         up, rack = np.full(len(self.free) // PER_RACK, self.uplink), np.arange(len(self.free)) // PER_RACK
-        placed = 0
-        for job in np.lexsort((-self.rate, -self.size)).tolist():
+        placed = np.zeros(len(self.size), np.bool_)
+        for job in order.tolist():
             n, b = int(self.size[job]), int(self.rate[job])
             room = np.bincount(rack, free)
             groups = [np.array([s]) for s in np.argsort(free, kind="stable") if free[s] >= n]
@@ -113,7 +118,7 @@ class Jobs:
                         free[s] -= m
                         link[s] -= min(m, n - m) * b
                     up -= np.minimum(inside, n - inside) * b
-                    placed += n
+                    placed[job] = True
                     break
         return placed
 

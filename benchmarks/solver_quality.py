@@ -1,0 +1,506 @@
+"""`python -m benchmarks.solver_quality [--page] [--balls N ...] [--families NAME ...]`: coupled problems beside rivals.
+
+Five families: jobs whose workers share bandwidth, objects to rebalance, pods spread over zones, replicas kept apart,
+and VLANs of which a switch carries few. Prints, in Markdown, what a plain greedy, a plain local search, CP-SAT, HiGHS
+and `binwright solve` come to; with `--page` it goes into the documentation.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from agents.solver import problem
+from agents.solver.model.problem import Problem
+from agents.solver.model.program import NULL
+from agents.solver.solving.answer import Progress
+from agents.solver.solving.solve import solve
+from benchmarks.solver_forms import PODS, cut, spread
+from benchmarks.solver_jobs import PER_RACK, Jobs
+from benchmarks.solver_rebalancing import Cluster
+from simcore.types import Ints
+
+PAGE = Path(__file__).parents[1] / "docs/experiments/solver-quality.md"
+START, END = "<!-- coupled -->\n", "<!-- /coupled -->\n"
+SECONDS = {200: 5.0, 2_000: 10.0, 20_000: 30.0}
+"""For each solver, by balls."""
+MOST_VARIABLES = 1_000_000
+"""Of a linear model: larger ones are not read in the time."""
+Floats = NDArray[Any]
+
+
+class Linear(NamedTuple):
+    """Maximise worth x with rows x <= high and 0 <= x <= most, all whole."""
+
+    worth: Floats
+    most: Floats
+    rows: Any
+    high: Floats
+
+    @classmethod
+    def of(cls, worth: Floats, most: Any, *rows: tuple[Any, Any]) -> Linear:
+        """Stack blocks of rows, each with what it comes to at most."""
+        high = [np.broadcast_to(np.asarray(at_most, float), block.shape[0]) for block, at_most in rows]
+        every = sparse.vstack([block for block, _ in rows], "csr")
+        return cls(worth, np.broadcast_to(np.asarray(most, float), len(worth)), every, np.concatenate(high))
+
+
+def one_of(labels: Ints) -> Any:
+    """Return [labels, entries], 1 where an entry has the label."""
+    return sparse.csr_array((np.ones(len(labels)), (labels, np.arange(len(labels)))))
+
+
+def each(count: int) -> Any:
+    """Return the identity: a row for each of so many."""
+    return sparse.eye_array(count, format="csr")
+
+
+def all_of(count: int) -> Any:
+    """Return one row of so many ones."""
+    return np.ones((1, count))
+
+
+class Instance(ABC):
+    """A problem of so many balls of which as many as can be are to be placed."""
+
+    need: Ints
+    """[balls, resources]"""
+    has: Ints
+    """[bins, resources]"""
+
+    @abstractmethod
+    def problem(self) -> Problem:
+        """State it in the language."""
+
+    @abstractmethod
+    def linear(self) -> Linear:
+        """State it as a linear model."""
+
+    def begin(self) -> None:
+        """Note that nothing is placed."""
+        raise NotImplementedError
+
+    def may(self, ball: int) -> NDArray[np.bool_]:
+        """Tell into which bins a ball may go, capacities aside."""
+        raise NotImplementedError
+
+    def put(self, ball: int, place: int) -> None:
+        """Note that a ball is placed."""
+        raise NotImplementedError
+
+    @property
+    def variables(self) -> int:
+        """Count the variables of the linear model, roughly."""
+        return len(self.need) * len(self.has)
+
+    @property
+    def sizes(self) -> Floats:
+        """Return how large what is placed at once is."""
+        return np.asarray((self.need / self.has.mean(0)).sum(1))
+
+    def value(self, alloc: Ints) -> int:
+        """Count the balls that are placed."""
+        return int((alloc != NULL).sum())
+
+    def greedy(self, order: Ints) -> Ints:
+        """Place the balls in an order, each into the bin that may take it and has least room."""
+        free, share, alloc = self.has.copy(), 1 / self.has.mean(0), np.full(len(self.need), NULL)
+        room = free @ share
+        self.begin()
+        for ball in order.tolist():
+            fits = np.flatnonzero((free >= self.need[ball]).all(1) & self.may(ball))
+            if len(fits):
+                alloc[ball] = place = int(fits[room[fits].argmin()])
+                free[place] -= self.need[ball]
+                room[place] = free[place] @ share
+                self.put(ball, place)
+        return alloc
+
+    def missing(self, alloc: Ints) -> NDArray[np.bool_]:
+        """Tell what of all that is placed at once is not placed."""
+        return np.asarray(alloc == NULL)
+
+    def local_search(self, seconds: float, seed: int) -> Ints:
+        """Repeat greedy: what found no place comes earlier, the more often the more, and the rest by chance."""
+        rng, until, weight = np.random.default_rng(seed), perf_counter() + seconds, self.sizes.copy()
+        best = self.greedy(np.argsort(-weight, kind="stable"))
+        while perf_counter() < until and self.missing(best).any():
+            found = self.greedy(np.argsort(-weight * rng.uniform(0.9, 1.1, len(weight)), kind="stable"))
+            weight[self.missing(found)] *= 1.2
+            if self.value(found) > self.value(best):
+                best = found
+        return best
+
+    def capacities(self) -> Iterator[tuple[Any, Any]]:
+        """Iterate over the rows of capacities, and those by which a ball is in one bin."""
+        bins = each(len(self.has))
+        for need, has in zip(self.need.T, self.has.T, strict=True):
+            yield sparse.kron(need[None].astype(float), bins), has
+        yield sparse.kron(each(len(self.need)), all_of(len(self.has))), 1
+
+
+class Pods(Instance):
+    """Applications spread over three zones, on nodes of two sizes, some of them tainted."""
+
+    def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:
+        rng, nodes = np.random.default_rng(seed), balls // 5
+        self.has = rng.choice([[16_000, 64_000], [32_000, 128_000]], size=nodes, p=[0.7, 0.3])
+        self.need, home = cut(rng, self.has, 5, slack)
+        self.zone, self.app = np.arange(nodes) % 3, np.empty(len(home), np.int64)
+        apps = spread(rng, self.zone[home])
+        for number, members in enumerate(apps):
+            self.app[members] = number
+        self.most = np.array([np.bincount(self.zone[home[members]]).max() for members in apps])
+        self.tainted = rng.random(nodes) < 0.2
+        self.tolerates = self.tainted[home] | (rng.random(len(home)) < 0.1)
+
+    def problem(self) -> Problem:
+        given = {"HAS": self.has, "NEEDS": self.need, "ZONE": self.zone, "APP": self.app, "MOST": self.most}
+        more = {"TAINTED": self.tainted.astype(int), "TOLERATES": self.tolerates.astype(int)}
+        return problem(PODS, tables=given | more)
+
+    def linear(self) -> Linear:
+        may = self.tolerates[:, None] | ~self.tainted
+        copies = sparse.kron(one_of(self.app), one_of(self.zone)), np.repeat(self.most, 3)
+        return Linear.of(np.ones(may.size), may.ravel(), *self.capacities(), copies)
+
+    def begin(self) -> None:
+        self.copies = np.zeros((len(self.most), 3), np.int64)
+
+    def may(self, ball: int) -> NDArray[np.bool_]:
+        app = self.app[ball]
+        return np.asarray((self.copies[app] < self.most[app])[self.zone] & (self.tolerates[ball] | ~self.tainted))
+
+    def put(self, ball: int, place: int) -> None:
+        self.copies[self.app[ball], self.zone[place]] += 1
+
+
+REPLICAS = """
+PARAM PER_RACK = 10
+BALLS len(NEED) BINS len(HAS)
+RESOURCES DISK[s in BINS] => HAS[s], COPIES[b in BALLS // 3, r in BINS // PER_RACK] => 2
+FOES 3 * b + i, 3 * b + j for b in BALLS // 3, i in 2, j in i + 1 .. 3
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.DISK[BIN] += NEED[BALL]
+    UTIL.COPIES[BALL // 3, BIN // PER_RACK] += 1
+end"""
+
+
+class Replicas(Instance):
+    """Three replicas of each block, on three servers in two racks at least."""
+
+    def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:
+        rng, blocks, servers = np.random.default_rng(seed), balls // 3, balls // 100 * 10
+        self.need = np.repeat(rng.lognormal(3, 0.8, blocks).astype(np.int64) + 1, 3)[:, None]
+        home = rng.integers(servers, size=(blocks, 3))
+        while len(
+            bad := np.flatnonzero([len(set(row)) < 3 or len({s // 10 for s in row}) < 2 for row in home.tolist()])
+        ):
+            home[bad] = rng.integers(servers, size=(len(bad), 3))
+        load = np.bincount(home.ravel(), self.need[:, 0], servers)
+        self.has = np.ceil(load * (1 + slack)).astype(np.int64)[:, None]
+
+    def problem(self) -> Problem:
+        return problem(REPLICAS, tables={"NEED": self.need[:, 0], "HAS": self.has[:, 0]})
+
+    def linear(self) -> Linear:
+        block, servers = one_of(np.arange(len(self.need)) // 3), len(self.has)
+        racks = one_of(np.arange(servers) // 10)
+        rows = (sparse.kron(block, each(servers)), 1), (sparse.kron(block, racks), 2)
+        return Linear.of(np.ones(len(self.need) * servers), 1, *self.capacities(), *rows)
+
+    def begin(self) -> None:
+        self.places: list[list[int]] = [[] for _ in range(len(self.need) // 3)]
+
+    def may(self, ball: int) -> NDArray[np.bool_]:
+        found, others = np.ones(len(self.has), np.bool_), self.places[ball // 3]
+        found[others] = False
+        if len(others) == 2 and others[0] // 10 == others[1] // 10:
+            found[others[0] // 10 * 10 :][:10] = False
+        return found
+
+    def put(self, ball: int, place: int) -> None:
+        self.places[ball // 3].append(place)
+
+
+VLANS = """
+BALLS len(HOSTS) BINS len(MOST)
+RESOURCES MEMBERS[v in BINS] => MOST[v], CARRIES[s in len(AT)] => LIMIT[s]
+procedure UTILFN(BALL, BIN, ALLOC)
+    UTIL.MEMBERS[BIN] += HOSTS[BALL]
+    if count(o in AT[SWITCH[BALL]] except BALL: ALLOC[o] == BIN) == 0
+        UTIL.CARRIES[SWITCH[BALL]] += 1
+    end
+end"""
+
+
+class Vlans(Instance):
+    """Sets of hosts, twenty at each switch, in VLANs of few hosts, of which a switch carries few."""
+
+    def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:
+        rng, switches = np.random.default_rng(seed), balls // 20
+        self.switch, self.need = np.repeat(np.arange(switches), 20), rng.integers(1, 40, (balls, 1))
+        home = (self.switch + 7 * rng.integers(6, size=balls)) % switches
+        load = np.bincount(home, self.need[:, 0], switches)
+        self.has = np.ceil(load * (1 + slack)).astype(np.int64)[:, None]
+        carried = np.zeros((switches, switches), np.bool_)
+        carried[self.switch, home] = True
+        self.limit = carried.sum(1)
+
+    def problem(self) -> Problem:
+        at = np.arange(len(self.need)).reshape(-1, 20).tolist()
+        given = {"HOSTS": self.need[:, 0], "MOST": self.has[:, 0], "SWITCH": self.switch, "LIMIT": self.limit}
+        return problem(VLANS, tables=given | {"AT": at})
+
+    def linear(self) -> Linear:
+        switches = len(self.limit)
+        some, carried = switches**2, sparse.kron(one_of(self.switch), each(switches))
+        rows = [(sparse.hstack([row, sparse.csr_array((row.shape[0], some))]), most) for row, most in self.capacities()]
+        rows += [(sparse.hstack([carried, -20 * each(some)]), 0)]
+        limit = sparse.kron(each(switches), all_of(switches))
+        rows += [(sparse.hstack([sparse.csr_array((switches, self.variables)), limit]), self.limit)]
+        return Linear.of(np.append(np.ones(self.variables), np.zeros(some)), 1, *rows)
+
+    def begin(self) -> None:
+        self.carried = np.zeros((len(self.limit), len(self.has)), np.bool_)
+
+    def may(self, ball: int) -> NDArray[np.bool_]:
+        carried = self.carried[self.switch[ball]]
+        return carried if carried.sum() >= self.limit[self.switch[ball]] else np.ones_like(carried)
+
+    def put(self, ball: int, place: int) -> None:
+        self.carried[self.switch[ball], place] = True
+
+
+class Workers(Instance):
+    """Jobs of 1 to 24 workers, of which a link with m of n below it carries min(m, n - m) times their rate."""
+
+    def __init__(self, balls: int, seed: int) -> None:
+        self.jobs = Jobs.drawn(balls, seed)
+        self.size = self.jobs.size
+
+    @property
+    def variables(self) -> int:
+        return 3 * len(self.size) * len(self.jobs.free)
+
+    def problem(self) -> Problem:
+        return self.jobs.problem()
+
+    def linear(self) -> Linear:
+        """Count each job's workers on a server, and bound min(m, n - m) from below, with a binary for which it is."""
+        given, n, servers = self.jobs, self.size.astype(float), len(self.jobs.free)
+        racks = servers // PER_RACK
+        jobs, rack, spans = each(len(n)), one_of(np.arange(servers) // PER_RACK), (each(servers), None)
+        blocks: list[tuple[list[Any], Any]] = []
+        for level, (below, limit) in enumerate(((spans[0], given.link), (rack, given.uplink))):
+            count = below.shape[0]
+            inside, one = sparse.kron(jobs, below), each(len(n) * count)
+            big, whole = (
+                sparse.diags_array(np.repeat(n, count)),
+                sparse.kron(sparse.diags_array(n), np.ones((count, 1))),
+            )
+            rate = sparse.kron(given.rate[None].astype(float), each(count))
+            for columns, high in (
+                ([inside, -one, -big, None], 0),  # m - n z <= t
+                ([-inside, -one, big, whole], np.repeat(n, count)),  # n y - m - n (1 - z) <= t
+                ([None, rate, None, None], limit),
+            ):
+                m, t, z, y = columns
+                level_columns = [t, z, None, None] if level == 0 else [None, None, t, z]
+                blocks.append(([m, *level_columns, y], high))
+        most = len(n)
+        blocks.append(([sparse.kron(np.ones((1, most)), each(servers)), None, None, None, None, None], given.free))
+        for sign in (1, -1):  # all workers of a job, or none
+            total = sparse.kron(jobs, all_of(servers))
+            blocks.append(([sign * total, None, None, None, None, -sign * sparse.diags_array(n)], 0))
+        widths = [most * servers, most * servers, most * servers, most * racks, most * racks, most]
+        ends = np.cumsum(widths)
+        worth, limits = np.zeros(ends[-1]), np.ones(ends[-1])
+        worth[ends[-2] :] = n
+        limits[: ends[1]] = np.tile(np.repeat(n, servers), 2)
+        limits[ends[2] : ends[3]] = np.repeat(n, racks)
+        rows = [(_filled(parts, widths), high) for parts, high in blocks]
+        return Linear.of(worth, limits, *rows)
+
+    @property
+    def sizes(self) -> Floats:
+        return np.asarray(self.size + self.jobs.rate / 100)
+
+    def value(self, alloc: Ints) -> int:
+        return self.jobs.whole(alloc.tolist())
+
+    def greedy(self, order: Ints) -> Ints:
+        """Return 0 for workers that are placed: it does not say where."""
+        return np.where(np.repeat(self.jobs.placed(order), self.size), 0, NULL)
+
+    def missing(self, alloc: Ints) -> NDArray[np.bool_]:
+        return np.asarray(alloc[np.cumsum(self.size) - 1] == NULL)
+
+
+def _filled(parts: list[Any], widths: list[int]) -> Any:
+    """Put blocks beside one another, with nothing where there is None."""
+    height = next(part.shape[0] for part in parts if part is not None)
+    every = zip(parts, widths, strict=True)
+    return sparse.hstack([sparse.csr_array((height, width)) if part is None else part for part, width in every], "csr")
+
+
+class Rebalancing(Instance):
+    """Objects of which few may move, so that what exceeds the mean by more than 5 % is little."""
+
+    def __init__(self, balls: int, seed: int) -> None:
+        self.cluster = Cluster.drawn(balls, seed)
+        self.need, self.has = self.cluster.need, np.zeros((self.cluster.bins, 4), np.int64)
+
+    def problem(self) -> Problem:
+        return self.cluster.problem("excess")
+
+    def value(self, alloc: Ints) -> int:
+        return -self.cluster.value("excess", alloc)
+
+    def greedy(self, order: Ints) -> Ints:
+        """Move from the worst bin what makes the excess least, until nothing does or all moves are used."""
+        given, where = self.cluster, self.cluster.home.copy()
+        load = given.load(where)
+        for _ in range(given.moves):
+            part = given.parts("excess", load)
+            bad = int(part.argmax())
+            inside = np.flatnonzero(where == bad)
+            after = given.parts("excess", load + given.need[inside][:, None]) - part
+            after += given.parts("excess", load[bad] - given.need[inside])[:, None] - part[bad]
+            after[:, bad] = 0
+            one, there = divmod(int(after.argmin()), given.bins)
+            if after[one, there] >= 0:
+                break
+            given.move(where, load, int(inside[one]), there)
+        return where
+
+    @property
+    def sizes(self) -> Floats:
+        return np.zeros(1)
+
+    def local_search(self, seconds: float, seed: int) -> Ints:
+        return self.cluster.local_search("excess", seconds, seed)
+
+    def linear(self) -> Linear:
+        given, balls, bins = self.cluster, len(self.need), len(self.has)
+        some, nothing = 4 * bins, sparse.csr_array((balls, 4 * bins))
+        once = sparse.hstack([sparse.kron(each(balls), all_of(bins)), nothing])
+        stays = np.zeros(balls * bins + some)
+        stays[np.arange(balls) * bins + given.home] = 1
+        over = sparse.hstack([sparse.kron(self.need.T.astype(float), each(bins)), -each(some)])
+        worth = np.append(np.zeros(balls * bins), -np.ones(some))
+        most = np.append(np.ones(balls * bins), np.full(some, float(self.need.sum())))
+        rows = (once, 1), (-once, -1), (sparse.csr_array(-stays[None]), given.moves - balls)
+        return Linear.of(worth, most, *rows, (over, np.repeat(given.limit, bins)))
+
+
+FAMILIES: dict[str, Callable[[int, int], Instance]] = {
+    "jobs": Workers,
+    "rebalancing": Rebalancing,
+    "pods": Pods,
+    "replicas": Replicas,
+    "VLANs": Vlans,
+}
+
+
+def cp_sat(given: Instance, seconds: float) -> float | None:
+    """Return what CP-SAT comes to with two workers; None without an answer."""
+    model_builder: Any = import_module("ortools.linear_solver.python.model_builder")
+    linear, model, solver = given.linear(), model_builder.Model(), model_builder.Solver("sat")
+    low = np.full(len(linear.high), -np.inf)
+    zero = np.zeros(len(linear.worth))
+    model.helper.fill_model_from_sparse_data(
+        zero, linear.most, linear.worth, low, linear.high, sparse.csr_matrix(linear.rows)
+    )
+    for number in range(len(zero)):
+        model.helper.set_var_integrality(number, True)
+    model.helper.set_maximize(True)
+    solver.set_time_limit_in_seconds(seconds)
+    solver.set_solver_specific_parameters("num_workers:2")
+    found = solver.solve(model)
+    known = found in (model_builder.SolveStatus.OPTIMAL, model_builder.SolveStatus.FEASIBLE)
+    return float(solver.objective_value) if known else None
+
+
+def highs(given: Instance, seconds: float) -> float | None:
+    """Return what HiGHS comes to; None without an answer."""
+    linear = given.linear()
+    bounds, rows = Bounds(0, linear.most), LinearConstraint(linear.rows, -np.inf, linear.high)
+    found = milp(-linear.worth, integrality=1, bounds=bounds, constraints=rows, options={"time_limit": seconds})
+    return None if found.x is None else -float(found.fun)
+
+
+def row(name: str, balls: int, seed: int, seconds: float) -> list[Any]:
+    """Measure an instance: what each rival comes to, ours, and when ours and greedy had a first complete answer."""
+    given = FAMILIES[name](balls, seed)
+    began = perf_counter()
+    plain = given.value(given.greedy(np.argsort(-given.sizes, kind="stable")))
+    took = perf_counter() - began
+    local = given.value(given.local_search(seconds, seed))
+    small = given.variables <= MOST_VARIABLES
+    exact = [rival(given, seconds) if small else None for rival in (cp_sat, highs)]
+    made, complete = given.problem(), list[float]()
+
+    def look(how: Progress) -> None:
+        if how.placed == made.balls:
+            complete.append(how.seconds)
+
+    answer = solve(made, time=seconds, progress=look)
+    first = min([*complete, answer.seconds]) if answer.placed == made.balls else None
+    ours = given.value(np.array(answer.alloc))
+    return [name, balls, seed, plain, took, local, *(one if one is None else round(one) for one in exact), ours, first]
+
+
+def verdicts(rows: list[list[Any]]) -> str:
+    """Count against each rival where ours is ahead, level and behind."""
+    lines = ["| against | wins | ties | losses |", "| --- | --- | --- | --- |"]
+    for rival, at in (("greedy", 3), ("local search", 5), ("CP-SAT", 6), ("HiGHS", 7)):
+        how = Counter(
+            "wins" if one[at] is None or one[8] > one[at] else "ties" if one[8] == one[at] else "losses" for one in rows
+        )
+        lines.append(f"| {rival} | {how['wins']} | {how['ties']} | {how['losses']} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the tables, and write them into the page if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--balls", type=int, nargs="+", default=list(SECONDS), choices=SECONDS)
+    parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=FAMILIES)
+    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    asked = parser.parse_args()
+    head = "family", "balls", "seed", "greedy", "s", "local search", "CP-SAT", "HiGHS", "ours", "complete after s"
+    lines, rows = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"], list[list[Any]]()
+    load = os.getloadavg()[0]
+    for name in asked.families:
+        solve(FAMILIES[name](200, 99).problem(), time=30)  # compiled
+        for balls in asked.balls:
+            for seed in range(asked.seeds):
+                rows.append(row(name, balls, seed, SECONDS[balls]))
+                cells = (
+                    "" if one is None else f"{one:.2g}" if isinstance(one, float) else f"{one}" for one in rows[-1]
+                )
+                lines.append(f"| {' | '.join(cells)} |")
+                print(lines[-1], flush=True)
+    text = f"Load {load:.1f} on {len(os.sched_getaffinity(0))} cores.\n\n{verdicts(rows)}\n\n" + "\n".join(lines) + "\n"
+    print(text)
+    if asked.page:
+        before, _, rest = PAGE.read_text("utf-8").partition(START)
+        PAGE.write_text(before + START + text + END + rest.partition(END)[2], "utf-8")
+
+
+if __name__ == "__main__":
+    main()
