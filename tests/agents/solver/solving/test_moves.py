@@ -97,10 +97,11 @@ def growing(draw: st.DrawFn) -> Problem:
     if any(one.startswith("DRAIN") for one in more) or draw(st.booleans()):
         tables["HOME"] = draw(st.lists(st.integers(-1, most - 1), min_size=balls, max_size=balls))
         more += ["NOW HOME", *draw(st.sampled_from([[], ["MOVES 0"], ["MOVES 1"], ["MOVES 2"]]))]
+    bins = draw(st.sampled_from([f"? FROM {draw(st.integers(1, most))} TO {most}", str(most)]))
     return problem(
         f'TABLE NAMES FROM "pods.csv" COLUMN "name" AS pod BALLS len(NAMES) AS pod {" ".join(more)} '
         f"{draw(st.sampled_from(BODIES))}",
-        bins=draw(st.sampled_from([f"? FROM {draw(st.integers(1, most))} TO {most}", most])),
+        bins=bins,
         resources={"C[b in BINS]": draw(st.integers(2, 4)), "Z[z in 2]": draw(st.integers(1, 3))},
         tables=tables,
     )
