@@ -17,6 +17,7 @@ from agents.solver.model.verify import faults, missed
 from agents.solver.solving.answer import Answer
 from binwright.cli import main
 from simcore.errors import UserError
+from tests.support.opencl import opencl_device
 from tests.support.properties import scaled
 
 SIZES = [3, 2, 2, 1]
@@ -138,12 +139,21 @@ def test_a_search_that_has_no_time_to_try_all_begins_with_few_bins() -> None:
     assert answer.used <= fewest.bins + 2
 
 
-@pytest.mark.parametrize(("key", "value"), [("search", "published"), ("device", "opencl"), ("device", "reference")])
 @pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[0]", "MINIMISE BINS"])
-def test_other_searches_say_what_to_do(key: str, value: str, more: str) -> None:
-    with pytest.raises(UserError, match=f"{key}: goals are .* [(]got {value!r}[)]") as caught:
-        bw.solve(made(more, "? TO 3"), **{key: value})  # type: ignore[arg-type]
-    assert f"Leave {key} as it is" in caught.value.remedy
+def test_the_published_search_says_what_to_do(more: str) -> None:
+    with pytest.raises(UserError, match=r"search: goals are for our search [(]got 'published'[)]") as caught:
+        bw.solve(made(more, "? TO 3"), search="published")
+    assert "Leave search as it is" in caught.value.remedy
+
+
+@pytest.mark.parametrize("device", ["reference", "opencl"])
+@pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[s] OR NONE for s in BINS", "MINIMISE 2 * BINS + UTIL.C[0]"])
+def test_the_best_is_found_on_every_device(device: str, more: str) -> None:
+    if device == "opencl":
+        opencl_device()
+    answer = bw.solve(made(more, "? TO 3"), device=device, time=20)
+    assert answer.status == "optimal"
+    assert answer.goals == bw.solve(made(more, "? TO 3"), time=20).goals
 
 
 def test_names_stand_for_bins(tmp_path: Path) -> None:
