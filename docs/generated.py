@@ -48,7 +48,7 @@ def agents_page() -> str:
         lines += ["- Compiled: its decisions can be part of a compiled run"] if check.compiled else []
         options = list(signature(kind).parameters.values())
         if options:
-            lines += ["", "| option | type | default |", "| --- | --- | --- |"]
+            lines += ["", "| option | type | default |", "|---|---|---|"]
             hints = get_type_hints(kind.__init__)
             lines += [f"| `{one.name}` | {_type(hints.get(one.name))} | {_default(one)} |" for one in options]
     return "\n".join(lines) + "\n"
@@ -83,7 +83,7 @@ def metrics_page() -> str:
         "`runs.parquet`.",
         "",
         "| column | heading | better | meaning |",
-        "| --- | --- | --- | --- |",
+        "|---|---|---|---|",
     ]
     for metric in describe(["<resource>"], ["<tier>"]):
         words = " | ".join((metric.heading, metric.better, metric.meaning)).replace("<", "&lt;")
