@@ -36,7 +36,13 @@ def test_it_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
             for page in ("index", "guides/first-scenario", "reference/scenario", "experiments/nara"):
                 for width, dark in ((1400, False), (390, True)):
                     window.open(tmp_path / f"{page}.html", width, dark=dark)
+                    scheme = window.run("return document.body.dataset.mdColorScheme")
+                    assert (scheme == "slate") == dark, page
                     assert window.inaccessible() == [], (page, width)
+                    # The site remembers light or dark of the last visit, and also when that changes while it is open.
+                    window.run("localStorage.clear()")
+                    window.open("about:blank", dark=dark)
+            window.open(tmp_path / "experiments/nara.html")
             only_misses_are_shown(window)
 
 
