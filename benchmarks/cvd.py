@@ -167,7 +167,7 @@ def others(runs: pl.DataFrame) -> list[list[str]]:
 def markdown(rows: Sequence[Sequence[str]]) -> str:
     """Write a table in Markdown; the first row is the head."""
     head, *body = (f"| {' | '.join(row)} |" for row in rows)
-    return "\n".join([head, f"|{' --- |' * len(rows[0])}", *body])
+    return "\n".join([head, f"|{'---|' * len(rows[0])}", *body])
 
 
 def replayed(group: Sequence[Run], folder: Path) -> list[dict[str, Any]]:

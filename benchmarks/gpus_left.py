@@ -149,7 +149,7 @@ def measured(
     heads, columns = ["granted, %"], [0]
     if scenario == "fgd/default":
         heads, columns = [f"{fill} %" for fill in SHOWN], [FILLS.index(fill) for fill in SHOWN]
-    rows = [f"| agent | {' | '.join(heads)} | CPU seconds a run |", "| --- |" + " --- |" * (len(heads) + 1)]
+    rows = [f"| agent | {' | '.join(heads)} | CPU seconds a run |", "|---|" + "---|" * (len(heads) + 1)]
     for rule, each in found.items():
         cells = []
         for column in columns:

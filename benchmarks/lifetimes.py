@@ -135,7 +135,7 @@ def table(case: Case, runs: pl.DataFrame) -> str:
                 rows.setdefault(name, []).append(f"**{text}**" if abs(mean) > half else text)
     lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
     said = f"{seeds} seeds of {requests:,.0f} requests. {case.base.capitalize()}: {means}.\n"
-    return "\n".join([said, f"| knows | {' | '.join(heads)} |", f"| --- |{' --- |' * len(heads)}", *lines])
+    return "\n".join([said, f"| knows | {' | '.join(heads)} |", f"|---|{'---|' * len(heads)}", *lines])
 
 
 def draw(results: dict[str, pl.DataFrame]) -> Any:

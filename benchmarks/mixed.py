@@ -103,7 +103,7 @@ def table(found: Mapping[str, Floats], first: str = "agent") -> str:
     """Return a table in Markdown of what was measured, a row for each name."""
     rows = [
         f"| {first} | accepted, % | of the large, % | cpu of `{KIND}` held by others, % |",
-        "| --- |" + " --- |" * 3,
+        "|---|" + "---|" * 3,
     ]
     for name, columns in found.items():
         cells = [f"{mean:.2f} ± {half:.2f}" for mean, half in map(mean_interval, columns)]

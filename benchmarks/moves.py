@@ -104,7 +104,7 @@ def snapshot_table(title: str, rows: list[dict[str, Any]]) -> str:
         f"\n### {title}\n",
         f"{len(seeds)} snapshots, {requests:,.0f} requests run on average; the rate is {before} before.\n",
         f"| mover | {' | '.join(f'{limit} moves' for limit in SHOWN)} | seconds of CPU for {LIMITS[-1]} |",
-        f"| --- |{' --- |' * (len(SHOWN) + 1)}",
+        f"|---|{'---|' * (len(SHOWN) + 1)}",
     ]
     for name in names:
         last = [row for row in rows if (row["mover"], row["limit"]) == (name, LIMITS[-1])]
@@ -159,7 +159,7 @@ def hourly_table(runs: pl.DataFrame) -> str:
     lines = [
         f"{len(base)} seeds of {base['offered'].to_numpy().mean():,.0f} requests. Without moves: {means}.\n",
         f"| mover | {' | '.join(heads)} |",
-        f"| --- |{' --- |' * len(heads)}",
+        f"|---|{'---|' * len(heads)}",
     ]
     for value, rows in groups.items():
         if value == "null":
@@ -180,7 +180,7 @@ def room_table(runs: pl.DataFrame) -> str:
     stop, *others = points
     heads = [f"at most {json.loads(value)['make_room']['moves']}" for value in others]
     heads += ["more requests, at most 3", *(f"{COUNTED[name]} per run, at most 3" for name in counted)]
-    lines = [f"| agent | requests placed | {' | '.join(heads)} |", f"| --- | --- |{' --- |' * len(heads)}"]
+    lines = [f"| agent | requests placed | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
     for (agent,), base in points[stop].group_by("agent", maintain_order=True):
         placed = base.sort("seed")["scheduled"].to_numpy()
         cells = []

@@ -27,7 +27,7 @@ from analysis.compare.family import Family
 from analysis.compare.statistics import ALPHA, by_count, differences
 from analysis.measure.measuring import describe
 from analysis.results.groups import Groups
-from benchmarks.cvd import markdown, percent, ratio
+from benchmarks.cvd import markdown, in_points, ratio
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.build.world import build_agent, build_world
@@ -128,10 +128,10 @@ class Standing:
         return found
 
     def over(self, label: str, other: str) -> tuple[str, float]:
-        """Write how much longer an agent lasts than another one, and return p, corrected for all comparisons."""
+        """Write by how many % an agent lasts longer than another one, and return p, corrected for all comparisons."""
         at, base = self.labels.index(label), self.labels.index(other)
         p = float(self._family.beside(np.full(len(self.labels), base)).p[at])
-        return percent(*ratio(self.of(label), self.of(other))), p
+        return in_points(*ratio(self.of(label), self.of(other))), p
 
     def largest(self, label: str) -> float:
         """Return the largest p of an agent beside every heuristic."""
@@ -151,14 +151,14 @@ def untrained(label: str | None, labels: Sequence[str]) -> str | None:
 
 def said(p: float) -> str:
     """Write a p-value."""
-    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0") if p < 1 else "1"
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0") if p < 1 else "1"
 
 
 def overview(found: dict[str, Found]) -> list[list[str]]:
     """Make the rows of the table of regimes: who wins among heuristics, and what learning adds."""
     rows = [["regime", "best-fit places", "cpu, mem in use then", "best heuristic"]]
     for agent in TRAINED:
-        rows[0].append(f"`{agent}` of it, over the best heuristic; largest p")
+        rows[0].append(f"`{agent}` of it; largest p")
     rows[0] += ["untrained", "shipped `value-es`"]
     for name, one in found.items():
         standing = Standing(one.runs)
@@ -268,11 +268,11 @@ regimes](../guides/numa-learning.md#regimes)). The {seeds} seeds are new to ever
 
     python -m benchmarks.regimes --page docs/experiments/regimes.md
 
-Values are ratios of means less one, paired by seed, with 95 % intervals; p-values are Holm's for all {family}
+Values are ratios of means less one, in %, paired by seed, with 95 % intervals; p-values are Holm's for all {family}
 comparisons in a regime."""
 OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the requests of the regime; those of `large` and
 `shapes` also play other loads and lifetimes. *Untrained* is `value-es` where its training begins; *shipped* has the
-weights `huawei-10`. Behind the semicolon stands the largest p-value beside any heuristic."""
+weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any heuristic."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
 above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
 and *-10* a candidate of `cvd-rl`. Without `--page` the command also prints all agents that learned, and their

@@ -41,7 +41,7 @@ is drawn around a known allocation.
 threads; the time to build its model counts. Times are of solved instances.
 
 | form | balls, bins | by | within | solved | median seconds | longest |
-| --- | --- | --- | --- | --- | --- | --- |
+|---|---|---|---|---|---|---|
 """
 Say = Callable[[Any, Any, list[list[Any]]], None]
 """(CP-SAT's module, model, a Boolean for each ball and bin): says the rest of a problem."""

@@ -465,7 +465,7 @@ def row(name: str, balls: int, seed: int, seconds: float) -> list[Any]:
 
 def verdicts(rows: list[list[Any]]) -> str:
     """Count against each rival where ours is ahead, level and behind."""
-    lines = ["| against | wins | ties | losses |", "| --- | --- | --- | --- |"]
+    lines = ["| against | wins | ties | losses |", "|---|---|---|---|"]
     for rival, at in (("greedy", 3), ("local search", 5), ("CP-SAT", 6), ("HiGHS", 7)):
         how = Counter(
             "wins" if one[at] is None or one[8] > one[at] else "ties" if one[8] == one[at] else "losses" for one in rows
@@ -483,7 +483,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     asked = parser.parse_args()
     head = "family", "balls", "seed", "greedy", "s", "local search", "CP-SAT", "HiGHS", "ours", "complete after s"
-    lines, rows = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"], list[list[Any]]()
+    lines, rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"], list[list[Any]]()
     load = os.getloadavg()[0]
     for name in asked.families:
         solve(FAMILIES[name](200, 99).problem(), time=30)  # compiled

@@ -66,7 +66,7 @@ def test_rows_are_agents_and_bounds_over_the_seeds_that_all_have() -> None:
     assert [row[0] for row in others(frame)[1:]] == ["best-fit", "internal", "mine"]
     assert [row[6] for row in others(frame)[1:]] == ["+0.00 ± 0.00 %", "", "+0.00 ± 0.00 %"]
     assert {row[8] for row in others(frame)[1:]} > {""}
-    assert markdown(rows).splitlines()[1] == f"|{' --- |' * 5}"
+    assert markdown(rows).splitlines()[1] == f"|{'---|' * 5}"
 
 
 def test_on_the_month_itself_intervals_are_those_of_its_days() -> None:

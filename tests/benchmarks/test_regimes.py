@@ -48,7 +48,7 @@ def test_who_stands_where() -> None:
 def test_weights_stand_for_other_loads_of_the_same_requests() -> None:
     assert own("large", LABELS) == own("large-light-short", LABELS) == "value-es of large"
     assert own("shapes", LABELS) is None
-    assert [said(p) for p in (0.0001, 0.0312, 1.0)] == ["< .001", ".031", "1"]
+    assert [said(p) for p in (0.0001, 0.0312, 1.0)] == ["<.001", ".031", "1"]
 
 
 def test_tables_and_page() -> None:
@@ -59,7 +59,7 @@ def test_tables_and_page() -> None:
     head, row = overview(found)
     assert len(head) == len(row) == 10
     assert row[4].startswith("+")
-    assert row[4].endswith("; < .001")
+    assert row[4].endswith("; <.001")
     assert row[5:8] == ["", "", ""]
     assert "value-es of large" not in dict(all_agents(found, learned=False)[1:])
     cells = dict(all_agents(found, learned=True)[1:])
