@@ -272,7 +272,7 @@ Values are ratios of means less one, in %, paired by seed, with 95 % intervals; 
 comparisons in a regime."""
 OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the requests of the regime; those of `large` and
 `shapes` also play other loads and lifetimes. *Untrained* is `value-es` where its training begins; *shipped* has the
-weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any heuristic."""
+weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
 above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
 and *-10* a candidate of `cvd-rl`. Without `--page` the command also prints all agents that learned, and their
