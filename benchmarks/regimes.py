@@ -27,7 +27,7 @@ from analysis.compare.family import Family
 from analysis.compare.statistics import ALPHA, by_count, differences
 from analysis.measure.measuring import describe
 from analysis.results.groups import Groups
-from benchmarks.cvd import markdown, in_points, ratio
+from benchmarks.cvd import in_points, markdown, ratio
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.build.world import build_agent, build_world
