@@ -40,7 +40,7 @@ is drawn around a known allocation.
 `published` is Wrasse's search, `ours` is what `binwright solve` does. CP-SAT has as many workers as our search has
 threads; the time to build its model counts. Times are of solved instances.
 
-| form | balls, bins | by | within | solved | median seconds | longest |
+| form | balls, bins | by | within, s | solved | median, s | longest, s |
 |---|---|---|---|---|---|---|
 """
 Say = Callable[[Any, Any, list[list[Any]]], None]
@@ -361,7 +361,7 @@ def rows(name: str, solver: str, instances: Sequence[Form], limits: Sequence[flo
                 times[number] = SOLVERS[solver](form, seconds)
         took = sorted(one for one in times if one is not None)
         middle = f"{np.median(took):.3g} | {took[-1]:.3g}" if took else " | "
-        yield f"| {name} | {size} | {solver} | {seconds:g} s | {len(took)} of {len(times)} | {middle} |\n"
+        yield f"| {name} | {size} | {solver} | {seconds:g} | {len(took)}/{len(times)} | {middle} |\n"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
