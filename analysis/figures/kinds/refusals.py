@@ -38,10 +38,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         for group, runs in shares.items()
     }
     figure = stacked(chosen, options, parts, names, "refused, % of requests")
-    average = {reason: sum(sum(run.get(reason, 0.0) for run in runs) for runs in shares.values()) for reason in named}
-    first = max(named, key=average.__getitem__)
-    share = 100 * average[first] / (sum(sum(run.values()) for runs in shares.values() for run in runs) or 1)
+    first, count = total.most_common(1)[0]
+    share = 100 * count / total.total()
     is_sent_back = "lost" in chosen.runs.columns and bool(chosen.runs["lost"].sum())
     sent_back = ["of the requests offered, and of interrupted ones that got no new place"] * is_sent_back
-    heading(figure, f"{share:.0f} % of the refusals: {first}", chosen.captioned(*sent_back))
+    heading(figure, f"{share:.0f} % of all refusals: {first}", chosen.captioned(*sent_back))
     return figure

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from itertools import combinations, pairwise
@@ -806,7 +808,13 @@ def test_every_seed_is_a_dot(found: dict[str, Results]) -> None:
 
 def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> None:
     results = found["network"]
-    (panel,) = bars(draw(results, "refusals"))
+    figure = draw(results, "refusals")
+    (panel,) = bars(figure)
+    counts: Counter[str] = Counter()
+    for text in results.done["reasons"]:
+        counts.update(json.loads(text))
+    reason, count = counts.most_common(1)[0]
+    assert title(figure).startswith(f"{100 * count / counts.total():.0f} % of all refusals: {reason}")
     rejected = (results.done["rejected"] / results.done["offered"]).to_list()
     agents = results.done["agent"].n_unique()
     assert sum(width for width, _ in panel) == pytest.approx(100 * np.mean(rejected) * agents)
