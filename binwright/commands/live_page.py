@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 from time import monotonic, sleep
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from analysis.compare.table import Table
 from analysis.report.page import compose, failed_runs, page, section
@@ -158,14 +158,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Give the page, or what changes in it."""
-        asked = urlsplit(self.path)
-        if self.headers.get("Host", "").rpartition(":")[0] not in HOSTS:
+        path, _, query = self.path.partition("?")
+        if self.headers.get("Host", "").partition(":")[0] not in HOSTS:
             self.send_error(403, "This page is for browsers on its own machine")
-        elif asked.path not in ("/", "/events"):
+        elif path not in ("/", "/events"):
             self.send_error(404)
         else:
             with suppress(ConnectionError):  # the browser went away
-                parts = self._changes(unquote(asked.query)) if asked.path == "/events" else self._whole()
+                parts = self._changes(unquote(query)) if path == "/events" else self._whole()
                 for part in parts:
                     self.wfile.write(part.encode())
 

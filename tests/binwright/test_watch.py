@@ -216,8 +216,12 @@ def test_the_page_is_for_this_machine_alone(batch: Batch) -> None:
     with served(batch.folder) as url:
         with pytest.raises(HTTPError, match="403"):
             get(url, Host="elsewhere.example:80")
+        assert "<title>" in get(url, Host="localhost")  # of port 80 browsers say no more
         with pytest.raises(HTTPError, match="404"):
             get(f"{url}/etc")
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as wrong:
+            wrong.sendall(b"GET http://[ HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b" 404 " in wrong.recv(100)
 
 
 def test_a_page_ends_at_ctrl_c(batch: Batch, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
