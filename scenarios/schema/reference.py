@@ -35,6 +35,7 @@ replications: 100
 ```
 
 - Unknown keys are refused. `key: null` says the same as leaving the key out.
+- Most entries end with an example of their key.
 - Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
   cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
   Resources of other names take plain numbers.
@@ -115,7 +116,7 @@ def _examples(key: str, field: FieldInfo) -> list[str]:
     if re.match(r"(whole number|number|time|share|power|energy)( from \d+| above 0| or `never`)?$", _type(field)):
         return []
     words = "text" in _type(field).split(",")
-    return [f"Example: `{key}: {one}`." for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))]
+    return [f"`{key}: {one}`." for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))]
 
 
 def _title(model: type[Model]) -> str:
