@@ -99,6 +99,7 @@ def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]
     scope = reader.module
     body = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
     reader.functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
+    reader.returning = _returning(tree)
     names = parameters(tree, name)
 
     def read() -> Term:
@@ -111,6 +112,15 @@ def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]
         return found
 
     return _told(read), names
+
+
+def _returning(tree: ast.Module) -> set[ast.AST]:
+    """Find the parts of source in which something is returned."""
+    found: set[ast.AST] = set()
+    for one in reversed(list(ast.walk(tree))):  # each comes behind its parts
+        if isinstance(one, ast.Return) or any(part in found for part in ast.iter_child_nodes(one)):
+            found.add(one)
+    return found
 
 
 def names_in(formula: Term) -> set[str]:
@@ -146,11 +156,15 @@ def _told(read: Callable[[], Term], text: str | None = None) -> Term:
 
 
 class _Reader:
-    """Follows statements and expressions; `functions` and `module` are what a module defines and assigns."""
+    """Follows statements and expressions; `functions` and `module` are what a module defines and assigns.
+
+    `returning` are the parts of it in which something is returned.
+    """
 
     def __init__(self) -> None:
         self.module: dict[str, Term] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
+        self.returning: set[ast.AST] = set()
         self._left = PATIENCE
 
     def _step(self, node: ast.AST) -> None:
@@ -169,7 +183,7 @@ class _Reader:
             if isinstance(statement, ast.If):
                 test = self.value(statement.test, scope)
                 rest = body[number + 1 :]
-                if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
+                if statement in self.returning:
                     branches = [self.run([*some, *rest], dict(scope)) for some in (statement.body, statement.orelse)]
                     if branches[0] is None or branches[1] is None:
                         return None
@@ -180,11 +194,11 @@ class _Reader:
                 for name in yes.keys() & no.keys():
                     scope[name] = yes[name] if yes[name] is no[name] else term("where", test, yes[name], no[name])
             elif isinstance(statement, ast.For):
+                if statement in self.returning:
+                    raise Untold
                 for each in self._range(statement, scope):
                     assert isinstance(statement.target, ast.Name)
                     scope[statement.target.id] = constant(each)
-                    if any(isinstance(one, ast.Return) for one in ast.walk(statement)):
-                        raise Untold
                     self.run(statement.body, scope)
             else:
                 self._assign(statement, scope)

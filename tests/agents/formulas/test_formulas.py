@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from time import process_time
 
 import numpy as np
 import pytest
@@ -160,6 +161,15 @@ def test_python_that_is_no_formula_is_played_as_it_is(name: str) -> None:
     with pytest.raises(Untold):
         source(tree)
     assert played(Scored(tree), ([[[4]], [[5]]], [[[9]], [[9]]], (1,), False)) == (1, 0)
+
+
+def test_source_is_followed_soon_however_long_a_loop_is() -> None:
+    long = f"x = [{','.join(['x'] * 48_000)}]"
+    text = f"for k in range(3):\n  for i in range(500):\n   for j in range(0):\n    {long}"
+    tree = checked(f"def score(free_a):\n {text}\n return free_a")
+    began = process_time()
+    assert source(tree)[0].name == "free_a"
+    assert process_time() - began < 5
 
 
 MISTAKES = {
