@@ -10,12 +10,13 @@ import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from scenarios.batch.child_process import child
-from scenarios.evaluation.prepared import Prepared, reason_of
+from scenarios.evaluation.prepared import Made, Prepared, reason_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD
 from simcore.errors import RunError
@@ -88,17 +89,12 @@ def work(handle: int) -> None:
 def _played(prepared: Prepared, seeds: Sequence[int], source: str, name: str) -> Any:
     from agents.formulas.source import Scored, checked
 
-    lost = decisions = 0
-    found = []
     try:
-        tree = checked(source)
-        for seed in seeds:
-            agent = Scored(tree, name)
-            found.append(prepared.value(lambda agent=agent: agent, seed))  # type: ignore[misc]
-            lost, decisions = lost + agent.lost, decisions + agent.decisions
+        made = Made(partial(Scored, checked(source), name))
+        found = [prepared.value(made, seed) for seed in seeds]
     except BaseException as error:  # whatever it is, it is a reason
         return reason_of(error)
-    return no_score(lost, decisions) or found
+    return no_score(sum(one.lost for one in made.agents), sum(one.decisions for one in made.agents)) or found
 
 
 def no_score(lost: int, decisions: int) -> str:

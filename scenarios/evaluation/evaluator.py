@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from copy import copy
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from math import isnan, nan
@@ -28,7 +28,7 @@ from agents.rules.scan import ScanAgent
 from analysis.compare.statistics import differences, mean_interval
 from scenarios.build.world import build_agent
 from scenarios.evaluation.confined import MB, Confined, no_score
-from scenarios.evaluation.prepared import Prepared, reason_of
+from scenarios.evaluation.prepared import Made, Prepared, reason_of
 from scenarios.learn.tune import FIRST
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
@@ -196,11 +196,9 @@ class Evaluator:
         """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""
         if policy.make is None:
             return self._confined(policy, on)
-        values, agents = [], []
-        for seed in self.seeds[on]:
-            agents.append(policy.make())
-            values.append(self._prepared.value(lambda: agents[-1], seed))
-        counts = sum(agent.numbers[2][-1] for agent in agents if isinstance(agent, Formula))
+        made = Made(policy.make)
+        values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
+        counts = sum(agent.numbers[2][-1] for agent in made.agents if isinstance(agent, Formula))
         return no_score(int(counts[LOST]), int(counts[DECISIONS])) or values if np.ndim(counts) else values
 
     def _confined(self, policy: _Read, on: Split) -> list[float] | str:
@@ -217,7 +215,7 @@ class Evaluator:
 def _read(policy: Policy) -> _Read:
     """Read a policy; raises a `UserError` for one that is none."""
     if isinstance(policy, Agent):
-        return _Read(type(policy).__name__, partial(copy, policy))
+        return _Read(type(policy).__name__, partial(deepcopy, policy))
     if isinstance(policy, type) and issubclass(policy, Agent):
         return _Read(policy.__name__, policy)
     if is_kernel(policy):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from traceback import extract_tb
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from agents.world import Requests
 from analysis.measure.definition import Definition
@@ -22,6 +22,8 @@ from scenarios.schema.scenario import Scenario
 from simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
 from simcore.rng import stream
 from simcore.types import Agent, Workload
+
+A = TypeVar("A", bound=Agent)
 
 
 class _Kept:
@@ -47,6 +49,19 @@ class _Kept:
         return self._requests.windows(seed, requests, met)
 
 
+class Made(Generic[A]):
+    """Makes agents, and keeps all that it made: a run needs a second one where the policy warms up the cluster."""
+
+    def __init__(self, make: Callable[[], A]) -> None:
+        self._make = make
+        self.agents: list[A] = []
+
+    def __call__(self) -> A:
+        """Make one more."""
+        self.agents.append(self._make())
+        return self.agents[-1]
+
+
 class Prepared:
     """Plays agents in a scenario and measures one metric. Several threads may use it at once."""
 
@@ -63,7 +78,10 @@ class Prepared:
         self._sampled = False
 
     def value(self, make: Callable[[], Agent], seed: int) -> float:
-        """Play a new agent on the requests of a seed, and return the metric; NaN if the run has none."""
+        """Play a new agent on the requests of a seed, and return the metric; NaN if the run has none.
+
+        Where the policy itself warms up the cluster, this is done by another new agent.
+        """
         over = self._play(make, seed, self._sampled)
         try:
             found = self._definition(over).measured(over)

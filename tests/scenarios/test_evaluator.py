@@ -10,6 +10,7 @@ from math import isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import binwright as bw
@@ -19,6 +20,7 @@ from binwright import cli
 from scenarios.evaluation.evaluator import Evaluation, Evaluator
 from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
+from simcore.types import Agent, Placement, Request, View
 
 SHORT = {"workload.requests": 400, "workload.arrivals.poisson.every": "60 s", "cluster.servers": 2}
 RULE = "-share_mem - 0.2 * other_share_cpu"
@@ -48,6 +50,40 @@ def test_scores_are_those_of_runs(evaluator: Evaluator, tmp_path: Path) -> None:
         found = evaluator(policy, on="test")
         assert found.values == dict(zip(rows["seed"], rows["acceptance"], strict=True))
         assert found.score == pytest.approx(rows["acceptance"].mean())
+
+
+class Tired(Agent):
+    """Refuses every third request from its hundredth decision on; what it remembers lies deep."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        self.seen.append(len(self.seen))
+        if len(self.seen) > 100 and len(self.seen) % 3 == 0:
+            return None
+        for server, node in np.argwhere((view.free >= request.demand).all(axis=2)):
+            return None if request.spread else request.on(int(server), int(node))
+        return None
+
+
+def test_who_warms_up_is_another_one_as_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    Path("mine.py").write_text("from tests.scenarios.test_evaluator import Tired\n")
+    warm = {"resource": "cpu", "until": 0.3, "with": "self"}
+    asked = scenario(agents=["mine.py:Tired"], warm_start=warm, replications=2)
+    runs = bw.run(asked, out="runs").runs
+    with Evaluator(asked, seeds=1, validation=1, test=2) as made:
+        found = made(asked.agents[0], on="test")
+    assert found.values == dict(zip(runs["seed"], runs["acceptance"], strict=True))
+
+
+def test_an_agent_forgets_between_seeds_and_calls(evaluator: Evaluator) -> None:
+    given = Tired()
+    expected = evaluator(Tired).values
+    assert [evaluator(given).values for _ in range(2)] == [expected, expected]
+    assert given.seen == []
 
 
 def test_differences_are_paired_with_the_baseline(evaluator: Evaluator) -> None:
