@@ -6,6 +6,7 @@ import numpy as np
 
 from analysis.measure.definition import Definition, metric
 from analysis.measure.finished_run import FinishedRun
+from simcore.record import PLACED
 from simcore.types import Floats
 
 SHORT = 10.0
@@ -18,24 +19,42 @@ def _waits(run: FinishedRun) -> Floats:
 
 def _turnarounds(run: FinishedRun) -> Floats:
     """Return the seconds from arrival to end of each that was placed, as far as it ends, float64 [n]."""
-    found: Floats = run.waits + run.duration[run.placed]
+    found = _stays(run)
     return found[np.isfinite(found)]
 
 
+def _stays(run: FinishedRun) -> Floats:
+    """Return the seconds from arrival to end of each of `placed`, float64 [placed].
+
+    It is infinite for requests that never end, and NaN for those that a failure ended and that did not start again.
+    What a failure sent back ends when its last row does.
+    """
+    last = run.placed
+    back = np.arange(len(run.simulation.workload), len(run.outcome))
+    if len(back):
+        again = np.arange(len(run.outcome))
+        again[run.origin[back]] = back
+        while (again[last] != last).any():
+            last = again[last]
+    stays: Floats = run.decided[last] - run.arrival[run.placed] + run.duration[last]
+    stays[run.outcome[last] != PLACED] = np.nan
+    return stays
+
+
 def _slowdowns(run: FinishedRun) -> Floats:
-    """Return the bounded slowdown of each that was placed, float64 [placed]; 1 for those that never end."""
-    ran = run.duration[run.placed]
-    ends = np.isfinite(ran)
+    """Return the bounded slowdown of each that was placed and not lost, float64 [n]; 1 for those that never end."""
+    stays, ran = _stays(run), run.duration[run.placed]
+    ends = np.isfinite(stays)
     found: Floats = np.ones(len(ran))
-    found[ends] = (run.waits[ends] + ran[ends]) / np.maximum(ran[ends], SHORT)
-    return np.maximum(found, 1.0)
+    found[ends] = stays[ends] / np.maximum(ran[ends], SHORT)
+    return np.maximum(found, 1.0)[~np.isnan(stays)]
 
 
 OF = {"wait": _waits, "turnaround": _turnarounds, "slowdown": _slowdowns}
 MEANING = {
     "wait": "time from arrival to placement",
     "turnaround": "time from arrival to end, of those that end",
-    "slowdown": f"max(1, (wait + run) / max(run, {SHORT:.0f} s))",
+    "slowdown": f"max(1, turnaround / max(run, {SHORT:.0f} s))",
 }
 
 

@@ -18,10 +18,10 @@ from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import KEPT
 from fabric.cluster import NEVER
-from simcore.engine import Change
+from simcore.engine import Change, Simulation
 from simcore.errors import RunError
 from simcore.rules import Overflow
-from simcore.types import QUANTUM
+from simcore.types import QUANTUM, Workload
 from tests.reference.looks import stranded
 from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
 
@@ -163,15 +163,15 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
     rows = [row for row in range(ran.first, simulation.offered) if got[row]]
     asked = simulation.asked()
     waits = {row: Fraction(simulation.record.decided[row]) - Fraction(asked.arrival[row]) for row in rows}
-    ends = [row for row in rows if asked.duration[row] < inf]
+    stays = {row: time for row in rows if (time := stayed(simulation, asked, row)) is not None}
     for name, values in {
         "wait": waits.values(),
-        "turnaround": [waits[row] + Fraction(asked.duration[row]) for row in ends],
+        "turnaround": [Fraction(time) for time in stays.values() if time < inf],
         "slowdown": [
-            max(Fraction(1), (waits[row] + Fraction(stays)) / max(Fraction(stays), Fraction(10)))
-            if (stays := asked.duration[row]) < inf
+            max(Fraction(1), Fraction(time) / max(Fraction(asked.duration[row]), Fraction(10)))
+            if time < inf
             else Fraction(1)
-            for row in rows
+            for row, time in stays.items()
         ],
     }.items():
         if values:
@@ -179,6 +179,19 @@ def asked_by_definition(ran: Run, since: int) -> dict[str, Any]:
             for percent in (50, 95, 99):
                 found[f"{name}_p{percent}"] = sorted(values)[ceil(Fraction(percent, 100) * len(values)) - 1]
     return {name: value for name, value in found.items() if name in ASKED}
+
+
+def stayed(simulation: Simulation, asked: Workload, row: int) -> Fraction | float | None:
+    """The time from arrival to end of a request, wherever failures sent it; None if one ended it for good."""
+    record, last = simulation.record, row
+    for other in range(len(simulation.workload), record.rows):
+        if record.origin[other] == last:
+            last = other
+    if WORDS[record.outcome[last]] != "placed":
+        return None
+    if asked.duration[last] == inf:
+        return inf
+    return Fraction(record.decided[last]) + Fraction(asked.duration[last]) - Fraction(asked.arrival[row])
 
 
 def installed(ran: Run, r: int, begin: Fraction, finish: Any) -> Fraction:
