@@ -1,11 +1,11 @@
-"""Remembers what an agent has started and what of it still runs, for agents that count on when jobs end."""
+"""Says what runs where and until when, for agents that count on when jobs end."""
 
 from __future__ import annotations
 
 from math import inf, nextafter
 from typing import NamedTuple
 
-from simcore.types import Placement, Request, Share, View
+from simcore.types import Placed, Share, View
 
 
 class Job(NamedTuple):
@@ -16,26 +16,28 @@ class Job(NamedTuple):
 
 
 class Running:
-    """Remembers the jobs that an agent started, and finds those that still run, when they are expected to end."""
+    """Finds the jobs that run, whoever placed or moved them, and when they are expected to end."""
 
     def __init__(self) -> None:
-        self._jobs: list[tuple[Request, float, Job]] = []
-
-    def start(self, request: Request, placement: Placement, now: float) -> None:
-        """Add a job that starts now."""
-        self._jobs.append((request, now, Job(now + request.duration, placement.shares)))
+        self._seen = 0
+        self._jobs: dict[int, tuple[Placed, float]] = {}
 
     def look(self, view: View) -> list[Job]:
         """Return the jobs that run now. Of those that should have ended it is asked again when they will.
 
         Who has still not ended by then may end at any moment, and counts as ending just after now.
         """
-        now, left = view.now, []
-        for request, began, job in self._jobs:
-            if request.index in view.placed.running:
-                if job.end <= now and view.asking:
-                    job = job._replace(end=began + view.expected(request, now - began))
-                left.append((request, began, job))
-        self._jobs = left
-        soon = nextafter(now, inf)
-        return [job._replace(end=max(job.end, soon)) for _, _, job in left]
+        now, nodes, placed = view.now, view.free.shape[1], view.placed
+        for one in placed.since(self._seen):  # one that was moved is there again
+            self._jobs[one.request.index] = one, one.began + one.request.duration
+        self._seen = placed.total
+        self._jobs = {row: job for row, job in self._jobs.items() if row in placed.running}
+        soon, found = nextafter(now, inf), []
+        for row, (one, end) in self._jobs.items():
+            if end <= now and view.asking:
+                end = one.began + view.expected(one.request, now - one.began)
+                self._jobs[row] = one, end
+            request, server = one.request, one.server
+            placement = request.across(server, nodes) if request.spread else request.on(server, one.node)
+            found.append(Job(max(end, soon), placement.shares))
+        return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
+from math import inf, nextafter
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,14 @@ class Turns:
         """Note that so much more is free from then on, or less."""
         self._times.append(time)
         self._changes.append([sign * amount for amount in demand])
+
+    def take(self, start: float, duration: float, demand: Sequence[int], sign: int = 1) -> None:
+        """Note that a job takes so much for so long; with sign -1, that it does not after all.
+
+        A job of no time takes it for a moment, so that it needs room.
+        """
+        self.change(start, demand, -sign)
+        self.change(max(start + duration, nextafter(start, inf)), demand, sign)
 
     def _levels(self) -> tuple[Floats, Ints]:
         """Return the times at which something changes, float64 [n], and what is free from each on, int64 [n, kinds]."""
@@ -107,9 +115,7 @@ class Outlook:
         self._change(one, -1)
 
     def _change(self, one: Reservation, sign: int) -> None:
-        turns = self._turns[one.server]
-        turns.change(one.start, one.demand, -sign)
-        turns.change(one.start + one.duration, one.demand, sign)
+        self._turns[one.server].take(one.start, one.duration, one.demand, sign)
 
     @property
     def overdrawn(self) -> bool:

@@ -183,9 +183,10 @@ class Simulation:
             line.popleft()
         index, now = request.index, self.clock.now
         duration = request.duration if self._asking is None else self._stays(index)
-        self.record.placed(index, now, server, SPREAD if request.spread else node)
+        node = SPREAD if request.spread else node
+        self.record.placed(index, now, server, node)
         if self._lists:
-            self._placed.add(request, server, now)
+            self._placed.add(request, server, node, now)
         if duration < inf and self.overflow.one_by_one:
             # By who was placed first; below all rows, by which the ends of a warm start go.
             place = len(self.record.sequence) - 2**62
@@ -482,7 +483,7 @@ class Simulation:
         row = request.index
         self.record.server[row], self.record.node[row] = server, node
         if self._lists:
-            self._placed.add(request, server, float(self.record.decided[row]))
+            self._placed.add(request, server, node, float(self.record.decided[row]))
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed part back, empty; a server, when all its domains are back."""

@@ -265,18 +265,22 @@ def _distinct(demand: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 class Placed(NamedTuple):
-    """Says what was placed: its number in the order of placement, the request, its first server, and when."""
+    """Says what was placed: its number in the order of placement, the request, its first server and node, and when.
+
+    The node of a spread request is -1.
+    """
 
     number: int
     request: Request
     server: int
+    node: int
     began: float
 
 
 class Placements:
     """Lists what was placed, in order. What runs no more may be left out; `running` are the rows of what does.
 
-    A request that has been moved is listed again, with its new server and the time at which it was placed first.
+    A request that has been moved is listed again, with its new place and the time at which it was placed first.
     """
 
     def __init__(self, running: Set[int]) -> None:
@@ -285,9 +289,9 @@ class Placements:
         self._kept: list[Placed] = []
         self._most = 1024
 
-    def add(self, request: Request, server: int, now: float) -> None:
+    def add(self, request: Request, server: int, node: int, began: float) -> None:
         """Note one more."""
-        self._kept.append(Placed(self.total, request, server, now))
+        self._kept.append(Placed(self.total, request, server, node, began))
         self.total += 1
         if len(self._kept) > self._most:
             self._kept = [placed for placed in self._kept if placed.request.index in self.running]

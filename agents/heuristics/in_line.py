@@ -113,7 +113,6 @@ class InLine(Agent):
             answer = self.agent.decide(outlook.harmless(view, request), request)
             if isinstance(answer, Placement):
                 yield request, answer
-                self._running.start(request, answer, view.now)
                 outlook.start(request, answer)
                 continue
             waiting += 1
@@ -133,7 +132,7 @@ class InLine(Agent):
             answer = self.agent.decide(view, first)
             if not isinstance(answer, Placement):
                 break
-            yield self._begun(view, first, answer)
+            yield first, answer
             line.remove(first)
         else:
             return
@@ -144,13 +143,7 @@ class InLine(Agent):
             if view.now + request.duration < self._until:
                 answer = self.agent.decide(view, request)
                 if isinstance(answer, Placement):
-                    yield self._begun(view, request, answer)
-
-    def _begun(self, view: View, request: Request, placement: Placement) -> tuple[Request, Placement]:
-        """Note that a request starts now."""
-        if self._reserves:
-            self._running.start(request, placement, view.now)
-        return request, placement
+                    yield request, answer
 
 
 def _order(name: str) -> Order:

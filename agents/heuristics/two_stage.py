@@ -32,7 +32,7 @@ class TwoStage(Agent):
         self._place, self._running = BestFit(), Running()
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Begin a run, in which nothing runs yet."""
+        """Begin a run."""
         self._place.start(view, rng)
         self._running = Running()
 
@@ -49,8 +49,6 @@ class TwoStage(Agent):
                 turns.change(job.end, amounts, 1)
         for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
             start = turns.earliest(request.duration, request.demand)
-            turns.change(start, request.demand, -1)
-            turns.change(start + request.duration, request.demand, 1)
+            turns.take(start, request.duration, request.demand)
             if start == now and (placement := self._place.decide(view, request)) is not None:
-                self._running.start(request, placement, now)
                 yield request, placement

@@ -1,4 +1,4 @@
-"""What agents that count on the ends of jobs see of failures."""
+"""What agents that count on the ends of jobs see of them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,14 @@ class Looking(FirstFit):
         self.jobs: dict[int, Job] = {}
 
     def decide(self, view: View, request: Request) -> Placement | None:
-        """All that runs is seen; nothing else is, unless a server is down, which may look like a full one."""
+        """All that runs is seen, and nothing else."""
         seen = Counter(self.running.look(view))
         soon = nextafter(view.now, inf)
         held = [self.jobs[row] for row in self.ledger._held]
         there = Counter(job._replace(end=max(job.end, soon)) for job in held)
-        assert not there - seen
-        assert {job.shares[0][0] for job in seen - there} <= self.ledger._down
+        assert seen == there
         placement = super().decide(view, request)
         if placement is not None:
-            self.running.start(request, placement, view.now)
             self.jobs[request.index] = Job(view.now + request.duration, placement.shares)
         return placement
 

@@ -168,7 +168,7 @@ def test_what_has_ended_is_forgotten() -> None:
     placements = Placements(running)
     for row in range(5000):
         running.add(row)
-        placements.add(Request(row, 0.0, 1.0, (1,), False), row % 3, float(row))
+        placements.add(Request(row, 0.0, 1.0, (1,), False), row % 3, 0, float(row))
         if row % 100:
             running.remove(row)
     kept = placements.since(0)

@@ -117,7 +117,7 @@ class Lava(Nilas):
 
     def _look(self, view: View) -> None:
         """Follow what happened since: what was placed, what left, what should have left."""
-        for _, request, number, began in view.placed.since(self._noted):
+        for _, request, number, _, began in view.placed.since(self._noted):
             moved = request.index in self._at
             if request.index in view.placed.running:
                 self._leave(request.index)

@@ -34,7 +34,7 @@ class Exits:
         """Return when each server is expected to be empty, float64 [servers]: -inf for one that is, at least now."""
         now, running = view.now, view.placed.running
         self._last += [[] for _ in range(len(view.free) - len(self._last))]
-        for _, request, server, began in view.placed.since(self._seen):
+        for _, request, server, _, began in view.placed.since(self._seen):
             self._note(request, began, began + request.duration, server)
         self._seen = view.placed.total
         late = []

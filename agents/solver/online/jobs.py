@@ -86,15 +86,10 @@ class Jobs:
         self.plan = timed.plan
         for (job, server), start in zip(timed.plan, timed.starts, strict=True):
             if start == 0:
-                placement = job.on(server, 0)
-                self.running.start(job, placement, view.now)
-                yield job, placement
+                yield job, job.on(server, 0)
 
     def _free(self, view: View) -> Ints:
-        """Compute what running jobs leave, int64 [servers, slots, kinds].
-
-        What other agents have placed never ends.
-        """
+        """Compute what running jobs leave, int64 [servers, slots, kinds]."""
         free = np.repeat(view.free, self.slots, axis=1)
         for end, [(server, _, demand)] in self.running.look(view):
             if end < inf:

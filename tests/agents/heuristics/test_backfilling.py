@@ -32,13 +32,20 @@ from tests.support.simulations import WatchedLedger, cluster_of, workload_of
 from tests.support.views import view_of
 
 
-def played(servers: list[int], jobs: list[Job], agent: InLine) -> list[float]:
-    """Start each job when the engine does; agents know what jobs asked for."""
+def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) -> list[float]:
+    """Start each job when the engine does; agents know what jobs asked for.
+
+    The first decisions, `before` of them or some more, are another agent's, of the same kind.
+    """
     case = Case([[[amount]] for amount in servers], [[0]], (99,), [(j.arrival, j.ran, (j.need,)) for j in jobs])
     asked = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
     workload = replace(workload_of(case.requests), foresight=asked)
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99))
     agent.start(simulation.view, rng.stream(0, "agent"))
+    if before:
+        decisions = iter([before])
+        play(simulation, agent, lambda: next(decisions, 0))
+        agent.start(simulation.view, rng.stream(0, "agent"))
     play(simulation, agent)
     starts: list[float] = simulation.record.decided[: len(jobs)].tolist()
     return starts
@@ -71,6 +78,15 @@ def test_jobs_start_as_seconds_written_out_say(
         assert all(starts[i] <= time for i, time in reference.promised.items()), "what was promised is kept"
     if backfilling == "none" and not shortest_first:
         assert starts == sorted(starts), "nobody overtakes"
+
+
+@scaled(2)
+@given(servers, jobs, st.sampled_from(["none", "easy"]), st.integers(1, 12))
+def test_what_another_agent_placed_counts(
+    servers: list[int], jobs: list[Job], backfilling: Backfilling, before: int
+) -> None:
+    agent = InLine(backfilling=backfilling)
+    assert played(servers, jobs, agent, before) == played(servers, jobs, agent)
 
 
 # -- small ones, by hand -----------------------------------------------------------------------------------------------
@@ -109,6 +125,13 @@ def test_on_nodes_and_across_them() -> None:
         agent.start(simulation.view, rng.stream(0, "agent"))
         play(simulation, agent)
         assert simulation.record.decided.tolist() == starts
+
+
+@pytest.mark.parametrize("commit", [False, True])
+def test_a_job_of_no_time_is_not_passed(commit: bool) -> None:
+    todo = [Job(0, 10, 10, 3), Job(1, 0, 0, 4), Job(2, 100, 100, 1)]
+    for backfilling in ("easy", "conservative")[: 2 - commit]:
+        assert played([4], todo, InLine(backfilling=backfilling, commit=commit)) == [0, 10, 10]  # type: ignore[arg-type]
 
 
 def test_who_runs_longer_than_asked_delays_but_stops_nothing() -> None:
@@ -218,6 +241,37 @@ def test_who_was_running_and_over_is_gone(tmp_path: Path) -> None:
         assert found.duration[: found.running].tolist() == running
         expected = found.expected[: found.running].tolist()
         assert expected == ([0.0, 21.0] if ends == "keep" else [21.0])
+
+
+def table(tmp_path: Path, servers: int, jobs: str, **scenario: object) -> Scenario:
+    """Offer jobs (arrival, lifetime, cpu) to each kind of backfilling that counts on when jobs end."""
+    path = tmp_path / "jobs.csv"
+    path.write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{job}\n" for n, job in enumerate(jobs.split())))
+    kinds = [{"backfilling": "easy"}, {"backfilling": "conservative"}, {"backfilling": "easy", "commit": True}]
+    asked = {
+        "cluster": {"servers": servers, "node": {"cpu": 4}},
+        "workload": {"trace": "table", "path": str(path)},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [{"in-line": kind} for kind in kinds],
+    }
+    return scenario_from({**queue(path).dump(), **asked, **scenario})
+
+
+def test_jobs_of_a_warm_start_run(tmp_path: Path) -> None:
+    """The first that waits starts when the warm start's job ends, at 20: the third would still run."""
+    warm = {"resource": "cpu", "until": "50 %", "with": "first-fit"}
+    found = Batch(table(tmp_path, 1, "0,20,3 1,5,4 2,100,1 3,1,1", warm_start=warm), tmp_path / "out").run().done
+    assert found["wait_max"].to_list() == [23.0] * 3
+    assert found["wait_total"].to_list() == [19.0 + 23.0] * 3
+
+
+def test_jobs_that_are_moved_run_where_they_are(tmp_path: Path) -> None:
+    """From 10 on the second and the third lie on one server, which is free at 201, when the fifth starts."""
+    jobs = "0,6,3 0,100,2 1,200,1 11,inf,4 12,5,4 13,1000,1"
+    moves = {"every": "10 s", "moves": 5, "mover": {"agent": {"agent": "best-fit"}}}
+    found = Batch(table(tmp_path, 2, jobs, rescheduling=moves), tmp_path / "out").run().done
+    assert found["moves"].to_list() == [1] * 3
+    assert found["wait_total"].to_list() == [189.0 + 193.0] * 3
 
 
 def test_of_links_and_devices_nothing_is_promised() -> None:

@@ -69,7 +69,7 @@ class Written(Agent):
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Take the first place with the least step."""
         here: dict[int, list[tuple[Request, float]]] = {}
-        for _, other, server, began in view.placed.since(0):
+        for _, other, server, _, began in view.placed.since(0):
             if other.index in view.placed.running:
                 here.setdefault(server, []).append((other, began))
                 end = self.ends.setdefault(other.index, began + other.duration)
@@ -102,7 +102,7 @@ class WrittenLava(Written):
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Follow what happened, take the first place of the least rank, and see whether the server is full then."""
-        for _, other, number, began in view.placed.since(self.noted):
+        for _, other, number, _, began in view.placed.since(self.noted):
             of, state = self.class_of(other.duration), self.known.get(number)
             if other.index in view.placed.running:
                 if state is None or not state["rows"] & view.placed.running:
