@@ -372,6 +372,8 @@ class Agent:
     """Does it choose the devices of servers itself?"""
     any_size: bool = True
     """Does it go on when the cluster grows?"""
+    orders_line: bool = False
+    """Does it choose who of those that wait is first? It does nothing else, so that it needs several to be offered."""
     needs_lifetimes: bool = False
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
     remembers: Sequence[str] | None = None

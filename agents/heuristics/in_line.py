@@ -35,6 +35,8 @@ class InLine(Agent):
         "TPDS; lists in order: Graham 1969, Bounds on multiprocessing timing anomalies"
     )
 
+    orders_line = True
+
     def __init__(
         self,
         agent: str = "first-fit",

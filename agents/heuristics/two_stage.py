@@ -26,6 +26,7 @@ class TwoStage(Agent):
     )
 
     needs_lifetimes = True
+    orders_line = True
 
     def __init__(self, order: Literal["arrival", "longest"] = "arrival") -> None:
         self.order = order

@@ -34,7 +34,7 @@ def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
     from scenarios.batch.backends import checked_jobs
     from scenarios.batch.batch import run_batches
-    from scenarios.run.check import without_effect
+    from scenarios.run.check import without_effect, without_order
     from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -57,6 +57,7 @@ def run(asked: Namespace) -> int:
         _say_printed(batch)
         _warn(results)
         _warn_of(without_effect(batch.scenario))
+        _warn_of(without_order(batch.scenario))
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -153,13 +154,14 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
     """Say what is odd about a scenario that can be run."""
-    from scenarios.run.check import impossible_of, overlap_of, running_at_start, without_effect
+    from scenarios.run.check import impossible_of, overlap_of, running_at_start, without_effect, without_order
 
     _warn_of(overlap_of(scenario))
     if running := running_at_start(scenario, folder):
         show(running)
     _warn_of(impossible_of(scenario, folder))
     _warn_of(without_effect(scenario))
+    _warn_of(without_order(scenario))
 
 
 def _warn_of(what: object) -> None:

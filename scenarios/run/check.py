@@ -19,6 +19,7 @@ from scenarios.run.sandbox import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
 from scenarios.schema.moves import MovesSpec
+from scenarios.schema.overflow import wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Keys, dotted, undotted
@@ -135,6 +136,19 @@ def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
             "asked about them (metric `impossible`)."
         )
     return said
+
+
+def without_order(scenario: Scenario) -> str:
+    """Say which agents have no order to choose, because at no point of the sweep requests are offered together."""
+    if any(wait_of(at_point.overflow) for _, at_point in points(scenario)):
+        return ""
+    found = [spec.label for spec in scenario.agents if build_agent(spec).orders_line]
+    return (
+        f"{' and '.join(found)} cannot change the order of requests, which are offered one by one: write "
+        "`overflow: {wait: {together: 1000}}`."
+        if found
+        else ""
+    )
 
 
 def without_effect(scenario: Scenario) -> str:

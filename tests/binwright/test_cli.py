@@ -579,6 +579,16 @@ def test_limits_of_moves_where_nothing_is_moved_are_said(binwright: Asker) -> No
     assert "Warning" not in binwright("validate", *moves, "--set", room).out
 
 
+def test_agents_that_order_a_line_of_one_are_named(binwright: Asker) -> None:
+    queue = ["s.yaml", "--set", "agents=[best-fit, in-line, two-stage]", "--set", "knowledge={lifetimes: known}"]
+    idle = (
+        "Warning: in-line and two-stage cannot change the order of requests, which are offered one by one: write `over"
+    )
+    assert idle in " ".join(binwright("validate", *queue, "--set", "overflow=wait").out.split())
+    line = binwright("validate", *queue, "--set", "overflow={wait: {together: 9}}")
+    assert (line.code, "Warning" in line.out) == (0, False)
+
+
 @pytest.mark.usefixtures("_mistaken")
 def test_validate_looks_at_every_file(binwright: Asker) -> None:
     said = binwright("validate", "s.yaml")
