@@ -28,6 +28,24 @@ def lower_bound(problem: Problem) -> int:
     return max(least, different, _for_moves(problem), _for_sizes(problem))
 
 
+def opened_bound(problem: Problem, proven: int) -> int:
+    """Return a number of bins that hold balls in every allocation of all balls, whichever bins these are.
+
+    The problem is one of `BINS ?` that needs so many bins as is `proven`, the first ones; which says nothing of others
+    where bins are not alike.
+    """
+    if problem.counted:
+        return 1
+    different = int(np.diff(problem.different.offsets).max(initial=1))
+    if problem.bins_differ or not without_alloc(problem).bin_blind:
+        given = None if problem.widest is None else floor(problem.widest)
+        return different if given is None else max(different, _of_alike(given, given.capacity.max(axis=0)))
+    if (problem.pins == NULL).all() and (problem.now == NULL).all() and not problem.drained.any():
+        return proven
+    given = floor(problem.with_bins(problem.limits[0]))
+    return different if given is None else max(different, _of_alike(given, given.capacity.max(axis=0)))
+
+
 def _for_moves(problem: Problem) -> int:
     """Return the least number of bins with which no more balls have to leave theirs than MOVES allows; 1 if none is."""
     widest = None if problem.most_moves is None else problem.widest

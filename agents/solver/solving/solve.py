@@ -16,7 +16,7 @@ from agents.solver.backends.numbered_attempts import LONGEST
 from agents.solver.local.greedy import Greedy
 from agents.solver.local.objective_search import Better, better
 from agents.solver.local.portfolio import LOCAL
-from agents.solver.model.bounds import lower_bound
+from agents.solver.model.bounds import lower_bound, opened_bound
 from agents.solver.model.evaluate import evaluator
 from agents.solver.model.impossible import impossible, too_few
 from agents.solver.model.problem import Fault, Problem, leaving
@@ -186,15 +186,16 @@ class _Search:
         attempts = FIRST_ROUND if self.attempts is None and self.end == inf else self.attempts
         time = None if self.end == inf else max((self.end - clock.monotonic()) / 4, self.moment)
         found = solve(few, seed=self.seed, time=time, attempts=attempts)
-        if found.interrupted:
-            raise KeyboardInterrupt
         objective = self.problem.objective
         assert objective is not None
-        counts = [found.bound if one.text == "BINS" else None for one in objective.goals]
+        bound = opened_bound(few, found.bound)
+        counts = [bound if one.text == "BINS" else None for one in objective.goals]
         self.problem = replace(self.problem, objective=objective.at_least(counts))
         if found.placed == self.problem.balls and not faults(self.problem, found.alloc):
             self.known.checked = found.checked
             self.known.keep(Allocated(0, self.problem, found.alloc, found.search))
+        if found.interrupted:
+            raise KeyboardInterrupt
 
     def place_tenants(self) -> Greedy | None:
         """Place balls, tenant by tenant, in plain Python; returns the tenants if some of several balls find no place.
