@@ -97,13 +97,12 @@ def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]
     """Make a formula of a module's function `name`, and list its parameters; raises `Untold` where there is none."""
     reader = _Reader()
     scope = reader.module
-    body = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom)]
-    reader.functions = {one.name: one for one in body if isinstance(one, ast.FunctionDef)}
+    reader.functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
     reader.returning = _returning(tree)
     names = parameters(tree, name)
 
     def read() -> Term:
-        reader.run([one for one in body if not isinstance(one, ast.FunctionDef)], scope)
+        reader.run([one for one in tree.body if not isinstance(one, ast.FunctionDef)], scope)
         found = reader.run(reader.functions[name].body, scope | {one: Term("feature", name=one) for one in names})
         if found is None:
             raise mistake("does not return a number in every case", reader.functions[name], "End it with `return`.")
@@ -226,7 +225,7 @@ class _Reader:
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
             before = self._named(statement.target, scope)
             scope[statement.target.id] = self._binary(statement.op, before, self.value(statement.value, scope))
-        elif not (isinstance(statement, ast.Pass) or _is_text(statement)):
+        elif not (isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom) or _is_text(statement)):
             raise Untold
 
     def _named(self, node: ast.Name, scope: dict[str, Term]) -> Term:

@@ -102,6 +102,18 @@ def _in_math(name: str) -> bool:
     return not name.startswith("_") and hasattr(math, name)
 
 
+class _Imported(ast.NodeTransformer):
+    """Writes an import as what it assigns: math is there already, and nothing else may be imported."""
+
+    def visit_Import(self, node: ast.Import) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
+        names = [one.name for one in node.names]
+        lines = ast.parse("\n".join(f"{name} = math.{name}" for name in names)).body
+        return [ast.increment_lineno(line, node.lineno - line.lineno) for line in lines]
+
+
 class Scored(Agent):
     """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
 
@@ -115,17 +127,11 @@ class Scored(Agent):
     def __init__(self, tree: ast.Module, name: str = "score") -> None:
         self.decisions = self.undefined = self.lost = 0
         self._names = parameters(tree, name)
-        body: list[ast.stmt] = []
         known: dict[str, Any] = {one: getattr(builtins, one) for one in NAMES}
         known |= {"where": lambda test, x, y: x if test else y, "math": math}
         known |= {one: getattr(math, one) for one in ("exp", "log", "sqrt", "floor", "ceil")}
-        for one in tree.body:
-            if isinstance(one, ast.ImportFrom):
-                known |= {each.name: getattr(math, each.name) for each in one.names}
-            elif not isinstance(one, ast.Import):
-                body.append(one)
         space: dict[str, Any] = {"__builtins__": {}, **known}
-        exec(compile(ast.Module(body, []), "<score>", "exec"), space)
+        exec(compile(_Imported().visit(tree), "<score>", "exec"), space)
         self._score = space[name]
 
     def start(self, view: View, rng: np.random.Generator) -> None:

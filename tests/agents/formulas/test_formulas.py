@@ -136,12 +136,15 @@ WRITTEN = {
     "chain": "def score(free_a):\n    return (1 < free_a <= 2) and free_a or 0.5",
     "helper": "from math import exp\nK = 0.5\ndef half(x):\n    return K * exp(-x)\n"
     "def score(share_a, nodes):\n    'Words.'\n    return half(share_a) - math.pi * nodes",
+    "imports": "def score(free_a):\n    import math\n    from math import floor\n    return math.sqrt(floor(free_a))",
     "loop": "def score(free_a, after_a):\n    x = 0\n    for n in range(1, 4):\n        x = x + free_a / n\n"
     "    return x - after_a",
 }
 FOLLOWED = {
     "while": "def score(free_a):\n    x = 0\n    while x < free_a:\n        x += 1\n    return x",
     "list": "def score(free_a, server_free_a):\n    return sum([free_a, server_free_a])",
+    "imports": "def score(free_a):\n    import math\n    from math import fmod, pi\n"
+    "    return math.sqrt(fmod(free_a, 2) + pi)",
     "remainder": "def score(free_a):\n    return free_a % 2 + free_a // 2",
 }
 
