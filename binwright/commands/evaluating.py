@@ -25,7 +25,7 @@ def evaluate(asked: Namespace) -> int:
     with Evaluator(given, metric=asked.metric, baseline=baseline, **how, **limits) as evaluator:
         found = evaluator(_policy(asked.policy), on=asked.on)
     if asked.json:
-        show(json.dumps(found.as_json()))
+        show(json.dumps(found.as_json(), allow_nan=False))
     elif found.reason:
         show(f"{found.policy}: {found.reason}")
     else:

@@ -22,6 +22,9 @@ Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 class _Parser(argparse.ArgumentParser):
     """Suggests a command or an option where an unknown one is asked for."""
 
+    takes_expressions = False
+    """Whether a word such as -free_cpu is an expression, and not an option."""
+
     def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
         """Parse arguments; ends with an error, of the command that was asked for, where there are some too many."""
         asked, unknown = self.parse_known_args(arguments)
@@ -50,6 +53,12 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong as all mistakes are said, and end."""
         self.exit(2, f"{self.prog}: {in_words(message)}\n  Options and arguments: {_help_of(self.prog)}\n")
+
+    def _parse_optional(self, arg_string: str) -> Any:
+        known = arg_string in self._option_string_actions
+        if self.takes_expressions and not known and re.match("-[^-]", arg_string):
+            return None
+        return super()._parse_optional(arg_string)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:

@@ -57,6 +57,7 @@ def add_evaluate(commands: argparse._SubParsersAction[Any]) -> None:
         description="Score a policy beside a baseline on the same seeds, in memory. Source of a file is not trusted: "
         "it is played with limits, and never imported.",
     )
+    evaluate.takes_expressions = True
     evaluate.set_defaults(answer="evaluating.evaluate")
     evaluate.add_argument(
         "policy",

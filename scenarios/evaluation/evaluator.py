@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -44,6 +44,7 @@ Split = Literal["search", "validation", "test"]
 Policy: TypeAlias = "str | Path | Agent | Mapping[str, Any] | AgentSpec | Callable[..., Any]"
 APART = 2**19
 """How far the seeds of validation are from those of the search."""
+GIVE = "Give an expression, source with a function `score`, a file, an agent, or a @cheapest function."
 _FILE = re.compile(r"(.+\.py)(?::(\w+))?", re.DOTALL)
 
 
@@ -67,12 +68,20 @@ class Evaluation:
     seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data, with None for what is no number."""
+        """Return all of it as plain data, with None for what is no number, or infinite: JSON has neither."""
         found = {name: getattr(self, name) for name in self.__slots__}
-        numbers = {"score": self.score, "difference": self.difference, "seconds": round(self.seconds, 6)}
-        plain = {name: None if isnan(value) else value for name, value in numbers.items()}
-        interval = None if isnan(self.interval[0]) else list(self.interval)
-        return found | plain | {"interval": interval, "values": {str(seed): one for seed, one in self.values.items()}}
+        interval = [_plain(bound) for bound in self.interval]
+        return found | {
+            "score": _plain(self.score),
+            "difference": _plain(self.difference),
+            "interval": None if None in interval else interval,
+            "values": {str(seed): _plain(one) for seed, one in self.values.items()},
+            "seconds": round(self.seconds, 6),
+        }
+
+
+def _plain(number: float) -> float | None:
+    return number if isfinite(number) else None
 
 
 class _Read(NamedTuple):
@@ -223,11 +232,12 @@ def _read(policy: Policy) -> _Read:
     if isinstance(policy, AgentSpec | Mapping):
         return _named(policy)
     if not isinstance(policy, str | Path):
-        remedy = "Give an expression, source with a function `score`, a file, an agent, or a @cheapest function."
-        raise UserError("is no policy", key="policy", value=type(policy).__name__, remedy=remedy)
+        raise UserError("is no policy", key="policy", value=type(policy).__name__, remedy=GIVE)
     text = str(policy)
     if isinstance(policy, Path) or (_FILE.fullmatch(text) and "\n" not in text):
         return _in_file(text)
+    if not text.strip():
+        raise UserError("the source is empty", key="policy", value=text, remedy=GIVE)
     if "\n" in text or text.lstrip().startswith("def "):
         return _function(text, "score", short(text.strip().splitlines()[0]))
     if text in set(AGENTS):

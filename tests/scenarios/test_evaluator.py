@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from math import isnan
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,7 @@ HOSTILE = {
     "is no expression": "share_cpu +",
     "cannot be used in a formula": "open(share_cpu)",
     "no such file": "nowhere.py:score",
+    "the source is empty": "\n",
 }
 
 
@@ -162,7 +163,7 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
     assert said in (found.reason or "")
     assert "\n" not in (found.reason or "")
     assert isnan(found.score)
-    assert json.loads(json.dumps(found.as_json()))["score"] is None
+    assert json.loads(json.dumps(found.as_json(), allow_nan=False))["score"] is None
     assert evaluator(RULE).reason is None
 
 
@@ -181,6 +182,16 @@ for tried in (lambda: open("/etc/hostname"), lambda: open("new", "w"), socket.so
 """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert said == ["OSError", "OSError", "OSError", "MemoryError"]
+
+
+def test_what_json_cannot_say_is_null() -> None:
+    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
+        of_one_seed = made(RULE)
+    without = Evaluation("mine", "acceptance", "search", inf, inf, (nan, nan), {0: nan, 1: inf})
+    for one in (of_one_seed, without):
+        said = json.loads(json.dumps(one.as_json(), allow_nan=False))
+        assert said["interval"] is None
+    assert (said["score"], said["difference"], said["values"]) == (None, None, {"0": None, "1": None})
 
 
 @pytest.mark.parametrize(
@@ -209,6 +220,8 @@ def test_the_command_prints_a_table_json_or_the_reason(
     assert set(found) == set(Evaluation.__slots__)
     assert (len(found["values"]), found["policy"], found["reason"]) == (2, "rule.py:score", None)
     assert cli.main(["evaluate", "best-fit", *asked, "--baseline", "best-fit", "--on", "test"]) == 0
+    assert "+0.0000" in capsys.readouterr().out
+    assert cli.main(["evaluate", "-share_mem", *asked, "--baseline", "-share_mem"]) == 0
     assert "+0.0000" in capsys.readouterr().out
     assert cli.main(["evaluate", "import os", *asked]) == 1
     assert "is no expression" in capsys.readouterr().out
