@@ -19,12 +19,24 @@ from scenarios.batch.child_process import child
 from scenarios.evaluation.prepared import Made, Prepared, reason_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD
-from simcore.errors import RunError
+from simcore.errors import RunError, UserError
 
 MB = 2**20
 STARTING = 300.0
 """Seconds that a process may take until it is ready."""
+LONGEST, MOST = 86_400, 2**20
+"""A day in seconds, and a terabyte in MB: the highest limits that may be asked for."""
 _START = "from scenarios.evaluation.confined import work; work({handle})"
+
+
+def check_limits(seconds: float, memory: int) -> None:
+    """Refuse limits of a function that are none: seconds, and MB."""
+    if not 0 < seconds <= LONGEST:
+        remedy = f"Give seconds above 0, at most {LONGEST:,}."
+        raise UserError("is no limit of time", key="seconds", value=seconds, remedy=remedy)
+    if not 1 <= memory <= MOST or memory != int(memory):
+        remedy = f"Give a whole number of MB from 1 to {MOST:,}."
+        raise UserError("is no limit of memory", key="memory", value=memory, remedy=remedy)
 
 
 class Confined:
@@ -37,8 +49,13 @@ class Confined:
         if not self._pipe.poll(STARTING):
             self.end()
             raise RunError("the process that plays functions did not start")
+        problem = b""
         with suppress(EOFError):
-            self._pipe.recv_bytes()
+            problem = self._pipe.recv_bytes()
+        if problem:
+            self.end()
+            remedy = "Give an expression, or functions that you trust, as an agent or a @cheapest function."
+            raise UserError(f"this system confines no functions: {problem.decode()}", key="memory", remedy=remedy)
 
     def play(self, source: str, name: str, seconds: float) -> list[float] | str:
         """Return what a function has on each seed, or the reason why it has nothing; then `alive` may be False."""
@@ -78,8 +95,12 @@ def work(handle: int) -> None:
     for score in ("0", "-1e999"):  # one that places and one that refuses: all that is loaded late is there then
         rule = checked(f"def score():\n    return {score}")
         prepared.value(lambda rule=rule: Scored(rule), seeds[0])  # type: ignore[misc]
-    _limit(memory)
-    pipe.send_bytes(b"ready")
+    try:
+        _limit(memory)
+    except (ImportError, OSError, ValueError) as error:
+        pipe.send_bytes(str(error).encode() or b"it has no limits")
+        return
+    pipe.send_bytes(b"")
     with suppress(EOFError):
         while True:
             source, name = json.loads(pipe.recv_bytes())
@@ -104,14 +125,13 @@ def no_score(lost: int, decisions: int) -> str:
 
 
 def _limit(memory: int) -> None:
-    """Let this process open nothing more, write nothing and take only so many bytes more."""
-    try:
-        import resource
-    except ImportError:  # not on this system
-        return
+    """Let this process open nothing more, write nothing and take only so many bytes more; raises where that fails."""
+    import resource
+
     limits = {resource.RLIMIT_NOFILE: 0, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: 0}
-    with suppress(OSError), Path("/proc/self/statm").open() as file:
+    with Path("/proc/self/statm").open() as file:
         limits[resource.RLIMIT_AS] = int(file.read().split()[0]) * resource.getpagesize() + memory
     for what, most in limits.items():
-        with suppress(OSError, ValueError):
-            resource.setrlimit(what, (most, most))
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, most))

@@ -27,7 +27,7 @@ from agents.formulas.source import checked
 from agents.rules.scan import ScanAgent
 from analysis.compare.statistics import differences, mean_interval
 from scenarios.build.world import build_agent
-from scenarios.evaluation.confined import MB, Confined, no_score
+from scenarios.evaluation.confined import MB, Confined, check_limits, no_score
 from scenarios.evaluation.prepared import Made, Prepared, reason_of
 from scenarios.learn.tune import FIRST
 from scenarios.schema.agent import AgentSpec
@@ -122,6 +122,7 @@ class Evaluator:
         for key, value in (("seeds", seeds), ("validation", validation), ("test", test)):
             if value < 1:
                 raise UserError("is too few", key=key, value=value, remedy="Give 1 or more.")
+        check_limits(seconds, memory)
         self.scenario, self.metric, self.tested = given, metric, 0
         self.seeds: dict[Split, range] = {
             "search": range(FIRST, FIRST + seeds),

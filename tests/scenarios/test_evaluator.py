@@ -17,6 +17,7 @@ import binwright as bw
 from agents.formulas.agent import Formula
 from agents.heuristics.servers.dot_product import dot_product
 from binwright import cli
+from scenarios.evaluation import confined
 from scenarios.evaluation.evaluator import Evaluation, Evaluator
 from scenarios.schema.scenario import Scenario
 from simcore.errors import UserError
@@ -157,6 +158,13 @@ HOSTILE = {
 }
 
 
+def test_a_process_that_cannot_be_limited_plays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    fails = "import resource; resource.setrlimit = lambda *_: int('no limit'); "
+    monkeypatch.setattr(confined, "_START", fails + confined._START)
+    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
+        assert "this system confines no functions: invalid literal" in (made(LOOP).reason or "")
+
+
 @pytest.mark.parametrize("said", HOSTILE)
 def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> None:
     found = evaluator(HOSTILE[said])
@@ -200,6 +208,8 @@ def test_what_json_cannot_say_is_null() -> None:
         ({"metric": "acceptence"}, "no such metric"),
         ({"metric": "requests"}, "neither higher nor lower|no such metric"),
         ({"seeds": 0}, "is too few"),
+        *(({"seconds": value}, "(?s)seconds: .*got .*Give seconds") for value in (inf, nan, 1e10, 0, -1)),
+        *(({"memory": value}, "(?s)memory: .*got .*Give a whole number") for value in (0, -1, 10**13, 1.5)),
         ({"baseline": "0 / 0"}, "the baseline has no score"),
     ],
 )
