@@ -34,6 +34,10 @@ class Untold(Exception):
     """Source is Python, but no formula can be made of it."""
 
 
+class TooLong(Untold):
+    """A formula of it would have too many steps."""
+
+
 def mistake(problem: str, node: ast.AST | None = None, remedy: str = "", value: object = None) -> UserError:
     """Say what is wrong with a formula, and in which line."""
     return UserError(problem, key="score", line=getattr(node, "lineno", None), value=value, remedy=remedy)
@@ -45,10 +49,10 @@ def constant(value: float) -> Term:
 
 
 def term(op: str, *of: Term) -> Term:
-    """Make an operation on other terms; refuses what grows too large."""
+    """Make an operation on other terms; raises `TooLong` for what grows too large."""
     size = 1 + sum(one.size for one in of)
     if size > LARGEST:
-        raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.")
+        raise TooLong
     return Term(op, of, size=size)
 
 
@@ -84,7 +88,11 @@ def expression(text: str) -> Term:
             f"is no expression: {said}", value=text, remedy="Write one as in `free_cpu - 2 * free_mem`."
         ) from None
     try:
-        return _told(lambda: _Reader().value(tree.body, {}), text)
+        return _Reader().value(tree.body, {})
+    except RecursionError:
+        raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
+    except TooLong:
+        raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
     except Untold as part:
         remedy = f"Use numbers, features, arithmetic, comparisons, and {', '.join(FUNCTIONS)}."
         raise mistake(f"cannot be used in a formula: {part}", value=text, remedy=remedy) from None
@@ -95,22 +103,25 @@ def expression(text: str) -> Term:
 
 def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]]:
     """Make a formula of a module's function `name`, and list its parameters; raises `Untold` where there is none."""
-    reader = _Reader()
-    scope = reader.module
-    reader.functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
-    reader.returning = _returning(tree)
-    names = parameters(tree, name)
+    reader, names = _Reader(tree), parameters(tree, name)
+    try:
+        for one in tree.body:
+            reader.define(one)
+        function = reader.functions[name]
+        found = reader.enter(function, {one: Term("feature", name=one) for one in names})
+    except RecursionError:  # it calls itself, as far as can be told
+        raise Untold from None
+    if found is None:
+        raise mistake("does not return a number in every case", function, "End it with `return`.")
+    for unknown in sorted(names_in(found) - set(names)):
+        raise mistake("is a name that the function does not know", function, KNOWS, unknown)
+    return found, names
 
-    def read() -> Term:
-        reader.run([one for one in tree.body if not isinstance(one, ast.FunctionDef)], scope)
-        found = reader.run(reader.functions[name].body, scope | {one: Term("feature", name=one) for one in names})
-        if found is None:
-            raise mistake("does not return a number in every case", reader.functions[name], "End it with `return`.")
-        for one in sorted(names_in(found) - set(names)):
-            raise mistake("is a name that the function does not know", reader.functions[name], KNOWS, one)
-        return found
 
-    return _told(read), names
+def _variables(tree: ast.AST) -> set[str]:
+    """List the names that source assigns, parameters among them."""
+    stored = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+    return stored | {one.arg for one in ast.walk(tree) if isinstance(one, ast.arg)}
 
 
 def _returning(tree: ast.Module) -> set[ast.AST]:
@@ -147,24 +158,40 @@ def parameters(tree: ast.Module, name: str) -> tuple[str, ...]:
     return tuple(one.arg for one in (*asked.args, *asked.kwonlyargs))
 
 
-def _told(read: Callable[[], Term], text: str | None = None) -> Term:
-    try:
-        return read()
-    except RecursionError:
-        raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
-
-
 class _Reader:
     """Follows statements and expressions; `functions` and `module` are what a module defines and assigns.
 
-    `returning` are the parts of it in which something is returned.
+    A name has one meaning here: source that assigns one which it also calls, defines or imports is `Untold`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tree: ast.Module | None = None) -> None:
+        tree = tree or ast.Module([], [])
         self.module: dict[str, Term] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
-        self.returning: set[ast.AST] = set()
+        self._local: dict[str, set[str]] = {}
+        self._returning, self._variables = _returning(tree), _variables(tree)
         self._left = PATIENCE
+        nodes = list(ast.walk(tree))
+        defined = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
+        imported = {each.name for one in nodes if isinstance(one, ast.ImportFrom) for each in one.names}
+        called = {one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+        if self._variables & (defined | imported | called) or defined & imported:
+            raise Untold
+
+    def define(self, statement: ast.stmt) -> None:
+        """Follow a statement of the module itself."""
+        if isinstance(statement, ast.FunctionDef):
+            self.functions[statement.name] = statement
+            self._local[statement.name] = _variables(statement)
+        elif statement in self._returning:
+            raise Untold
+        else:
+            self.run([statement], self.module)
+
+    def enter(self, function: ast.FunctionDef, given: dict[str, Term]) -> Term | None:
+        """Follow a function with its arguments; what it assigns hides what the module assigns by the same name."""
+        local = self._local[function.name]
+        return self.run(function.body, {name: of for name, of in self.module.items() if name not in local} | given)
 
     def _step(self, node: ast.AST) -> None:
         self._left -= 1
@@ -182,7 +209,7 @@ class _Reader:
             if isinstance(statement, ast.If):
                 test = self.value(statement.test, scope)
                 rest = body[number + 1 :]
-                if statement in self.returning:
+                if statement in self._returning:
                     branches = [self.run([*some, *rest], dict(scope)) for some in (statement.body, statement.orelse)]
                     if branches[0] is None or branches[1] is None:
                         return None
@@ -193,7 +220,7 @@ class _Reader:
                 for name in yes.keys() & no.keys():
                     scope[name] = yes[name] if yes[name] is no[name] else term("where", test, yes[name], no[name])
             elif isinstance(statement, ast.For):
-                if statement in self.returning:
+                if statement in self._returning:
                     raise Untold
                 for each in self._range(statement, scope):
                     assert isinstance(statement.target, ast.Name)
@@ -231,6 +258,8 @@ class _Reader:
     def _named(self, node: ast.Name, scope: dict[str, Term]) -> Term:
         if node.id in scope:
             return scope[node.id]
+        if node.id in self._variables:
+            raise Untold  # it is assigned elsewhere, or in some cases only
         if node.id in NUMBERS:
             return constant(NUMBERS[node.id])
         return Term("feature", name=node.id)
@@ -291,7 +320,7 @@ class _Reader:
             return _untold(node)
         parts = [self.value(one, scope) for one in node.args]
         if name in self.functions and isinstance(called, ast.Name):
-            return self._inlined(self.functions[name], parts, node)
+            return self._inlined(self.functions[name], parts)
         if name in UNARY and len(parts) == 1:
             return term(name, *parts)
         if name == "float" and len(parts) == 1:
@@ -304,11 +333,11 @@ class _Reader:
             return term("where", *parts)
         return _untold(node)
 
-    def _inlined(self, function: ast.FunctionDef, parts: list[Term], node: ast.Call) -> Term:
+    def _inlined(self, function: ast.FunctionDef, parts: list[Term]) -> Term:
         names = [one.arg for one in function.args.args]
         if len(names) != len(parts):
-            raise mistake(f"{function.name} takes {len(names)} numbers", node)
-        found = self.run(function.body, self.module | dict(zip(names, parts, strict=True)))
+            raise Untold  # it has defaults, or Python says what is wrong
+        found = self.enter(function, dict(zip(names, parts, strict=True)))
         if found is None:
             raise mistake(f"{function.name} does not return a number in every case", function)
         return found

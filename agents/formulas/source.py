@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.formulas.parse import mistake, parameters
+from agents.formulas.parse import NUMBERS, mistake, parameters
 from agents.formulas.vocabulary import (
     AFTER,
     CAPACITY,
@@ -128,7 +128,7 @@ class Scored(Agent):
         self.decisions = self.undefined = self.lost = 0
         self._names = parameters(tree, name)
         known: dict[str, Any] = {one: getattr(builtins, one) for one in NAMES}
-        known |= {"where": lambda test, x, y: x if test else y, "math": math}
+        known |= NUMBERS | {"where": lambda test, x, y: x if test else y, "math": math}
         known |= {one: getattr(math, one) for one in ("exp", "log", "sqrt", "floor", "ceil")}
         space: dict[str, Any] = {"__builtins__": {}, **known}
         exec(compile(_Imported().visit(tree), "<score>", "exec"), space)

@@ -192,6 +192,45 @@ for tried in (lambda: open("/etc/hostname"), lambda: open("new", "w"), socket.so
     assert said == ["OSError", "OSError", "OSError", "MemoryError"]
 
 
+SCORED = {
+    "too long": "def score(free_cpu):\n    x = free_cpu\n    for n in range(12):\n        x = x + x\n    return x",
+    "a default": "def twice(x, y=2):\n    return x * y\ndef score(free_cpu):\n    return twice(free_cpu)",
+    "a keyword": "def twice(x, *, y=2):\n    return x * y\ndef score(free_cpu):\n    return twice(free_cpu)",
+    "recursion": "def times(x, n):\n    if n == 0:\n        return 0\n    return x + times(x, n - 1)\n"
+    "def score(free_cpu):\n    return times(free_cpu, 3)",
+    "one case": "def score(free_cpu):\n    if free_cpu > 2:\n        x = free_cpu\n"
+    "    return x if free_cpu > 2 else free_cpu",
+}
+RAISES = {
+    "raised TypeError": (
+        "def score(free_cpu):\n    min = 3\n    return min(free_cpu, 2)",
+        "def g(x):\n    return x\ng = 3\ndef score(free_cpu):\n    return g(free_cpu)",
+        "def score(free_cpu):\n    return free_cpu\nscore = 3",
+        "from math import exp\nexp = 3\ndef score(free_cpu):\n    return exp(free_cpu)",
+    ),
+    "raised NameError": (
+        "def h():\n    return free_cpu\ndef score(free_cpu):\n    return h()",
+        "K = g(1)\ndef g(x):\n    return x\ndef score(free_cpu):\n    return K * free_cpu",
+    ),
+    "raised UnboundLocalError": (
+        "def score(free_cpu):\n    for e in range(0):\n        pass\n    return e * free_cpu",
+        "K = 1\ndef score(free_cpu):\n    x = K\n    K = 2\n    return x * free_cpu",
+    ),
+    "raised SyntaxError": ("return 3\ndef score(free_cpu):\n    return free_cpu",),
+}
+
+
+@pytest.mark.parametrize("name", SCORED)
+def test_a_function_of_which_no_formula_is_made_is_played(name: str, evaluator: Evaluator) -> None:
+    found = evaluator(SCORED[name])
+    assert (found.values, found.reason) == (evaluator("free_cpu").values, None)
+
+
+@pytest.mark.parametrize(("said", "text"), [(said, text) for said, texts in RAISES.items() for text in texts])
+def test_what_python_raises_is_the_reason(said: str, text: str, evaluator: Evaluator) -> None:
+    assert said in (evaluator(text).reason or "")
+
+
 def test_what_json_cannot_say_is_null() -> None:
     with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
         of_one_seed = made(RULE)
