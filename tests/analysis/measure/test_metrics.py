@@ -441,3 +441,14 @@ def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
 def test_nan_is_not_a_metric() -> None:
     found = run(Case([(1, 1)], [(0, nan_free, (1, 1)) for nan_free in (1.0, 2.0)])).metrics()
     assert not [name for name, value in found.items() if isnan(value) or value in (inf, -inf, nan)]
+
+
+@pytest.mark.parametrize(
+    ("requeue", "found"), [(True, {"turnaround_mean": 20, "slowdown_mean": 1.25}), (False, {"turnaround_mean": 10})]
+)
+def test_who_was_interrupted_is_over_when_the_rest_is(requeue: bool, found: dict[str, float]) -> None:
+    """The first runs until 5 and from 15 to 30, or is lost at 5 and does not count."""
+    requests: list[tuple[float, float, Demand]] = [(0.0, 20.0, (4, 4)), (100.0, 10.0, (4, 4))]
+    ran = run(Case([(4, 4)], requests, failures=[(5.0, 0, 10.0)], requeue=requeue, overflow=Overflow("wait")))
+    finished = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices=PRICES)
+    assert {name: METRICS.load(name)(finished) for name in found} == found
