@@ -97,8 +97,9 @@ class Build(Translated):
         program, drained = base, np.zeros(self.bins, np.bool_)
         for members, _ in self.sets[moves.DRAIN]:
             drained[[place for place in members if place < self.bins]] = True
+        if self.sets[moves.DRAIN]:
+            self.bins_differ = True  # whether or not there are as many bins yet
         if drained.any():
-            self.bins_differ = True
             self.tables[moves.DRAIN] = Table(moves.DRAIN, True, (self.bins,), drained.astype(np.int64))
             first = moves.drained(self._first(moves.DRAIN))
             program, _ = checked((first, *self.body), families=families)
