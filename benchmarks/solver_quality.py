@@ -450,7 +450,7 @@ def row(name: str, balls: int, seed: int, seconds: float) -> list[Any]:
     took = perf_counter() - began
     local = given.value(given.local_search(seconds, seed))
     small = given.variables <= MOST_VARIABLES
-    exact = [rival(given, seconds) if small else None for rival in (cp_sat, highs)]
+    exact = [rival(given, seconds) if small else "not tried" for rival in (cp_sat, highs)]
     made, complete = given.problem(), list[float]()
 
     def look(how: Progress) -> None:
@@ -460,16 +460,25 @@ def row(name: str, balls: int, seed: int, seconds: float) -> list[Any]:
     answer = solve(made, time=seconds, progress=look)
     first = min([*complete, answer.seconds]) if answer.placed == made.balls else None
     ours = given.value(np.array(answer.alloc))
-    return [name, balls, seed, plain, took, local, *(one if one is None else round(one) for one in exact), ours, first]
+    return [
+        name,
+        balls,
+        seed,
+        plain,
+        took,
+        local,
+        *(round(one) if isinstance(one, float) else one or "none" for one in exact),
+        ours,
+        first,
+    ]
 
 
 def verdicts(rows: list[list[Any]]) -> str:
     """Count against each rival where ours is ahead, level and behind."""
     lines = ["| against | wins | ties | losses |", "|---|---|---|---|"]
     for rival, at in (("greedy", 3), ("local search", 5), ("CP-SAT", 6), ("HiGHS", 7)):
-        how = Counter(
-            "wins" if one[at] is None or one[8] > one[at] else "ties" if one[8] == one[at] else "losses" for one in rows
-        )
+        tried = [(one[8], -np.inf if one[at] == "none" else one[at]) for one in rows if one[at] != "not tried"]
+        how = Counter("wins" if ours > other else "ties" if ours == other else "losses" for ours, other in tried)
         lines.append(f"| {rival} | {how['wins']} | {how['ties']} | {how['losses']} |")
     return "\n".join(lines)
 
