@@ -189,18 +189,20 @@ def _note(path: Path, flags: int, frame: FrameType) -> None:
 def _readers(frame: FrameType | None) -> set[str]:
     """Find the modules from outside whose code opens something: from the innermost frame on to the next one of ours.
 
-    Whoever called us is no reader. What only Python's own code does in a thread may be for anybody.
+    Whoever called us is no reader. What only Python's own code does in a thread, and not ours, may be for anybody.
     """
     found: set[str] = set()
+    by_us = threading.current_thread() is threading.main_thread()
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
         kind = _kind_of(frame.f_code.co_filename)
         if kind == "ours" and found:
             return found
+        by_us = by_us or kind == "ours"
         if kind == "outside" or (kind == "python" and module.partition(".")[0] in _followed):
             found.add(module)
         frame = frame.f_back
-    return found if found or threading.current_thread() is threading.main_thread() else {""}
+    return found if found or by_us else {""}
 
 
 @cache

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from types import ModuleType
 from typing import Any
 
@@ -19,8 +20,9 @@ from agents import AGENTS
 from analysis.results_api import Results
 from scenarios.batch.batch import Batch
 from scenarios.build import code
+from scenarios.schema.yaml_source import read
 from simcore import file_tracking
-from simcore.file_tracking import OURS
+from simcore.file_tracking import OURS, files_of
 from simcore.types import Agent
 from tests.support import ROOT
 from tests.support.batches import FIRST, agent, plain, scenario
@@ -303,6 +305,16 @@ def test_what_an_agent_does_not_depend_on_is_not_noted(session: Session) -> None
     session.run(mine)
     [row, *_] = Batch(plain(agents=[mine], replications=2), session.folder / "out").done().values()
     assert row["files"] == {}
+
+
+def test_what_we_read_in_a_thread_is_none_of_it(tmp_path: Path) -> None:
+    """As the page of `watch --serve` does, for whoever runs in that process."""
+    file = tmp_path / "read.yaml"
+    file.write_text("name: read\n")
+    thread = Thread(target=read, args=(file,))
+    thread.start()
+    thread.join()
+    assert str(file.resolve()) not in files_of([])
 
 
 READS = "(Path(__file__).parent / 'policy.txt').read_text()"

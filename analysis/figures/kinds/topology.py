@@ -70,7 +70,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
             if isinstance(marks, PathCollection):
                 marks.set_sizes(marks.get_sizes() * smaller**2)
         if not alone:
-            used = float(load @ network.link_capacity) / float(network.link_capacity.sum())
+            used = float((load * network.link_capacity).sum()) / float(network.link_capacity.sum())
             ax.set_title(f"{chosen.heading(agent)}: {100 * used:.0f} % of all capacity", fontsize=points())
     scale(figure, axes.ravel().tolist())
     busiest = "" if options.at is not None else ", when the links of any carried most"
