@@ -12,6 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
@@ -488,10 +489,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--balls", type=int, nargs="+", default=list(SECONDS), choices=SECONDS)
     parser.add_argument("--families", nargs="+", default=list(FAMILIES), choices=FAMILIES)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     asked = parser.parse_args()
-    head = "family", "balls", "seed", "greedy", "s", "local search", "CP-SAT", "HiGHS", "ours", "complete after s"
+    head = "family", "balls", "greedy", "local search", "CP-SAT", "HiGHS", "ours", "complete after s"
     lines, rows = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"], list[list[Any]]()
     load = os.getloadavg()[0]
     for name in asked.families:
@@ -499,12 +500,13 @@ def main() -> None:
         for balls in asked.balls:
             for seed in range(asked.seeds):
                 rows.append(row(name, balls, seed, SECONDS[balls]))
-                cells = (
-                    "" if one is None else f"{one:.2g}" if isinstance(one, float) else f"{one}" for one in rows[-1]
-                )
+                shown = [one for at, one in enumerate(rows[-1]) if at not in (2, 4)]  # without seed and time of greedy
+                cells = ("" if one is None else f"{one:.2g}" if isinstance(one, float) else f"{one}" for one in shown)
                 lines.append(f"| {' | '.join(cells)} |")
                 print(lines[-1], flush=True)
-    text = f"Load {load:.1f} on {len(os.sched_getaffinity(0))} cores.\n\n{verdicts(rows)}\n\n" + "\n".join(lines) + "\n"
+    where = f"{len(os.sched_getaffinity(0))} cores at load {load:.1f}"
+    said = f"Measured on {date.today()} on {where}, instances of each: {asked.seeds}."
+    text = "\n".join([said, "", verdicts(rows), "", *lines, ""])
     print(text)
     if asked.page:
         before, _, rest = PAGE.read_text("utf-8").partition(START)
