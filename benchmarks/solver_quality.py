@@ -89,17 +89,9 @@ class Instance(ABC):
     def linear(self) -> Linear:
         """State it as a linear model."""
 
-    def begin(self) -> None:
-        """Note that nothing is placed."""
-        raise NotImplementedError
-
-    def may(self, ball: int) -> NDArray[np.bool_]:
-        """Tell into which bins a ball may go, capacities aside."""
-        raise NotImplementedError
-
-    def put(self, ball: int, place: int) -> None:
-        """Note that a ball is placed."""
-        raise NotImplementedError
+    @abstractmethod
+    def greedy(self, order: Ints) -> Ints:
+        """Place what is placed at once in an order, each where there is least room."""
 
     @property
     def variables(self) -> int:
@@ -114,20 +106,6 @@ class Instance(ABC):
     def value(self, alloc: Ints) -> int:
         """Count the balls that are placed."""
         return int((alloc != NULL).sum())
-
-    def greedy(self, order: Ints) -> Ints:
-        """Place the balls in an order, each into the bin that may take it and has least room."""
-        free, share, alloc = self.has.copy(), 1 / self.has.mean(0), np.full(len(self.need), NULL)
-        room = free @ share
-        self.begin()
-        for ball in order.tolist():
-            fits = np.flatnonzero((free >= self.need[ball]).all(1) & self.may(ball))
-            if len(fits):
-                alloc[ball] = place = int(fits[room[fits].argmin()])
-                free[place] -= self.need[ball]
-                room[place] = free[place] @ share
-                self.put(ball, place)
-        return alloc
 
     def missing(self, alloc: Ints) -> NDArray[np.bool_]:
         """Tell what of all that is placed at once is not placed."""
@@ -152,7 +130,37 @@ class Instance(ABC):
         yield sparse.kron(each(len(self.need)), all_of(len(self.has))), 1
 
 
-class Pods(Instance):
+class SingleBalls(Instance):
+    """A problem whose balls are placed one by one."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Note that nothing is placed."""
+
+    @abstractmethod
+    def may(self, ball: int) -> NDArray[np.bool_]:
+        """Tell into which bins a ball may go, capacities aside."""
+
+    @abstractmethod
+    def put(self, ball: int, place: int) -> None:
+        """Note that a ball is placed."""
+
+    def greedy(self, order: Ints) -> Ints:
+        """Place the balls in an order, each into the bin that may take it and has least room."""
+        free, share, alloc = self.has.copy(), 1 / self.has.mean(0), np.full(len(self.need), NULL)
+        room = free @ share
+        self.begin()
+        for ball in order.tolist():
+            fits = np.flatnonzero((free >= self.need[ball]).all(1) & self.may(ball))
+            if len(fits):
+                alloc[ball] = place = int(fits[room[fits].argmin()])
+                free[place] -= self.need[ball]
+                room[place] = free[place] @ share
+                self.put(ball, place)
+        return alloc
+
+
+class Pods(SingleBalls):
     """Applications spread over three zones, on nodes of two sizes, some of them tainted."""
 
     def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:
@@ -199,7 +207,7 @@ procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-class Replicas(Instance):
+class Replicas(SingleBalls):
     """Three replicas of each block, on three servers in two racks at least."""
 
     def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:
@@ -247,7 +255,7 @@ procedure UTILFN(BALL, BIN, ALLOC)
 end"""
 
 
-class Vlans(Instance):
+class Vlans(SingleBalls):
     """Sets of hosts, twenty at each switch, in VLANs of few hosts, of which a switch carries few."""
 
     def __init__(self, balls: int, seed: int, slack: float = 0.05) -> None:

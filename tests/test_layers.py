@@ -20,7 +20,8 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
     "agents": (
-        "rules nested_agent networked policy running world", "environments formulas turns", "heuristics learned solver",
+        "rules nested_agent networked policy running world", "environments formulas availability",
+        "heuristics learned solver",
     ),
     "agents.heuristics": (
         "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",

@@ -30,11 +30,11 @@ class Term(NamedTuple):
     size: int = 1
 
 
-class Untold(Exception):
+class NotAFormula(Exception):
     """Source is Python, but no formula can be made of it."""
 
 
-class TooLong(Untold):
+class TooLong(NotAFormula):
     """A formula of it would have too many steps."""
 
 
@@ -57,7 +57,7 @@ def term(op: str, *of: Term) -> Term:
 
 
 BINARY = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**",  
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**",
     ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 UNARY: dict[str, Callable[[float], float]] = {
@@ -93,7 +93,7 @@ def expression(text: str) -> Term:
         raise mistake("is too deeply nested", value=text, remedy="Write it with fewer brackets.") from None
     except TooLong:
         raise mistake(f"the formula has more than {LARGEST:,} steps", remedy="Write a shorter one.") from None
-    except Untold as part:
+    except NotAFormula as part:
         remedy = f"Use numbers, features, arithmetic, comparisons, and {', '.join(FUNCTIONS)}."
         raise mistake(f"cannot be used in a formula: {part}", value=text, remedy=remedy) from None
     except UserError as error:
@@ -102,7 +102,7 @@ def expression(text: str) -> Term:
 
 
 def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]]:
-    """Make a formula of a module's function `name`, and list its parameters; raises `Untold` where there is none."""
+    """Make a formula of a module's function `name`, and list its parameters; raises `NotAFormula` if there is none."""
     reader, names = _Reader(tree), parameters(tree, name)
     try:
         for one in tree.body:
@@ -110,7 +110,7 @@ def source(tree: ast.Module, name: str = "score") -> tuple[Term, tuple[str, ...]
         function = reader.functions[name]
         found = reader.enter(function, {one: Term("feature", name=one) for one in names})
     except RecursionError:  # it calls itself, as far as can be told
-        raise Untold from None
+        raise NotAFormula from None
     if found is None:
         raise mistake("does not return a number in every case", function, "End it with `return`.")
     for unknown in sorted(names_in(found) - set(names)):
@@ -161,7 +161,7 @@ def parameters(tree: ast.Module, name: str) -> tuple[str, ...]:
 class _Reader:
     """Follows statements and expressions; `functions` and `module` are what a module defines and assigns.
 
-    A name has one meaning here: source that assigns one which it also calls, defines or imports is `Untold`.
+    A name has one meaning here: source that assigns one which it also calls, defines or imports is `NotAFormula`.
     """
 
     def __init__(self, tree: ast.Module | None = None) -> None:
@@ -176,7 +176,7 @@ class _Reader:
         imported = {each.name for one in nodes if isinstance(one, ast.ImportFrom) for each in one.names}
         called = {one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
         if self._variables & (defined | imported | called) or defined & imported:
-            raise Untold
+            raise NotAFormula
 
     def define(self, statement: ast.stmt) -> None:
         """Follow a statement of the module itself."""
@@ -184,7 +184,7 @@ class _Reader:
             self.functions[statement.name] = statement
             self._local[statement.name] = _variables(statement)
         elif statement in self._returning:
-            raise Untold
+            raise NotAFormula
         else:
             self.run([statement], self.module)
 
@@ -196,7 +196,7 @@ class _Reader:
     def _step(self, node: ast.AST) -> None:
         self._left -= 1
         if self._left < 0:
-            raise Untold
+            raise NotAFormula
 
     def run(self, body: Sequence[ast.stmt], scope: dict[str, Term]) -> Term | None:
         """Follow statements; returns what they return, or None where they go on behind their end. Changes `scope`."""
@@ -221,7 +221,7 @@ class _Reader:
                     scope[name] = yes[name] if yes[name] is no[name] else term("where", test, yes[name], no[name])
             elif isinstance(statement, ast.For):
                 if statement in self._returning:
-                    raise Untold
+                    raise NotAFormula
                 for each in self._range(statement, scope):
                     assert isinstance(statement.target, ast.Name)
                     scope[statement.target.id] = constant(each)
@@ -234,13 +234,13 @@ class _Reader:
         call = loop.iter
         simple = isinstance(loop.target, ast.Name) and not loop.orelse and isinstance(call, ast.Call)
         if not simple or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.keywords:
-            raise Untold
+            raise NotAFormula
         bounds = [self.value(one, scope) for one in call.args]
         if call.func.id != "range" or any(one.op != "constant" or one.value % 1 for one in bounds) or not bounds:
-            raise Untold
+            raise NotAFormula
         found = range(*(int(one.value) for one in bounds[:3]))
         if len(found) > LARGEST:
-            raise Untold
+            raise NotAFormula
         return found
 
     def _assign(self, statement: ast.stmt, scope: dict[str, Term]) -> None:
@@ -253,20 +253,20 @@ class _Reader:
             before = self._named(statement.target, scope)
             scope[statement.target.id] = self._binary(statement.op, before, self.value(statement.value, scope))
         elif not (isinstance(statement, ast.Pass | ast.Import | ast.ImportFrom) or _is_text(statement)):
-            raise Untold
+            raise NotAFormula
 
     def _named(self, node: ast.Name, scope: dict[str, Term]) -> Term:
         if node.id in scope:
             return scope[node.id]
         if node.id in self._variables:
-            raise Untold  # it is assigned elsewhere, or in some cases only
+            raise NotAFormula  # it is assigned elsewhere, or in some cases only
         if node.id in NUMBERS:
             return constant(NUMBERS[node.id])
         return Term("feature", name=node.id)
 
     def _binary(self, op: ast.AST, x: Term, y: Term) -> Term:
         if type(op) not in BINARY:
-            raise Untold
+            raise NotAFormula
         return binary(BINARY[type(op)], x, y)
 
     def value(self, node: ast.expr, scope: dict[str, Term]) -> Term:
@@ -293,7 +293,7 @@ class _Reader:
             return term("where", *(self.value(one, scope) for one in (node.test, node.body, node.orelse)))
         elif isinstance(node, ast.Call) and not node.keywords:
             return self._call(node, scope)
-        return _untold(node)
+        return _not_a_formula(node)
 
     def _either(self, op: ast.boolop, parts: list[Term]) -> Term:
         """Make `and` and `or` as Python means them: the first part that decides."""
@@ -308,7 +308,7 @@ class _Reader:
             return value
         if isinstance(node.op, ast.USub):
             return constant(-value.value) if value.op == "constant" else term("negative", value)
-        return term("not", value) if isinstance(node.op, ast.Not) else _untold(node)
+        return term("not", value) if isinstance(node.op, ast.Not) else _not_a_formula(node)
 
     def _call(self, node: ast.Call, scope: dict[str, Term]) -> Term:
         called = node.func
@@ -317,7 +317,7 @@ class _Reader:
         elif isinstance(called, ast.Name):
             name = called.id
         else:
-            return _untold(node)
+            return _not_a_formula(node)
         parts = [self.value(one, scope) for one in node.args]
         if name in self.functions and isinstance(called, ast.Name):
             return self._inlined(self.functions[name], parts)
@@ -331,12 +331,12 @@ class _Reader:
             return reduce(lambda x, y: term(name, x, y), parts)
         if name == "where" and len(parts) == 3:
             return term("where", *parts)
-        return _untold(node)
+        return _not_a_formula(node)
 
     def _inlined(self, function: ast.FunctionDef, parts: list[Term]) -> Term:
         names = [one.arg for one in function.args.args]
         if len(names) != len(parts):
-            raise Untold  # it has defaults, or Python says what is wrong
+            raise NotAFormula  # it has defaults, or Python says what is wrong
         found = self.enter(function, dict(zip(names, parts, strict=True)))
         if found is None:
             raise mistake(f"{function.name} does not return a number in every case", function)
@@ -357,5 +357,5 @@ def _number(node: ast.Constant) -> Term:
         return constant(math.inf)
 
 
-def _untold(node: ast.AST) -> NoReturn:
-    raise Untold(ast.unparse(node))
+def _not_a_formula(node: ast.AST) -> NoReturn:
+    raise NotAFormula(ast.unparse(node))

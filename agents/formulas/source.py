@@ -114,7 +114,7 @@ class _Imported(ast.NodeTransformer):
         return [ast.increment_lineno(line, node.lineno - line.lineno) for line in lines]
 
 
-class Scored(Agent):
+class ScoreFunction(Agent):
     """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
 
     What scores no number, or minus infinity, is nowhere. `decisions`, `undefined` and `lost` count as those of a

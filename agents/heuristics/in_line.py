@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from agents.availability import ClusterAvailability, Reservation
 from agents.heuristics.orders import ORDERS, TIMELESS, Order
 from agents.nested_agent import inner
 from agents.running import Running
-from agents.turns import Outlook, Reservation
 from simcore.agent_state import named
 from simcore.errors import UnknownName, UserError, suggest
 from simcore.types import Agent, Placement, Refusal, Request, View
@@ -97,7 +97,7 @@ class InLine(Agent):
 
     def _reserving(self, view: View, line: list[Request]) -> Answers:
         """Start who is in nobody's way, and reserve places for those who wait: for the first of them, or for all."""
-        outlook = Outlook(view, self._running.look(view))
+        availability = ClusterAvailability(view, self._running.look(view))
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
         kept = {
             request.index: one._replace(start=max(one.start, view.now))
@@ -105,23 +105,23 @@ class InLine(Agent):
             if (one := self._kept.get(request.index))
         }
         for one in kept.values():
-            outlook.reserve(one)
-        if outlook.overdrawn:  # somebody runs for longer than expected, or a server has failed
-            kept, outlook = {}, Outlook(view, self._running.look(view))
+            availability.reserve(one)
+        if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
+            kept, availability = {}, ClusterAvailability(view, self._running.look(view))
         self._kept, waiting = {}, 0
         for request in line:
             if request.index in kept:
-                outlook.cancel(kept[request.index])
-            answer = self.agent.decide(outlook.harmless(view, request), request)
+                availability.cancel(kept[request.index])
+            answer = self.agent.decide(availability.harmless(view, request), request)
             if isinstance(answer, Placement):
                 yield request, answer
-                outlook.start(request, answer)
+                availability.start(request, answer)
                 continue
             waiting += 1
             if self.backfilling == "conservative" or waiting == 1:
-                reservation = outlook.earliest(request)
+                reservation = availability.earliest(request)
                 if reservation.start < inf:
-                    outlook.reserve(reservation)
+                    availability.reserve(reservation)
                     if self.backfilling == "conservative":
                         self._kept[request.index] = reservation
 
@@ -139,7 +139,7 @@ class InLine(Agent):
         else:
             return
         if self._reserves and self._chosen != first.index:
-            self._until = Outlook(view, self._running.look(view)).earliest(first).start
+            self._until = ClusterAvailability(view, self._running.look(view)).earliest(first).start
         self._chosen = first.index
         for request in line:
             if view.now + request.duration < self._until:

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
+from agents.availability import AvailabilityProfile
 from agents.heuristics.servers.best_fit import BestFit
 from agents.running import Running
-from agents.turns import Turns
 from simcore.types import Agent, Placement, Request, View
 
 
@@ -44,12 +44,12 @@ class TwoStage(Agent):
     def decide_line(self, view: View, requests: Sequence[Request]) -> Iterator[tuple[Request, Placement]]:
         """Place the requests that start now."""
         now = view.now
-        turns = Turns(now, view.free.sum(axis=(0, 1)))
+        profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)))
         for job in self._running.look(view):
             for _, _, amounts in job.shares:
-                turns.change(job.end, amounts, 1)
+                profile.change(job.end, amounts, 1)
         for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
-            start = turns.earliest(request.duration, request.demand)
-            turns.take(start, request.duration, request.demand)
+            start = profile.earliest(request.duration, request.demand)
+            profile.take(start, request.duration, request.demand)
             if start == now and (placement := self._place.decide(view, request)) is not None:
                 yield request, placement

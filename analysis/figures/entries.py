@@ -154,7 +154,7 @@ def draw(chosen: FigureData, table: Table, panels: Sequence[Panel], compared: Co
             ax.set_xlabel(words)
         for at, entry in enumerate(panel.entries):
             if entry:
-                text = chosen.told(*shown[at], panel.metric, _value(chosen, panel, entry))
+                text = chosen.value_text(*shown[at], panel.metric, _value(chosen, panel, entry))
                 x, y = (rows[at].point[0], scale * entry.mean) if numeric else (scale * entry.mean, rows_at[at])
                 note_value(ax, x, y, text)
         (ax.yaxis if numeric else ax.xaxis).get_major_formatter().set_useOffset(False)

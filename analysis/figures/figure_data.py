@@ -254,7 +254,7 @@ class FigureData:
         """Say a point in words: `uniform · servers 20`, without keys that follow from others."""
         return self.said(telling_keys(self.runs, self.swept), dict(zip(self.swept, point, strict=True)))
 
-    def above(self, point: Point, panels: int) -> str:
+    def panel_title(self, point: Point, panels: int) -> str:
         """Say a point above its panel, one of so many beside one another, in lines that are no wider than it."""
         return "\n".join(wrap(self.name(point), ACROSS // panels))
 
@@ -267,7 +267,7 @@ class FigureData:
             for key, word, is_name in zip(keys, words, named, strict=True)
         )
 
-    def told(self, point: Point, agent: str, metric: Metric, value: str) -> str:
+    def value_text(self, point: Point, agent: str, metric: Metric, value: str) -> str:
         """Say a value in words, for whoever points at it."""
         return f"{', '.join(filter(None, [self.heading(agent), self.name(point), metric.heading]))}: {value}"
 

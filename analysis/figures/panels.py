@@ -101,7 +101,7 @@ def panels(
             for (point, name), average in averages.items():
                 if name == agent and apart[point] == other and (point, name) in x:
                     lines.setdefault(unrelated[point], []).append((x[point, name], average))
-                    text = chosen.told(point, agent, metric, metric.write(average.mean, average.half))
+                    text = chosen.value_text(point, agent, metric, metric.write(average.mean, average.half))
                     note_value(ax, x[point, name], scale * average.mean, text)
             for line in lines.values():
                 _line(ax, sorted(line, key=lambda pair: pair[0]), scale, chosen.look[agent])

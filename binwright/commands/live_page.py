@@ -40,7 +40,7 @@ WAITING, GOING, OVER = "waiting", "going", "over"
 Sections = dict[str, tuple[str, str]]
 
 
-class Now(NamedTuple):
+class PageState(NamedTuple):
     """What there is to show: the batch's name, whether it goes on, and sections of the page."""
 
     name: str
@@ -56,7 +56,7 @@ class LivePage:
         self._lock = Lock()
         self._watched: WatchedFolder | None = None
         self._due = 0.0
-        self._now: Now
+        self._now: PageState
         self._table: tuple[object, Sections] = None, {}
         self._counts: deque[tuple[float, int]] = deque()
         self._report: tuple[object, str] = None, ""
@@ -64,7 +64,7 @@ class LivePage:
             self._watched = WatchedFolder(folder)
         self.look()
 
-    def look(self) -> Now:
+    def look(self) -> PageState:
         """Say what there is now, or was a moment ago."""
         with self._lock:
             if (began := monotonic()) >= self._due:
@@ -84,27 +84,27 @@ class LivePage:
                 self._report = file.st_mtime_ns, compose(Results(self.folder), say, again, OVER)
             return self._report[1]
 
-    def _looked(self) -> Now:
+    def _looked(self) -> PageState:
         try:
             if self._watched is None:
                 if not (self.folder / "scenario.yaml").is_file():
                     text = "Nothing was run here yet. The page waits for a <code>binwright run</code> that writes to "
                     text += f"<code>{escape(str(self.folder))}</code>."
-                    return Now(self.folder.name, WAITING, {"progress": ("Progress", f"<p>{text}</p>")})
+                    return PageState(self.folder.name, WAITING, {"progress": ("Progress", f"<p>{text}</p>")})
                 self._watched = WatchedFolder(self.folder)
             return self._found(self._watched, self._watched.look())
         except (UserError, OSError) as error:  # it is moved, or written anew by another version
             self._watched = None
-            return Now(
+            return PageState(
                 self.folder.name, GOING, {"progress": ("Progress", f'<p class="wrong">{escape(str(error))}</p>')}
             )
 
-    def _found(self, watched: WatchedFolder, found: BatchProgress) -> Now:
+    def _found(self, watched: WatchedFolder, found: BatchProgress) -> PageState:
         over = len(found.rows) == found.total and not found.running
         if over:
-            return Now(found.name, OVER, {})
+            return PageState(found.name, OVER, {})
         sections: Sections = {"progress": ("Progress", self._progress(found)), **self._so_far(watched, found)}
-        return Now(found.name, GOING, sections)
+        return PageState(found.name, GOING, sections)
 
     def _progress(self, found: BatchProgress) -> str:
         now, count = monotonic(), len(found.rows)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios.batch.child_process import child
-from scenarios.evaluation.prepared import Made, Prepared, reason_of
+from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD
 from simcore.errors import RunError, UserError
@@ -85,16 +85,16 @@ class Confined:
 
 def work(handle: int) -> None:
     """Serve as such a process until nobody listens."""
-    from agents.formulas.source import Scored, checked
+    from agents.formulas.source import ScoreFunction, checked
 
     pipe = Connection(handle)
     scenario, metric, seeds, memory = pipe.recv()
-    prepared = Prepared(scenario, metric)
+    prepared = PreparedScenario(scenario, metric)
     for seed in seeds:
         prepared.world.draw(seed)
     for score in ("0", "-1e999"):  # one that places and one that refuses: all that is loaded late is there then
         rule = checked(f"def score():\n    return {score}")
-        prepared.value(lambda rule=rule: Scored(rule), seeds[0])  # type: ignore[misc]
+        prepared.value(lambda rule=rule: ScoreFunction(rule), seeds[0])  # type: ignore[misc]
     try:
         _limit(memory)
     except (ImportError, OSError, ValueError) as error:
@@ -107,11 +107,11 @@ def work(handle: int) -> None:
             pipe.send_bytes(json.dumps(_played(prepared, seeds, source, name)).encode())
 
 
-def _played(prepared: Prepared, seeds: Sequence[int], source: str, name: str) -> Any:
-    from agents.formulas.source import Scored, checked
+def _played(prepared: PreparedScenario, seeds: Sequence[int], source: str, name: str) -> Any:
+    from agents.formulas.source import ScoreFunction, checked
 
     try:
-        made = Made(partial(Scored, checked(source), name))
+        made = AgentFactory(partial(ScoreFunction, checked(source), name))
         found = [prepared.value(made, seed) for seed in seeds]
     except BaseException as error:  # whatever it is, it is a reason
         return reason_of(error)

@@ -21,14 +21,14 @@ from pydantic import ValidationError
 
 from agents import AGENTS
 from agents.formulas.agent import Formula
-from agents.formulas.parse import Untold, source
+from agents.formulas.parse import NotAFormula, source
 from agents.formulas.program import DECISIONS, LOST
 from agents.formulas.source import checked
 from agents.rules.scan import ScanAgent
 from analysis.compare.statistics import differences, mean_interval
 from scenarios.build.world import build_agent
 from scenarios.evaluation.confined import MB, Confined, check_limits, no_score
-from scenarios.evaluation.prepared import Made, Prepared, reason_of
+from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from scenarios.learn.tune import FIRST
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import explain
@@ -84,7 +84,7 @@ def _plain(number: float) -> float | None:
     return number if isfinite(number) else None
 
 
-class _Read(NamedTuple):
+class _ParsedPolicy(NamedTuple):
     """A policy that has been read: how to `make` an agent of it, or the `source` and `name` of a function."""
 
     label: str
@@ -129,9 +129,9 @@ class Evaluator:
             "validation": range(FIRST + APART, FIRST + APART + validation),
             "test": range(given.seed, given.seed + test),
         }
-        self._prepared = Prepared(given, metric)
+        self._prepared = PreparedScenario(given, metric)
         self._seconds, self._memory = seconds, memory * MB
-        self._baseline = _read(given.agents[0] if baseline is None else baseline)
+        self._baseline = _parse(given.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
         self._idle: dict[Split, list[Confined]] = {split: [] for split in get_args(Split)}
         self._lock = Lock()
@@ -150,7 +150,7 @@ class Evaluator:
         began = perf_counter()
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
-            read = _read(policy)
+            read = _parse(policy)
             label, values = read.label, self._values(read, on)
         except Exception as error:
             values = reason_of(error)
@@ -202,16 +202,16 @@ class Evaluator:
             self._base[on] = values
         return self._base[on]
 
-    def _values(self, policy: _Read, on: Split) -> list[float] | str:
+    def _values(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
         """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""
         if policy.make is None:
             return self._confined(policy, on)
-        made = Made(policy.make)
+        made = AgentFactory(policy.make)
         values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
         counts = sum(agent.numbers[2][-1] for agent in made.agents if isinstance(agent, Formula))
         return no_score(int(counts[LOST]), int(counts[DECISIONS])) or values if np.ndim(counts) else values
 
-    def _confined(self, policy: _Read, on: Split) -> list[float] | str:
+    def _confined(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
         with self._lock:
             process = self._idle[on].pop() if self._idle[on] else None
         process = process or Confined(self.scenario, self.metric, self.seeds[on], self._memory)
@@ -222,14 +222,14 @@ class Evaluator:
         return found
 
 
-def _read(policy: Policy) -> _Read:
+def _parse(policy: Policy) -> _ParsedPolicy:
     """Read a policy; raises a `UserError` for one that is none."""
     if isinstance(policy, Agent):
-        return _Read(type(policy).__name__, partial(deepcopy, policy))
+        return _ParsedPolicy(type(policy).__name__, partial(deepcopy, policy))
     if isinstance(policy, type) and issubclass(policy, Agent):
-        return _Read(policy.__name__, policy)
+        return _ParsedPolicy(policy.__name__, policy)
     if is_kernel(policy):
-        return _Read(getattr(policy, "__name__", "rule"), partial(_scanning, policy))
+        return _ParsedPolicy(getattr(policy, "__name__", "rule"), partial(_scanning, policy))
     if isinstance(policy, AgentSpec | Mapping):
         return _named(policy)
     if not isinstance(policy, str | Path):
@@ -244,7 +244,7 @@ def _read(policy: Policy) -> _Read:
     if text in set(AGENTS):
         return _named(text)
     formula = Formula(text).formula
-    return _Read(short(text, 200), partial(Formula.of, formula))
+    return _ParsedPolicy(short(text, 200), partial(Formula.of, formula))
 
 
 def _scanning(scan: Any) -> Agent:
@@ -253,15 +253,15 @@ def _scanning(scan: Any) -> Agent:
     return agent
 
 
-def _named(policy: str | Mapping[str, Any] | AgentSpec) -> _Read:
+def _named(policy: str | Mapping[str, Any] | AgentSpec) -> _ParsedPolicy:
     try:
         spec = policy if isinstance(policy, AgentSpec) else AgentSpec.model_validate(policy)
     except ValidationError as error:
         raise explain(error, Source(None, {})) from None
-    return _Read(spec.label, partial(build_agent, spec))
+    return _ParsedPolicy(spec.label, partial(build_agent, spec))
 
 
-def _in_file(text: str) -> _Read:
+def _in_file(text: str) -> _ParsedPolicy:
     match = _FILE.fullmatch(text)
     file, name = (match[1], match[2] or "score") if match else (text, "score")
     try:
@@ -276,11 +276,11 @@ def _in_file(text: str) -> _Read:
         raise
 
 
-def _function(text: str, name: str, label: str) -> _Read:
+def _function(text: str, name: str, label: str) -> _ParsedPolicy:
     """Read source: its function as a formula, or else to be played as it is, confined."""
     tree: ast.Module = checked(text)
     try:
         formula, _ = source(tree, name)
-    except Untold:
-        return _Read(label, None, text, name)
-    return _Read(label, partial(Formula.of, formula))
+    except NotAFormula:
+        return _ParsedPolicy(label, None, text, name)
+    return _ParsedPolicy(label, partial(Formula.of, formula))

@@ -26,7 +26,7 @@ from simcore.types import Agent, Workload
 A = TypeVar("A", bound=Agent)
 
 
-class _Kept:
+class _CachedRequests:
     """Requests that are drawn once per seed."""
 
     def __init__(self, requests: Requests) -> None:
@@ -49,7 +49,7 @@ class _Kept:
         return self._requests.windows(seed, requests, met)
 
 
-class Made(Generic[A]):
+class AgentFactory(Generic[A]):
     """Makes agents, and keeps all that it made: a run needs a second one where the policy warms up the cluster."""
 
     def __init__(self, make: Callable[[], A]) -> None:
@@ -62,7 +62,7 @@ class Made(Generic[A]):
         return self.agents[-1]
 
 
-class Prepared:
+class PreparedScenario:
     """Plays agents in a scenario and measures one metric. Several threads may use it at once."""
 
     def __init__(self, scenario: Scenario, metric: str) -> None:
@@ -73,7 +73,7 @@ class Prepared:
             )
         world = build_world(scenario)
         self.scenario, self.metric = scenario, metric
-        self.world = replace(world, requests=_Kept(world.requests))
+        self.world = replace(world, requests=_CachedRequests(world.requests))
         self._known: tuple[Definition, Metric] | None = None
         self._sampled = False
 

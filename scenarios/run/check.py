@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from agents import AGENTS
 from agents.world import World
 from analysis.measure.overlap import Overlap, overlap, worst
 from scenarios.build.costs import build_costs
@@ -142,13 +143,9 @@ def without_order(scenario: Scenario) -> str:
     """Say which agents have no order to choose, because at no point of the sweep requests are offered together."""
     if any(wait_of(at_point.overflow) for _, at_point in points(scenario)):
         return ""
-    found = [spec.label for spec in scenario.agents if build_agent(spec).orders_line]
-    return (
-        f"{' and '.join(found)} cannot change the order of requests, which are offered one by one: write "
-        "`overflow: {wait: {together: 1000}}`."
-        if found
-        else ""
-    )
+    found = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
+    why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
+    return f"{' and '.join(found)} cannot change the order of requests: {why}." if found else ""
 
 
 def without_effect(scenario: Scenario) -> str:

@@ -581,9 +581,7 @@ def test_limits_of_moves_where_nothing_is_moved_are_said(binwright: Asker) -> No
 
 def test_agents_that_order_a_line_of_one_are_named(binwright: Asker) -> None:
     queue = ["s.yaml", "--set", "agents=[best-fit, in-line, two-stage]", "--set", "knowledge={lifetimes: known}"]
-    idle = (
-        "Warning: in-line and two-stage cannot change the order of requests, which are offered one by one: write `over"
-    )
+    idle = "Warning: in-line and two-stage cannot change the order of requests: they are offered one by one: write `"
     assert idle in " ".join(binwright("validate", *queue, "--set", "overflow=wait").out.split())
     line = binwright("validate", *queue, "--set", "overflow={wait: {together: 9}}")
     assert (line.code, "Warning" in line.out) == (0, False)

@@ -38,7 +38,7 @@ Goals: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints], int]
 """(which, at, alloc, data, numbers, used, totals, values), as `agents.solver.model.emit.goals` says."""
 
 
-class Score(NamedTuple):
+class GoalState(NamedTuple):
     """What goals come to: arrays, all int64."""
 
     data: Ints
@@ -61,7 +61,7 @@ class Score(NamedTuple):
     of_terms: Ints
 
 
-def score(problem: Problem) -> Score:
+def goal_state(problem: Problem) -> GoalState:
     """Make the room for keeping up the goals of a problem."""
     assert problem.objective is not None
     objective, dims = problem.objective, Sizes.of_problem(problem).dims
@@ -76,7 +76,7 @@ def score(problem: Problem) -> Score:
     read, of_terms = np.array(sorted(pairs), np.int64).reshape(-1, 2).T
     size = dims + problem.balls
     _, numbers = emit.goals(objective)
-    return Score(
+    return GoalState(
         np.append(objective.data, 0), np.array([*numbers, 0], np.int64),
         np.zeros((PAST + LATE, len(objective.goals)), np.int64), np.zeros(len(parts), np.int64), joined, term,
         np.zeros(2 * len(term), np.int64), np.zeros(size, np.int64), np.searchsorted(read, np.arange(size + 1)),
@@ -115,7 +115,7 @@ def copy(values: Ints, one: int, to: int) -> None:
 
 
 @lean
-def renew(goals: Goals, state: State, score: Score, one: int) -> None:
+def renew(goals: Goals, state: State, score: GoalState, one: int) -> None:
     """Evaluate a term again."""
     joined, node, totals = score.joined, score.node, score.totals
     which = score.term[one, REDUCTION]
@@ -135,7 +135,7 @@ def renew(goals: Goals, state: State, score: Score, one: int) -> None:
 
 
 @lean
-def notice(score: Score, read: int, now: int, many: int) -> int:
+def notice(score: GoalState, read: int, now: int, many: int) -> int:
     """Let all terms that read something wait if it has changed; returns how many wait, `many` of them before."""
     seen, term, of = score.seen, score.term, score.of
     if seen[read] != now:
@@ -150,7 +150,7 @@ def notice(score: Score, read: int, now: int, many: int) -> int:
 
 
 @lean
-def follow(goals: Goals, state: State, score: Score) -> int:
+def follow(goals: Goals, state: State, score: GoalState) -> int:
     """Evaluate the terms again that read what the move has changed; returns how many. All balls must be placed."""
     tally, dim, unit, used, alloc = state.tally, state.dim, state.unit, state.used, state.alloc
     many = 0
@@ -169,7 +169,7 @@ def follow(goals: Goals, state: State, score: Score) -> int:
 
 
 @lean
-def bin_of_largest(score: Score, which: int) -> int:
+def bin_of_largest(score: GoalState, which: int) -> int:
     """Return a bin that has a part in the largest term of a reduction of kind MAX."""
     first, end = score.joined[which, FROM], score.joined[which, TO]
     at = 1
@@ -179,7 +179,7 @@ def bin_of_largest(score: Score, which: int) -> int:
 
 
 @lean
-def begin(goals: Goals, state: State, score: Score) -> None:
+def begin(goals: Goals, state: State, score: GoalState) -> None:
     """Evaluate all terms, and write what the goals come to into all rows of `values`."""
     dims = len(state.used)
     for d in range(dims):
@@ -196,7 +196,7 @@ def begin(goals: Goals, state: State, score: Score) -> None:
 
 
 @lean
-def evaluate(goals: Goals, state: State, score: Score) -> int:
+def evaluate(goals: Goals, state: State, score: GoalState) -> int:
     """Write what the goals come to, where all balls are placed, into the row TRIED of `values`.
 
     Returns how many terms the move has changed since they were evaluated.
@@ -207,7 +207,7 @@ def evaluate(goals: Goals, state: State, score: Score) -> int:
 
 
 @lean
-def take_back(goals: Goals, state: State, score: Score) -> None:
+def take_back(goals: Goals, state: State, score: GoalState) -> None:
     """Take back what the move has changed, for the next one to begin."""
     undo(state)
     follow(goals, state, score)

@@ -13,7 +13,7 @@ from agents.solver.backends.cpu import compiled
 from agents.solver.backends.flat import Flat
 from agents.solver.backends.numbered_attempts import lowest
 from agents.solver.local import goals
-from agents.solver.local.goals import BEST, Score, score
+from agents.solver.local.goals import BEST, GoalState, goal_state
 from agents.solver.local.polish import load, polish
 from agents.solver.local.state import State, state
 from agents.solver.model.emit import PYTHON, utilfn
@@ -55,7 +55,7 @@ class Place(NamedTuple):
     """What one run works in."""
 
     state: State
-    score: Score
+    score: GoalState
 
 
 def prepare(problem: Problem) -> None:
@@ -96,7 +96,7 @@ class ObjectiveSearch:
         self._problem, self._seed = problem, word(seed)
         source, numbers = utilfn(problem.program, PYTHON)
         self._compiled, self._goals = compiled(source), goals.compiled(problem.objective)
-        self._score = score(problem)
+        self._score = goal_state(problem)
         self._flat = Flat.of_problem(problem, numbers, bool(problem.elastic.any()))
         self._friends = len(problem.friends)
         self._free: list[Place] = []
@@ -148,7 +148,7 @@ class ObjectiveSearch:
         goals.begin(self._goals, *place)
         return place
 
-    def polish(self, state: State, score: Score, number: int, steps: int) -> None:
+    def polish(self, state: State, score: GoalState, number: int, steps: int) -> None:
         """Make so many more moves of a run."""
         homes = self._homes()
         polish(*self._compiled, self._goals, state, score, self._friends, self._seed, number, steps, *homes)
@@ -157,7 +157,7 @@ class ObjectiveSearch:
         if self._free:
             return self._free.pop()
         own = (part.copy() for part in self._score)
-        return Place(state(self._problem, self._flat, self._stop), Score(*own))
+        return Place(state(self._problem, self._flat, self._stop), GoalState(*own))
 
     def _homes(self) -> tuple[Ints, Ints, Ints]:
         """Return where units are now, and room for lists of bins and of units."""

@@ -22,7 +22,7 @@ from agents.solver.local.goals import (
     TRIED,
     WAITING,
     Goals,
-    Score,
+    GoalState,
     bin_of_largest,
     copy,
     evaluate,
@@ -198,7 +198,7 @@ def catch_up(state: State, behind: Ints, many: int) -> None:
 
 
 @lean
-def find_hot(call: Utilfn, goals: Goals, state: State, score: Score, start: np.uint64, hot: Ints) -> int:
+def find_hot(call: Utilfn, goals: Goals, state: State, score: GoalState, start: np.uint64, hot: Ints) -> int:
     """List the bins where it would be better by the goals if a unit used nothing; returns how many there are."""
     unit, count = state.unit, 0
     begin_move(state.tally)
@@ -229,7 +229,7 @@ def choose(
     call: Utilfn,
     goals: Goals,
     state: State,
-    score: Score,
+    score: GoalState,
     friends: int,
     start: np.uint64,
     one: int,
@@ -272,7 +272,7 @@ def relieve(
     call: Utilfn,
     goals: Goals,
     state: State,
-    score: Score,
+    score: GoalState,
     friends: int,
     start: np.uint64,
     one: int,
@@ -301,7 +301,7 @@ def polish(
     scan: Scan,
     goals: Goals,
     state: State,
-    score: Score,
+    score: GoalState,
     friends: int,
     seed: int,
     number: int,

@@ -66,7 +66,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                         ecolor=colour if alike else ink(),
                         **_CAPS,
                     )
-                note_value(ax, value, place, chosen.told(*row, metric, metric.write(average.mean, average.half)))
+                note_value(ax, value, place, chosen.value_text(*row, metric, metric.write(average.mean, average.half)))
                 text = metric.write(average.mean, average.half).removesuffix(unit)
                 end = max(0.0, scale * average.high)
                 ax.annotate(text, (end, place), (2, 0), textcoords="offset points", va="center", fontsize=little)

@@ -47,7 +47,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.xaxis.set_major_locator(LogLocator(subs=ticks))
         ax.xaxis.set_major_formatter(EngFormatter("s"))
         ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set_title(chosen.above(point, columns), loc="left")
+        ax.set_title(chosen.panel_title(point, columns), loc="left")
         ax.set_xlabel("time of a decision")
     for ax in axes[::columns]:
         ax.set_ylabel("% of the decisions")

@@ -44,10 +44,10 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         tidy(ax)
         _points(ax, chosen, there, (across, up), (scales[0][0], scales[1][0]))
         for agent, (x, y) in there.items():
-            text = chosen.told(point, agent, across, across.write(x.mean, x.half))
+            text = chosen.value_text(point, agent, across, across.write(x.mean, x.half))
             text += f"; {up.heading}: {up.write(y.mean, y.half)}"
             note_value(ax, scales[0][0] * x.mean, scales[1][0] * y.mean, text)
-        ax.set_title(chosen.above(point, columns))
+        ax.set_title(chosen.panel_title(point, columns))
         if number + columns >= len(points):
             ax.set_xlabel(scales[0][1])
             ax.tick_params(labelbottom=True)

@@ -40,7 +40,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
                 scale * values[place], np.full(values.shape[1], place), marker, color=colour, markersize=2.5, alpha=0.6
             )
             if average := averages.get((point, agent)):
-                text = chosen.told(point, agent, metric, metric.write(average.mean, average.half))
+                text = chosen.value_text(point, agent, metric, metric.write(average.mean, average.half))
                 note_value(ax, scale * average.mean, place - 0.28, text)
                 arms = np.reshape(average.arms(scale), (2, 1))
                 ax.errorbar(
@@ -50,7 +50,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         ax.tick_params(axis="y", length=0, labelleft=number % columns == 0)
         ax.set_ylim(-0.7, len(agents) - 0.4)
         ax.set_xlabel(label)
-        ax.set_title(chosen.above(point, columns) if several else "", fontsize=points())
+        ax.set_title(chosen.panel_title(point, columns) if several else "", fontsize=points())
     heading(
         figure, chosen.finding(metrics[0]), chosen.captioned("dots are seeds; a line joins one seed's", "ticks: means")
     )

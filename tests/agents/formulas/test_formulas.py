@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agents.formulas.agent import Formula
-from agents.formulas.parse import Untold, expression, source
+from agents.formulas.parse import NotAFormula, expression, source
 from agents.formulas.program import BLOCK, LOST, UNDEFINED
-from agents.formulas.source import Scored, checked
+from agents.formulas.source import ScoreFunction, checked
 from agents.formulas.vocabulary import features
 from agents.rules.cheapest_place import cheapest
 from agents.rules.scan import ScanAgent
@@ -155,15 +155,15 @@ FOLLOWED = {
 def test_a_function_is_followed_and_means_what_python_means(name: str, case: Case) -> None:
     tree = checked(WRITTEN[name])
     formula, _ = source(tree)
-    assert played(Formula.of(formula), case) == played(Scored(tree), case)
+    assert played(Formula.of(formula), case) == played(ScoreFunction(tree), case)
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_python_that_is_no_formula_is_played_as_it_is(name: str) -> None:
     tree = checked(FOLLOWED[name])
-    with pytest.raises(Untold):
+    with pytest.raises(NotAFormula):
         source(tree)
-    assert played(Scored(tree), ([[[4]], [[5]]], [[[9]], [[9]]], (1,), False)) == (1, 0)
+    assert played(ScoreFunction(tree), ([[[4]], [[5]]], [[[9]], [[9]]], (1,), False)) == (1, 0)
 
 
 def test_source_is_followed_soon_however_long_a_loop_is() -> None:
@@ -228,7 +228,7 @@ def test_source_that_is_more_than_arithmetic_is_refused(text: str) -> None:
 
 def test_what_source_can_call_is_python_s_own_arithmetic_alone() -> None:
     with pytest.raises(NameError):
-        Scored(checked("x = open\ndef score(free_a):\n    return 1"))
+        ScoreFunction(checked("x = open\ndef score(free_a):\n    return 1"))
 
 
 @pytest.mark.parametrize("text", ["def score(x=1): return 1", "def other(): return 1", "def score(*free_a): return 1"])

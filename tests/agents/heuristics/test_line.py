@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agents.availability import AvailabilityProfile
 from agents.heuristics.in_line import InLine
 from agents.heuristics.two_stage import TwoStage
-from agents.turns import Turns
 from simcore.errors import UserError
 from simcore.types import View
 from tests.reference.engine import Case, Demand
@@ -89,7 +89,7 @@ changes = st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3), st.integers(1
 def test_turns_are_as_early_as_the_total_allows(
     free: int, holds: list[tuple[int, int, int]], duration: int, demand: int
 ) -> None:
-    turns = Turns(0.0, np.array([free]))
+    turns = AvailabilityProfile(0.0, np.array([free]))
     levels = [free] * 40
     for start, amount, length in holds:
         turns.change(start, (amount,), -1)

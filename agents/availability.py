@@ -12,7 +12,7 @@ from agents.running import Job
 from simcore.types import Floats, Ints, Placement, Request, View, part
 
 
-class Turns:
+class AvailabilityProfile:
     """Keeps how much is free in one place, from now on: `free` int64 [kinds], and how that changes."""
 
     def __init__(self, now: float, free: Ints) -> None:
@@ -65,17 +65,17 @@ class Reservation(NamedTuple):
     demand: Sequence[int]
 
 
-class Outlook:
+class ClusterAvailability:
     """Foresees what every server has free, from what runs there and what is reserved."""
 
     def __init__(self, view: View, jobs: Sequence[Job]) -> None:
         self.now = view.now
         self._nodes = view.free.shape[1]
-        self._turns = [Turns(view.now, free.ravel()) for free in view.free]
-        self._promised: list[int] = [0] * len(self._turns)
+        self._profiles = [AvailabilityProfile(view.now, free.ravel()) for free in view.free]
+        self._promised: list[int] = [0] * len(self._profiles)
         for job in jobs:
             for server, node, amounts in job.shares:
-                self._turns[server].change(job.end, self._on(node, amounts), 1)
+                self._profiles[server].change(job.end, self._on(node, amounts), 1)
 
     def _on(self, node: int, amounts: Sequence[int]) -> list[int]:
         """Write amounts on a node as amounts of its whole server."""
@@ -98,8 +98,8 @@ class Outlook:
     def earliest(self, request: Request) -> Reservation:
         """Find the earliest start of a request, on the first server that has it; infinity for never."""
         found = [
-            Reservation(turns.earliest(request.duration, demand), request.duration, server, demand)
-            for server, turns in enumerate(self._turns)
+            Reservation(profile.earliest(request.duration, demand), request.duration, server, demand)
+            for server, profile in enumerate(self._profiles)
             for _, demand in self._ways(request)
         ]
         return min(found, key=lambda one: one.start)
@@ -115,12 +115,12 @@ class Outlook:
         self._change(one, -1)
 
     def _change(self, one: Reservation, sign: int) -> None:
-        self._turns[one.server].take(one.start, one.duration, one.demand, sign)
+        self._profiles[one.server].take(one.start, one.duration, one.demand, sign)
 
     @property
     def overdrawn(self) -> bool:
         """Whether some server has more promised than it will have."""
-        return any(turns.overdrawn for turns, promised in zip(self._turns, self._promised, strict=True) if promised)
+        return any(one.overdrawn for one, promised in zip(self._profiles, self._promised, strict=True) if promised)
 
     def harmless(self, view: View, request: Request) -> View:
         """Return what a request may see free now: nothing where it would be in the way of a reservation."""
@@ -128,7 +128,7 @@ class Outlook:
         for server, promised in enumerate(self._promised):
             for nodes, demand in self._ways(request) if promised else ():
                 fits = (view.free[server].ravel() >= demand).all()
-                if fits and self._turns[server].earliest(request.duration, demand) > self.now:
+                if fits and self._profiles[server].earliest(request.duration, demand) > self.now:
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
         return view if shown is view.free else view.showing(shown)
