@@ -56,7 +56,7 @@ METRICS = {
     "acceptance": ("accepted, points", 100.0),
     "servers_used": ("servers used", 1.0),
 }
-SHOWN = (25, 50)
+SHOWN = (50,)
 """The limits of moves that the tables have."""
 COUNTED = {"moves": "moves", "moved": "GB moved"}
 TEXT = """# What are moves worth?

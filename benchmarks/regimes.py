@@ -174,11 +174,10 @@ def overview(found: dict[str, Found]) -> list[list[str]]:
     return rows
 
 
-def all_agents(found: dict[str, Found], *, learned: bool) -> list[list[str]]:
+def all_agents(found: dict[str, Found]) -> list[list[str]]:
     """Make the rows of a table of agents: over the best heuristic of each regime, with = where none can tell.
 
-    Agents that learned are left out unless `learned`, and those that learned in another regime always, unless they are
-    above that heuristic somewhere.
+    Agents that learned in another regime are left out unless they are above that heuristic somewhere.
     """
     standings = {name: Standing(one.runs) for name, one in found.items()}
     labels = next(iter(standings.values())).labels
@@ -193,7 +192,7 @@ def all_agents(found: dict[str, Found], *, learned: bool) -> list[list[str]]:
             row.append(f"**{text}**" if p <= ALPHA and text.startswith("+") else text if p <= ALPHA else f"{text} =")
         here = [own(name, labels, agent) for name in found for agent in TRAINED]
         told = " of " not in label or label in here or any("**" in cell for cell in row)
-        if label in HEURISTICS or label.startswith("random") or (learned and told):
+        if told:
             rows.append(row)
     return rows
 
@@ -239,16 +238,18 @@ def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
     first = next(iter(found.values()))
     size = Standing(first.runs).size
     names = list(found)
-    fours = [names[at : at + 4] for at in range(0, len(names), 4)]
+    fours = [{name: found[name] for name in names[at : at + 4]} for at in range(0, len(names), 4)]
+    tables = [all_agents(four) for four in fours]
     parts = [
         HEAD.format(agents=len(first.scenario.agents), seeds=f"{seeds:,}", family=f"{size:,}"),
         "## Where which rule wins",
         OVERVIEW,
         markdown(overview(found)),
-        "## Heuristics and controls",
-        ALL,
-        *(markdown(all_agents({name: found[name] for name in four}, learned=whole)) for four in fours),
-        *(["## What was learned", LEARNED, markdown(trainings())] if whole else []),
+        *(
+            ["## All agents", ALL, *map(markdown, tables), "## What was learned", LEARNED, markdown(trainings())]
+            if whole
+            else []
+        ),
         "## Which metric tells agents apart",
         METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}"),
         markdown(metrics(found)),
@@ -272,11 +273,11 @@ Values are ratios of means less one, in %, paired by seed, with 95 % intervals; 
 comparisons in a regime."""
 OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the requests of the regime; those of `large` and
 `shapes` also play other loads and lifetimes. *Untrained* is `value-es` where its training begins; *shipped* has the
-weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any."""
+weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any. Without
+`--page` the command prints all agents and their trainings."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
 above it; = is not told apart from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
-and *-10* a candidate of `cvd-rl`. Without `--page` the command also prints all agents that learned, and their
-trainings."""
+and *-10* a candidate of `cvd-rl`."""
 LEARNED = """The best validation was kept, so its gains are slightly too good
 ([trainings](numa-learning.md#regimes))."""
 METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,

@@ -84,7 +84,7 @@ def page(
     for name, table in _compared(rows).items():
         new = dict.fromkeys(one.deviates for one in table if one.deviates and one.deviates not in notes)
         notes |= new.keys()
-        parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(table)]
+        parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(_plain(table))]
         if _slug(name) in dots:
             parts.append(f"![As dots]({FIGURES}/{dots[_slug(name)]})")
     if reasons := [*_explained(rows), *(f"- {line}" for line in _incomparable(rows))]:
@@ -204,6 +204,12 @@ def _matrix(rows: Sequence[Row]) -> str:
             line[0] = "" if line[0] == above else line[0]
     text = [f"| {' | '.join(cell.replace('|', '/').replace('_', ' ') for cell in line)} |" for line in (heads, *table)]
     return "\n".join((text[0], f"|{'---|' * len(heads)}", *text[1:]))
+
+
+def _plain(rows: Sequence[Row]) -> list[Row]:
+    """Leave out differences and ratios of a metric that the table has itself: its figure shows them."""
+    metrics = {one.metric for one in rows}
+    return [one for one in rows if one.metric.rpartition(", ")[0] not in metrics]
 
 
 def _apart(rows: Sequence[Row]) -> tuple[list[str], str]:

@@ -61,13 +61,12 @@ def test_tables_and_page() -> None:
     assert row[4].startswith("+")
     assert row[4].endswith("; <.001")
     assert row[5:8] == ["", "", ""]
-    assert "value-es of large" not in dict(all_agents(found, learned=False)[1:])
-    cells = dict(all_agents(found, learned=True)[1:])
+    cells = dict(all_agents(found)[1:])
     assert cells["value-es of large"].startswith("**+")
     assert cells["first-fit"].startswith("-")
     assert cells["value-es"].endswith("=") == (Standing(few).over("value-es", Standing(few).best)[1] > ALPHA)
     text = page(found, 40, whole=False)
-    assert "\n| best-fit |" in text
+    assert "\n| `large` |" in text
     assert "\n| value-es" not in text
     assert "\n| value-es" in page(found, 40, whole=True)
     assert "met no refusal" not in text
