@@ -1,21 +1,16 @@
-"""`python -m benchmarks.solver_jobs [--seconds S] [--seeds N]`: jobs whose workers share bandwidth.
+"""Jobs whose workers share bandwidth, for `benchmarks.solver_quality --families jobs`, and a plain greedy for them.
 
 GPU jobs of 1 to 24 workers lie below the links of servers and racks, of which m of a job's n workers need min(m, n - m)
-times their rate. Prints, in Markdown, how many workers of jobs that are placed whole `binwright solve` and a plain
-greedy place, which knows servers and racks, and how long that takes.
+times their rate.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
 
-import binwright as bw
 from agents.solver import problem
 from agents.solver.model.problem import Problem
 from simcore.types import Ints
@@ -121,30 +116,3 @@ class Jobs:
                     placed[job] = True
                     break
         return placed
-
-
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f}\n")
-    print("| workers | free | link, uplink | seed | greedy | seconds | ours | seconds |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-    for workers in (168, 239, 1990, 19900):
-        for spare, link, uplink in ((0.1, 100, 200), (0.3, 40, 100), (0.05, 20, 40)):
-            for seed in range(given.seeds if workers < 19900 else 1):
-                jobs = Jobs.drawn(workers, seed, spare, link, uplink)
-                began = perf_counter()
-                greedy = jobs.greedy()
-                took, made = perf_counter() - began, jobs.problem()
-                began = perf_counter()
-                answer = bw.solve(made, time=given.seconds)
-                ours = jobs.whole(answer.alloc)
-                row = workers, f"{spare:.0%}", f"{link}, {uplink}", seed, greedy, f"{took:.2g}"
-                print("|", *(f"{one} |" for one in (*row, ours, f"{perf_counter() - began:.2g}")), flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -28,9 +28,7 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.program import NULL
 from agents.solver.solving.answer import Progress
 from agents.solver.solving.solve import solve
-from benchmarks.solver_forms import PODS, cut, spread
 from benchmarks.solver_jobs import PER_RACK, Jobs
-from benchmarks.solver_rebalancing import Cluster
 from simcore.types import Ints
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-quality.md"
@@ -158,6 +156,41 @@ class SingleBalls(Instance):
                 room[place] = free[place] @ share
                 self.put(ball, place)
         return alloc
+
+
+def cut(rng: np.random.Generator, has: Ints, each: int, slack: float) -> tuple[Ints, Ints]:
+    """Cut what every bin [bins, d] has, but for the slack, into parts: int64 [balls, d], and the bin of each, mixed."""
+    shares = rng.dirichlet(np.full(each, 2.0), size=has.shape)  # [bins, d, each]
+    parts = np.floor(shares.transpose(0, 2, 1) * has[:, None, :] * (1 - slack)).astype(np.int64)
+    order = rng.permutation(len(has) * each)
+    return parts.reshape(-1, has.shape[1])[order], np.repeat(np.arange(len(has)), each)[order]
+
+
+def spread(rng: np.random.Generator, place: Ints) -> list[list[int]]:
+    """Split balls into sets of two to eight, each as evenly over places [balls] as may be."""
+    left = {int(one): np.flatnonzero(place == one).tolist() for one in np.unique(place)}
+    sets: list[list[int]] = []
+    while any(left.values()):
+        members: list[int] = []
+        fullest = sorted(left, key=lambda one: -len(left[one]))
+        for number in range(int(rng.integers(2, 9))):
+            members += left[fullest[number % len(fullest)]][-1:]
+            del left[fullest[number % len(fullest)]][-1:]
+        sets.append(members)
+    return sets
+
+
+PODS = """
+BALLS len(APP)
+BINS len(ZONE)
+RESOURCES CPU[n in BINS] => HAS[n, 0], MEMORY[n in BINS] => HAS[n, 1]
+RESOURCES COPIES[a in len(MOST), z in 3] => MOST[a]
+procedure UTILFN(BALL, BIN, ALLOC)
+    if TAINTED[BIN] == 1 and TOLERATES[BALL] == 0 REJECT end
+    UTIL.CPU[BIN] += NEEDS[BALL, 0]
+    UTIL.MEMORY[BIN] += NEEDS[BALL, 1]
+    UTIL.COPIES[APP[BALL], ZONE[BIN]] += 1
+end"""
 
 
 class Pods(SingleBalls):
@@ -365,34 +398,78 @@ def _filled(parts: list[Any], widths: list[int]) -> Any:
     return sparse.hstack([sparse.csr_array((height, width)) if part is None else part for part, width in every], "csr")
 
 
+REBALANCING = """
+BALLS len(NEED) BINS {bins}
+RESOURCES LOAD[b in BINS, r in len(LIMIT)] => {capacity}
+NOW HOME
+MOVES {moves}
+MINIMISE sum(b in BINS: sum(r in len(LIMIT): max(0, UTIL.LOAD[b, r] - LIMIT[r])))
+procedure UTILFN(BALL, BIN, ALLOC)
+    for r in len(LIMIT)
+        UTIL.LOAD[BIN, r] += NEED[BALL, r]
+    end
+end"""
+
+
 class Rebalancing(Instance):
-    """Objects of which few may move, so that what exceeds the mean by more than 5 % is little."""
+    """Objects in bins, twenty for each, of which one in twenty may move.
+
+    The goal is that what exceeds the mean load of each of four resources by more than 5 % is little.
+    """
 
     def __init__(self, balls: int, seed: int) -> None:
-        self.cluster = Cluster.drawn(balls, seed)
-        self.need, self.has = self.cluster.need, np.zeros((self.cluster.bins, 4), np.int64)
+        rng = np.random.default_rng(seed)
+        self.bins = self.moves = balls // 20
+        self.need = np.maximum(1, rng.lognormal(4.2, 0.9, (balls, 4))).astype(np.int64)
+        self.home = rng.choice(self.bins, balls, p=rng.dirichlet(np.full(self.bins, 8.0)))
+        self.limit = self.need.sum(0) * 105 // (100 * self.bins)
+
+    @property
+    def variables(self) -> int:
+        return len(self.need) * self.bins
 
     def problem(self) -> Problem:
-        return self.cluster.problem("excess")
+        text = REBALANCING.format(bins=self.bins, capacity=2 * self.load(self.home).max(), moves=self.moves)
+        return problem(text, tables={"NEED": self.need, "HOME": self.home, "LIMIT": self.limit})
+
+    def load(self, where: Ints) -> Ints:
+        """Sum up what is in each bin: [bins, 4]."""
+        load = np.zeros((self.bins, 4), np.int64)
+        np.add.at(load, where, self.need)
+        return load
+
+    def excess(self, load: Ints) -> Ints:
+        """Return by how much loads [..., 4] are beyond the limit, summed over the resources."""
+        return np.asarray(np.maximum(0, load - self.limit).sum(-1))
+
+    def move(self, where: Ints, load: Ints, one: int, there: int) -> None:
+        """Move an object; `where` and `load` change."""
+        load[where[one]] -= self.need[one]
+        load[there] += self.need[one]
+        where[one] = there
+
+    def best_move(self, where: Ints, load: Ints, bad: int) -> tuple[int, int, int]:
+        """Return which object of a bad bin should go where, and by how much the excess grows then."""
+        inside, part = np.flatnonzero(where == bad), self.excess(load)
+        after = self.excess(load + self.need[inside][:, None]) - part
+        after += self.excess(load[bad] - self.need[inside])[:, None] - part[bad]
+        after[:, bad] = 0
+        one, there = divmod(int(after.argmin()), self.bins)
+        return int(inside[one]), there, int(after[one, there])
 
     def value(self, alloc: Ints) -> int:
-        return -self.cluster.value("excess", alloc)
+        assert (alloc != self.home).sum() <= self.moves
+        return -int(self.excess(self.load(alloc)).sum())
 
     def greedy(self, order: Ints) -> Ints:
         """Move from the worst bin what makes the excess least, until nothing does or all moves are used."""
-        given, where = self.cluster, self.cluster.home.copy()
-        load = given.load(where)
-        for _ in range(given.moves):
-            part = given.parts("excess", load)
-            bad = int(part.argmax())
-            inside = np.flatnonzero(where == bad)
-            after = given.parts("excess", load + given.need[inside][:, None]) - part
-            after += given.parts("excess", load[bad] - given.need[inside])[:, None] - part[bad]
-            after[:, bad] = 0
-            one, there = divmod(int(after.argmin()), given.bins)
-            if after[one, there] >= 0:
+        where = self.home.copy()
+        load = self.load(where)
+        for _ in range(self.moves):
+            one, there, more = self.best_move(where, load, int(self.excess(load).argmax()))
+            if more >= 0:
                 break
-            given.move(where, load, int(inside[one]), there)
+            self.move(where, load, one, there)
         return where
 
     @property
@@ -400,19 +477,33 @@ class Rebalancing(Instance):
         return np.zeros(1)
 
     def local_search(self, seconds: float, seed: int) -> Ints:
-        return self.cluster.local_search("excess", seconds, seed)
+        """Make the best move from a bad bin; where none is better, or all are used, moved objects go home by chance."""
+        rng, until = np.random.default_rng(seed), perf_counter() + seconds
+        where, load, best = self.home.copy(), self.load(self.home), self.home.copy()
+        while perf_counter() < until:
+            part, away, more = self.excess(load), np.flatnonzero(where != self.home), 0
+            if len(away) < self.moves and part.sum():
+                one, there, more = self.best_move(where, load, rng.choice(self.bins, p=part / part.sum()))
+                if more < 0:
+                    self.move(where, load, one, there)
+            if more >= 0 and len(away):
+                for ball in rng.choice(away, min(len(away), 3), replace=False).tolist():
+                    self.move(where, load, ball, int(self.home[ball]))
+            if self.value(where) > self.value(best):
+                best = where.copy()
+        return best
 
     def linear(self) -> Linear:
-        given, balls, bins = self.cluster, len(self.need), len(self.has)
+        balls, bins = len(self.need), self.bins
         some, nothing = 4 * bins, sparse.csr_array((balls, 4 * bins))
         once = sparse.hstack([sparse.kron(each(balls), all_of(bins)), nothing])
         stays = np.zeros(balls * bins + some)
-        stays[np.arange(balls) * bins + given.home] = 1
+        stays[np.arange(balls) * bins + self.home] = 1
         over = sparse.hstack([sparse.kron(self.need.T.astype(float), each(bins)), -each(some)])
         worth = np.append(np.zeros(balls * bins), -np.ones(some))
         most = np.append(np.ones(balls * bins), np.full(some, float(self.need.sum())))
-        rows = (once, 1), (-once, -1), (sparse.csr_array(-stays[None]), given.moves - balls)
-        return Linear.of(worth, most, *rows, (over, np.repeat(given.limit, bins)))
+        rows = (once, 1), (-once, -1), (sparse.csr_array(-stays[None]), self.moves - balls)
+        return Linear.of(worth, most, *rows, (over, np.repeat(self.limit, bins)))
 
 
 FAMILIES: dict[str, Callable[[int, int], Instance]] = {

@@ -1,4 +1,4 @@
-"""`make bench`: how fast the engine is, beside a pure compiled loop of the same rule. Prints; never fails on time.
+"""`make bench`: how fast the engine is, beside compiled runs of the same rule. Prints; never fails on time.
 
 Ratios are within one run of this script; absolute numbers move with the machine.
 """
@@ -18,8 +18,8 @@ import numpy as np
 
 from agents import AGENTS
 from analysis.measure.samples import Sampler
-from benchmarks import compiled
 from fabric.cluster import NEVER, Cluster
+from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
 from fabric.presets import topology
@@ -71,16 +71,14 @@ def best_of(function: Any) -> float:
 
 
 def engine() -> None:
-    """Print requests per second through the whole engine, recording on, and beside the compiled loop."""
+    """Print requests per second through the whole engine, recording on, and beside compiled runs."""
     print(
-        f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled loop x':>17}"
+        f"{'agent':12}{'servers':>8}{'requests/s':>14}{'us/request':>12}{'x of 50 servers':>17}{'compiled run x':>17}"
     )
     for name in ("first-fit", "best-fit"):
         small = 0.0
         for servers in (50, 5000):
             requests, agent, here = workload(servers), AGENTS.load(name)(), cluster(servers)
-            scan, spread = agent.scan, here.spreads(requests.demand)
-            columns = (requests.arrival, requests.duration, requests.demand, spread)
 
             def simulate(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
                 ledger = Ledger(here)
@@ -88,10 +86,10 @@ def engine() -> None:
                 agent.start(simulation.view, stream(0, "agent"))
                 play(simulation, agent, Sampler(simulation, ledger))
 
-            def loop(here: Cluster = here, scan: Any = scan, columns: Any = columns) -> None:
-                compiled.run(scan, scan, here.capacity, *columns, 0.0, False)
+            def compiled(requests: Workload = requests, here: Cluster = here, agent: Any = agent) -> None:
+                CompiledSimulation(requests, Ledger(here)).go(agent.compiled)
 
-            seconds, bare = best_of(simulate), best_of(loop)
+            seconds, bare = best_of(simulate), best_of(compiled)
             small = small or seconds
             print(
                 f"{name:12}{servers:8}{REQUESTS / seconds:14,.0f}{seconds / REQUESTS * 1e6:12.2f}"
@@ -131,7 +129,7 @@ def networks() -> None:
         capacity = np.full((routing.topology.servers, 1, 2), 10 * QUANTUM, np.int64)
         here = Cluster(("cpu", "mem"), capacity, (NEVER, NEVER), capacity[0])
         asked = MultiServerRequests(requests, Uniform(), holding).draw(("cpu", "mem"), 0)
-        # best-home tries every rack: the larger networks would take minutes (benchmarks.racks has its decisions).
+        # best-home tries every rack: the larger networks would take minutes.
         for agent in ("tetris", "nalb", "best-home") if routing.topology.servers < 1000 else ("tetris", "nalb"):
             accepted = paced(agent, asked, here, routing)
             best = best_of(partial(paced, agent, asked, here, routing))
