@@ -113,7 +113,7 @@ def test_never_worse_than_published(given: Problem, seed: int) -> None:
 
 
 def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = FORMS["pods"](0).problem
+    given = FORMS["pods"](0)
     answers = set()
     for threads in (1, 3):
         monkeypatch.setattr("agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads)
@@ -124,7 +124,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 def test_what_attempts_do_not_solve(form: str) -> None:
-    given = FORMS[form](1).problem
+    given = FORMS[form](1)
     answer = bw.solve(given, attempts=60)
     by = "whole tenants" if form == "tenants" else "local search"
     assert (answer.status, answer.search) == ("optimal", by)
@@ -138,13 +138,13 @@ def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.Monk
     monkeypatch.setattr("agents.solver.local.portfolio.prepare", compiled.append)
     assert bw.solve("network", attempts=2).search == "published"
     assert compiled == []
-    given = FORMS["pods"](1).problem
+    given = FORMS["pods"](1)
     assert bw.solve(given, attempts=60).search == "local search"
     assert compiled == [given]
 
 
 def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = FORMS["pods"](1).problem
+    given = FORMS["pods"](1)
     answer = bw.solve(given, attempts=60)
     monkeypatch.setattr("agents.solver.solving.solve.TOLD", 0.2)
     monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: sleep(0.4))
@@ -158,7 +158,7 @@ def test_within_a_limit_of_time_the_others_go_on_without_it(monkeypatch: pytest.
     monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: over.wait(20))
     try:
         began = monotonic()
-        answer = bw.solve(FORMS["pods"](1).problem, time=0.6)
+        answer = bw.solve(FORMS["pods"](1), time=0.6)
         assert monotonic() - began < 8
     finally:
         over.set()
@@ -172,7 +172,7 @@ def test_a_mistake_while_local_search_is_compiled_is_told(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("agents.solver.local.portfolio.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
-        bw.solve(FORMS["pods"](1).problem, attempts=60)
+        bw.solve(FORMS["pods"](1), attempts=60)
 
 
 def test_where_trimming_fails_and_published_attempts_do_not() -> None:
