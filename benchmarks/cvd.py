@@ -33,6 +33,7 @@ from binwright.reproduction.measures import ends_of, of_blocks
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation
 from scenarios.batch.batch import Batch
+from scenarios.build.altered import Altered
 from scenarios.build.engines import agents_of
 from scenarios.build.plan import Run, plan, points
 from scenarios.build.trace import TraceRequests
@@ -198,7 +199,9 @@ def replayed(group: Sequence[Run], folder: Path) -> list[dict[str, Any]]:
 def days_of(world: World, seed: int, requests: int) -> Callable[[int], int] | None:
     """Return what says on which day of its trace a request arrives; None where every seed has a trace of its own."""
     rows = world.requests.windows(seed, requests)
-    source = getattr(world.requests, "requests", world.requests)
+    source: object = world.requests
+    while isinstance(source, Altered):
+        source = source.base
     if rows is None or len(rows) > 1 or not isinstance(source, TraceRequests):
         return None
     arrival = source.table["arrival"]

@@ -360,6 +360,7 @@ class Simulation:
             repeat(None) if networks is None else map(networks.__getitem__, rows.tolist()),
             repeat(0) if self._models is None else self._models[rows].tolist(),
             repeat(0) if self._roles is None else self._roles[rows].tolist(),
+            repeat(0) if workload.priority is None else workload.priority[rows].tolist(),
             strict=False,
         )
         # As Request(*row), in half the time.

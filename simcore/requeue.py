@@ -30,4 +30,5 @@ def with_returned(
         None if workload.models is None else workload.models[rows],
         roles=None if workload.roles is None else workload.roles.take(rows),
         labels={name: words[rows] for name, words in workload.labels.items()},
+        priority=None if workload.priority is None else workload.priority[rows],
     )

@@ -15,12 +15,14 @@ from simcore.errors import UserError
 class Role(NamedTuple):
     """Names a request's group, empty for none, the labels that its server must have, and the taints it tolerates.
 
-    `where` has, in order of the labels, pairs of a label and the values of which the server must have one.
+    `where` has, in order of the labels, pairs of a label and the values of which the server must have one. `priority`
+    has classes of priorities, or numbers as text, each with its weight: every request draws one of them.
     """
 
     group: str = ""
     where: tuple[tuple[str, tuple[str, ...]], ...] = ()
     tolerates: tuple[str, ...] = ()
+    priority: tuple[tuple[str, float], ...] = ()
 
 
 NO_ROLE = Role()
@@ -37,7 +39,7 @@ class Roles:
     def filled(self, other: Role) -> Roles:
         """Have another role say what the roles do not."""
         filled = (
-            Role(role.group or other.group, role.where or other.where, role.tolerates or other.tolerates)
+            Role(*(own or others for own, others in zip(role, other, strict=True)))  # type: ignore[arg-type]
             for role in self.all
         )
         return Roles(tuple(filled), self.of)

@@ -127,7 +127,8 @@ class Request(NamedTuple):
     `spread` says that the request takes an even part of every node of one server, instead of one node whole.
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
     the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
-    for any. `role` is a place among the roles of the workload, for rules of placement.
+    for any. `role` is a place among the roles of the workload, for rules of placement. The higher the `priority`, the
+    more urgent it is.
 
     `duration` is what agents may know of how long it stays: the truth or a prediction, as the scenario says.
     """
@@ -141,6 +142,7 @@ class Request(NamedTuple):
     network: VirtualNetwork | None = None
     models: int = 0
     role: int = 0
+    priority: int = 0
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
@@ -187,7 +189,8 @@ class Workload:
     The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
     their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
     whose `duration` is inf therefore, for how long they were seen to run. `requested` float64 [n] is how long
-    users said that requests would stay, where they did. `origin` is when arrivals begin, in seconds of the trace's own
+    users said that requests would stay, where they did. `priority` int64 [n], the higher the more urgent, is `None`
+    where all are equal. `origin` is when arrivals begin, in seconds of the trace's own
     clock.
     """
 
@@ -206,6 +209,7 @@ class Workload:
     age: Floats | None = None
     watched: Floats | None = None
     requested: Floats | None = None
+    priority: Ints | None = None
     origin: float = 0.0
 
     @property

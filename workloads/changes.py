@@ -182,5 +182,6 @@ def _taken(base: Workload, rows: Ints, times: Floats, step: int) -> Workload:
         requested=None if base.requested is None else base.requested[rows],
         models=None if base.models is None else base.models[rows],
         roles=None if base.roles is None else base.roles.take(rows),
+        priority=None if base.priority is None else base.priority[rows],
         labels={name: words[rows] for name, words in base.labels.items()},
     )

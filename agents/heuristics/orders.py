@@ -23,6 +23,11 @@ def fcfs(view: View, request: Request) -> float:
     return 0.0
 
 
+def priority(view: View, request: Request) -> float:
+    """Order the highest priority first; equals stay in the order of their arrival."""
+    return -request.priority
+
+
 def sjf(view: View, request: Request) -> float:
     """Order the shortest first."""
     return request.duration
@@ -95,6 +100,7 @@ def _since(view: View, request: Request) -> float:
 
 BUILT_IN = {
     "fcfs": fcfs,
+    "priority": priority,
     "sjf": sjf,
     "longest": longest,
     **{f"f{number}": rule for number, rule in enumerate((f1, f2, f3, f4), 1)},
@@ -105,5 +111,5 @@ BUILT_IN = {
 }
 ORDERS = Registry("order", "binwright.orders", {name: f"{__name__}:{rule.__name__}" for name, rule in BUILT_IN.items()})
 """Their names; others add theirs by this entry point group."""
-TIMELESS = ("fcfs", "random")
+TIMELESS = ("fcfs", "priority", "random")
 """Those that need not know how long requests stay."""

@@ -121,7 +121,7 @@ def compiled(
             domains.append(places)
             sizes.append(int(places.max(initial=-1)) + 1)
     starts = np.cumsum([0, *sizes]).tolist()
-    doors = {door: number for number, door in enumerate(dict.fromkeys(role[1:] for role in roles))}
+    doors = {door: number for number, door in enumerate(dict.fromkeys(role[1:3] for role in roles))}
     closed = np.full((len(doors), labels.servers), -1, np.int64)
     for (where, tolerates), number in doors.items():
         for place in sorted(drains, reverse=True):
@@ -150,7 +150,7 @@ def compiled(
                     checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row, other])
                     theirs.append(RULES + place)
             by_group[role.group] = first, len(checks)
-        spans.append([doors[role[1:]], *by_group[role.group]])
+        spans.append([doors[role[1:3]], *by_group[role.group]])
     firsts = np.cumsum([0, *(sizes[rows[counter.label]] for counter in counters)]).tolist()
     table = np.array(checks, np.int64).reshape(-1, 9)
     for column in (1, 8):

@@ -30,6 +30,7 @@ from workloads.generators import Flavour, Synthetic
 from workloads.holding import find_holding
 from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
+from workloads.priorities import prioritised
 from workloads.virtual import TenantRequests
 
 Total: TypeAlias = dict[str, float]
@@ -41,6 +42,18 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
 
     The last requests are kept in memory, since every agent of a seed meets them.
     """
+    base, classes = _requests_of(scenario, total, cache), scenario.priorities
+    mixed = any(len(each.priority) > 1 for _, each in scenario.workload.placed)
+    how = partial(_with_priorities, classes)
+    return Altered(base, "priorities", repr(sorted(classes.items())), how, base.drawn or mixed)
+
+
+def _with_priorities(classes: dict[str, int], base: Workload, seed: int) -> Workload:
+    return prioritised(base, classes, seed)
+
+
+def _requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | None) -> Requests:
+    """Make what draws them, without their priorities."""
     spec, resources = scenario.workload, scenario.resources
     if isinstance(spec, OwnWorkload):
         return _Drawn(lambda seed: _drawn_by_own(spec, resources, identity_of(spec), seed), is_drawn(spec))

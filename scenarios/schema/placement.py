@@ -28,6 +28,34 @@ Labels: TypeAlias = Annotated[
 ]
 
 
+def _priority(value: Any) -> Any:
+    """Read a number or a class as the only one of a mix."""
+    named = isinstance(value, str | int) and not isinstance(value, bool)
+    return (
+        {str(value): 1}
+        if named
+        else {str(key): each for key, each in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
+
+
+PriorityMix: TypeAlias = Annotated[
+    dict[str, Number],
+    BeforeValidator(_priority),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer"},
+                {"type": "string"},
+                {"type": "object", "additionalProperties": {"type": "number", "minimum": 0}},
+            ]
+        }
+    ),
+    Shown("whole number, class, or {class: weight}"),
+]
+
+
 class Placed(Model):
     """What requests say to the rules of placement."""
 
@@ -38,11 +66,18 @@ class Placed(Model):
         examples=["{zone: [a, b], kind: large}"],
     )
     tolerates: Names = Field(default=(), description="Taints of servers that it tolerates.", examples=["[spot]"])
+    priority: PriorityMix = Field(
+        default_factory=dict,
+        description="The priority: a number, higher is more urgent, or a class of `priorities`, or several, drawn by "
+        "weight. Who says none has that of its label `priority`, or 0.",
+        examples=["production", "{production: 1, batch: 3}"],
+    )
 
     @property
     def role(self) -> Role:
         """What the requests are to rules of placement."""
-        return Role(self.group, where_of(self.where), tuple(sorted(set(self.tolerates))))
+        tolerates = tuple(sorted(set(self.tolerates)))
+        return Role(self.group, where_of(self.where), tolerates, tuple(self.priority.items()))
 
 
 class WeightedRole(Placed):

@@ -24,6 +24,7 @@ from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.prices import check_prices, hourly
+from scenarios.schema.priorities import Priorities, check_priorities
 from scenarios.schema.server_files import known_resources
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
@@ -65,6 +66,12 @@ class Scenario(Model):
         default=(),
         description="Rules for where requests may lie. Labels and taints need none.",
         examples=["[{at_most: 2, of: web, per: zone}, {spread: db, over: rack}, {apart: [web, db], per: server}]"],
+    )
+    priorities: Priorities = Field(
+        default_factory=dict,
+        description="The number of each class of priorities, higher is more urgent. Labels `priority` of a trace are "
+        "such classes, or numbers.",
+        examples=["{production: 1000, batch: 10}"],
     )
     overflow: Overflow = Field(
         default="drop",
@@ -168,6 +175,7 @@ class Scenario(Model):
             self._check_network,
             self._check_failures,
             self._check_placement,
+            self._check_priorities,
             self._check_workload,
             self._check_labels,
             self._check_metrics,
@@ -256,6 +264,9 @@ class Scenario(Model):
                 remedy = "Remove one of the two."
                 raise wrong(f"says the same as placement.{before}", remedy, ("placement", number))
         self.check_placed(cluster.values, cluster.everywhere, cluster.taints, None if self.grows else cluster.size)
+
+    def _check_priorities(self) -> None:
+        check_priorities(self.priorities, self.workload.placed)
 
     def check_placed(
         self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None

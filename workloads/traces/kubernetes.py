@@ -155,7 +155,7 @@ def _pods(items: Iterable[Mapping[str, Any]], nodes: Mapping[str, Node], path: P
             "where": ";".join(f"{label}={value}" for label, value in where.items()),
             "tolerates": "|".join(sorted(set(tolerated))),
             f"{LABELS}tenant": tenant,
-            f"{LABELS}priority": str(spec.get("priorityClassName") or ""),
+            f"{LABELS}priority": str(spec.get("priorityClassName") or spec.get("priority") or ""),
         }
 
     return [row for row in _each(items, "Pod", pod, path) if row is not None]

@@ -1,0 +1,119 @@
+"""Priorities of requests: where they come from, and who is first in a line that goes by them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.in_line import InLine
+from scenarios.build.world import build_world
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+from simcore.play import play
+from simcore.rng import stream
+from simcore.types import Workload
+from tests.support.properties import scaled
+from workloads.priorities import LARGEST, number_of, prioritised
+
+CLASSES = {"production": 1000, "batch": 10}
+
+
+FLAVOURS: list[dict[str, Any]] = [
+    {"cpu": 1, "weight": 3, "priority": {"production": 1, "batch": 3}},
+    {"cpu": 2, "priority": -5},
+    {"cpu": 3},
+]
+
+
+def scenario(flavours: list[dict[str, Any]] = FLAVOURS, classes: dict[str, int] = CLASSES, **more: Any) -> Scenario:
+    """Make a scenario of one server on which everybody has to wait."""
+    workload = {
+        "requests": 300,
+        "arrivals": {"poisson": {"every": "1 s"}},
+        "flavours": flavours,
+        "lifetimes": {"exponential": {"mean": "20 s"}},
+        **more,
+    }
+    spec = {
+        "name": "priorities",
+        "cluster": {"servers": 1, "node": {"cpu": 4}},
+        "workload": workload,
+        "priorities": classes,
+        "overflow": {"wait": {"together": 1000}},
+        "agents": [{"in-line": {"order": "priority"}}],
+    }
+    return scenario_from(spec)
+
+
+def test_flavours_have_priorities_and_mixes_are_drawn_by_weight() -> None:
+    world = build_world(scenario())
+    drawn = world.draw(3)
+    assert drawn.priority is not None
+    of = Counter(zip((drawn.demand[:, 0] // 10**6).tolist(), drawn.priority.tolist(), strict=True))
+    assert set(of) == {(1, 1000), (1, 10), (2, -5), (3, 0)}
+    assert 2 < of[1, 10] / of[1, 1000] < 4.5
+    assert set(drawn.labels["priority"].tolist()) == {"production", "batch", "-5", ""}
+    grown = build_world(scenario(changes=[{"demand": "+50 %"}])).draw(3)
+    assert grown.priority is not None
+    assert len(grown.priority) == 450
+
+
+def test_priorities_move_no_other_random_number() -> None:
+    plain = [{key: each[key] for key in each if key != "priority"} for each in FLAVOURS]
+    one, other = build_world(scenario(plain)).draw(3), build_world(scenario()).draw(3)
+    assert one.priority is None
+    assert np.array_equal(one.duration, other.duration)
+    assert np.array_equal(one.demand, other.demand)
+
+
+def test_labels_of_traces_are_classes_or_numbers() -> None:
+    base = Workload.of_units([0, 1, 2, 3], 1, {"cpu": 1})
+    words = np.array(["production", "7", "", "system-node-critical"])
+    found = prioritised(replace(base, labels={"priority": words}), CLASSES, 0)
+    assert found.priority is not None
+    assert found.priority.tolist() == [1000, 7, 0, 2_000_001_000]
+    other = replace(base, labels={"priority": np.array(["gold", "7", "", ""])})
+    assert prioritised(other, {}, 0).priority.tolist() == [0, 7, 0, 0]  # type: ignore[union-attr]
+    with pytest.raises(UserError, match="no priority"):
+        prioritised(other, CLASSES, 0)
+    assert [number_of(each, {}) for each in ("+3", str(LARGEST), str(LARGEST + 1), "3.5")] == [3, LARGEST, None, None]
+
+
+@pytest.mark.parametrize(
+    ("flavour", "classes", "said"),
+    [
+        ({"priority": "prodction"}, CLASSES, "there is no such priority"),
+        ({"priority": {"batch": 0}}, CLASSES, "no weight above zero"),
+        ({"priority": 2.5}, CLASSES, "priority"),
+        ({}, {"5": 7}, "is a number"),
+        ({}, {"high": 2**40}, "priorities"),
+    ],
+)
+def test_mistakes_are_named(flavour: dict[str, Any], classes: dict[str, int], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        scenario([{"cpu": 1, **flavour}], classes)
+
+
+@scaled(0.2)
+@given(st.integers(0, 999))
+def test_nobody_starts_while_a_more_urgent_one_waits(seed: int) -> None:
+    world = build_world(scenario())
+    simulation = world.simulation(seed)
+    agent = InLine(order="priority")
+    agent.start(simulation.view, stream(seed, "agent"))
+    play(simulation, agent)
+    decided, workload = simulation.record.decided, simulation.workload
+    assert workload.priority is not None
+    for row in range(len(workload)):
+        waits = (workload.arrival <= decided[row]) & (decided > decided[row])
+        ahead = (workload.priority > workload.priority[row]) | (
+            (workload.priority == workload.priority[row]) & (np.arange(len(workload)) < row)
+        )
+        assert not (waits & ahead).any()
