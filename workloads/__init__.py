@@ -76,16 +76,18 @@ class Entry(NamedTuple):
 
 
 def catalogue() -> list[Entry]:
-    """List every registered workload, trace, arrival process, lifetime distribution, predictor, demand and network."""
+    """List every workload, trace, model, arrival process, lifetime distribution, predictor, demand and network."""
     from workloads.demands import DEMANDS
+    from workloads.lublin import Lublin
     from workloads.virtual import NETWORKS
 
-    return [
+    registered = [
         Entry(registry.kind, name, _summary(found), getattr(found, "reference", "-"))
         for registry in (WORKLOADS, TRACES, ARRIVALS, LIFETIMES, PREDICTORS, DEMANDS, NETWORKS)
         for name in registry
         for found in [registry.load(name)]
     ]
+    return [*registered, Entry("model", "lublin", Lublin.summary, Lublin.reference)]
 
 
 def _summary(found: object) -> str:

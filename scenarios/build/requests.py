@@ -20,7 +20,7 @@ from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
-from scenarios.schema.workload import Generated, OwnWorkload, Trace
+from scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace
 from simcore.fields import Model
 from simcore.rng import stream
 from simcore.roles import Role, Roles
@@ -62,7 +62,7 @@ def _requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | N
     else:
 
         def draw(seed: int) -> Workload:
-            there = total() if isinstance(spec, MultiServer) else {}  # it may be in a file
+            there = total() if isinstance(spec, MultiServer | Modelled) else {}  # it may be in a file
             return _drawn(spec, resources, tuple(there.items()), seed)
 
         base = _Drawn(draw, _generated(spec, {}).drawn if isinstance(spec, Generated) else True)
@@ -108,6 +108,8 @@ def _with_roles(weighted: tuple[tuple[Role, float], ...], base: Workload, seed: 
 
 @lru_cache(maxsize=1)
 def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, float], ...], seed: int) -> Workload:
+    if isinstance(spec, Modelled):
+        return spec.lublin.draw(spec.requests, resources, dict(total), seed)
     found: Workload = KINDS[type(spec)](spec, dict(total)).draw(resources, seed)
     return found
 

@@ -52,6 +52,7 @@ from simcore.registry import Registry
 from simcore.types import QUANTUM
 from simcore.units import COUNT, DATA, measure_of, quanta
 from workloads import TRACES, WORKLOADS
+from workloads.lublin import Lublin
 from workloads.resampling import Resample
 from workloads.starts import ApartStart, RandomStart
 
@@ -340,6 +341,18 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         return {**(self.model_extra or {}), **read}
 
 
+class Modelled(Changing, WorkloadKind):
+    """Jobs of a parallel machine, drawn from a published model."""
+
+    lublin: Lublin = Field(
+        description="The model of Lublin and Feitelson 2003, JPDC 63: its options, or `{}`.", examples=["{load: 70 %}"]
+    )
+    requests: Count = Field(description="How many jobs.", examples=[10000])
+
+    def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
+        known_resources(self.lublin.processor, cluster.resources, ("workload", "lublin", "processor"))
+
+
 class OwnWorkload(Registered, WorkloadKind):
     """Requests of your own kind: `{package.module:Class: {option: value}}`, or `{file.py:Class: {...}}`.
 
@@ -361,7 +374,7 @@ def _form_of_workload(value: Any) -> str:
     if not isinstance(value, Mapping):
         if isinstance(value, OwnWorkload):
             return "<own>"
-        for kind, form in ((Offline, "<offline>"), (Tenants, "<tenants>")):
+        for kind, form in ((Offline, "<offline>"), (Tenants, "<tenants>"), (Modelled, "<modelled>")):
             if isinstance(value, kind):
                 return form
         form = "<multi-server>" if isinstance(value, MultiServer) else "<trace>"
@@ -371,6 +384,8 @@ def _form_of_workload(value: Any) -> str:
         return "<offline>"
     if "networks" in keys:
         return "<tenants>"
+    if "lublin" in keys:
+        return "<modelled>"
     if "demand" in keys and "trace" not in keys:
         return "<multi-server>"
     if any(":" in str(key) or key in WORKLOADS for key in keys) and "trace" not in keys:
@@ -386,10 +401,11 @@ Workload: TypeAlias = Annotated[
     | Annotated[MultiServer, Tag("<multi-server>")]
     | Annotated[Offline, Tag("<offline>")]
     | Annotated[Tenants, Tag("<tenants>")]
+    | Annotated[Modelled, Tag("<modelled>")]
     | Annotated[OwnWorkload, Tag("<own>")],
     Discriminator(_form_of_workload),
     Shown(
         "[Trace](#trace), [Generated](#generated), [MultiServer](#multiserver), [Offline](#offline), "
-        "[Tenants](#tenants) or [OwnWorkload](#ownworkload)"
+        "[Tenants](#tenants), [Modelled](#modelled) or [OwnWorkload](#ownworkload)"
     ),
 ]

@@ -1,0 +1,179 @@
+"""The model of Lublin and Feitelson, beside what its authors' program draws.
+
+The numbers are of m_lublin99.c (Parallel Workloads Archive) with a million jobs, where only the type of the clock is
+changed, so that it does not drift: shares of serial jobs and of powers of two among the others, for three groups of
+sizes the share and the quartiles of run times, quartiles of gaps, and shares of arrivals in six parts of the day.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.build.world import build_world
+from scenarios.schema.load import load_scenario
+from simcore.errors import UserError, WorkloadError
+from simcore.types import QUANTUM, Floats, Workload
+from workloads.lublin import PUBLISHED, Lublin
+from workloads.traces.library import find, read
+
+PROGRAM: dict[str, Any] = {
+    "batch": {
+        "serial": 0.2947,
+        "powers": 0.9550,
+        "sizes": {(2, 8): (0.3708, 88, 676, 16935), (9, 64): (0.3119, 104, 1192, 19134)},
+        "gaps": (41, 152, 711),
+        "day": (0.0696, 0.0888, 0.2253, 0.2646, 0.2157, 0.1359),
+    },
+    "interactive": {
+        "serial": 0.1539,
+        "powers": 0.8166,
+        "sizes": {(2, 8): (0.6356, 5, 12, 39), (9, 64): (0.2105, 7, 20, 84)},
+        "gaps": (16, 46, 163),
+        "day": (0.0581, 0.0476, 0.2038, 0.3039, 0.2514, 0.1352),
+    },
+    "all": {
+        "serial": 0.2439,
+        "powers": 0.8268,
+        "sizes": {
+            (2, 8): (0.4568, 18, 87, 5155),
+            (9, 64): (0.2731, 22, 177, 8984),
+            (65, 128): (0.0262, 6029, 10143, 15278),
+        },
+        "gaps": (42, 116, 377),
+        "day": (0.0597, 0.0579, 0.2119, 0.3021, 0.2353, 0.1331),
+    },
+}
+
+
+def drawn(seed: int = 1, n: int = 100_000, processors: int = 128, **options: Any) -> Workload:
+    return Lublin(**options).draw(n, ("cpu",), {"cpu": float(processors)}, seed)
+
+
+def sizes_of(workload: Workload) -> Floats:
+    found: Floats = workload.demand[:, 0] / QUANTUM
+    return found
+
+
+@pytest.mark.parametrize("jobs", list(PROGRAM))
+def test_the_distributions_are_those_of_the_program(jobs: str) -> None:
+    work, said = drawn(jobs=jobs), PROGRAM[jobs]
+    sizes = sizes_of(work)
+    powers = np.log2(sizes) % 1 == 0
+    assert (sizes == 1).mean() == pytest.approx(said["serial"], abs=0.006)
+    assert powers[sizes > 1].mean() == pytest.approx(said["powers"], abs=0.006)
+    for (low, high), (share, *quartiles) in said["sizes"].items():
+        of = (sizes >= low) & (sizes <= high)
+        assert of.mean() == pytest.approx(share, abs=0.006)
+        assert [(work.duration[of] <= each).mean() for each in quartiles] == pytest.approx([0.25, 0.5, 0.75], abs=0.03)
+    gaps = np.diff(work.arrival)
+    assert [(gaps <= each).mean() for each in said["gaps"]] == pytest.approx([0.25, 0.5, 0.75], abs=0.02)
+    day = np.histogram(work.arrival % 86400, 6, (0, 86400))[0] / len(work)
+    assert day == pytest.approx(said["day"], abs=0.02)
+    assert set(work.labels["queue"]) == {jobs}
+
+
+def test_both_classes_come_in_the_order_of_their_arrival() -> None:
+    both = drawn(n=50_000)
+    batch = both.labels["queue"] == "batch"
+    assert batch.mean() == pytest.approx(0.146, abs=0.04)  # of the program
+    for name, of in (("batch", batch), ("interactive", ~batch)):
+        alone = drawn(n=int(of.sum()), jobs=name)
+        assert (alone.arrival == both.arrival[of]).all()
+        assert (alone.duration == both.duration[of]).all()
+    assert (np.diff(both.arrival) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("log", "options"),
+    [("1", {"jobs": "all"}), ("2", {"batch": {"umed": 5.5}, "interactive": {"umed": 5.5, "uhi": 8.0}})],
+)
+def test_the_logs_of_rlscheduler_are_of_this_model(log: str, options: dict[str, Any]) -> None:
+    from scipy.stats import ks_2samp
+
+    try:
+        frame = read(f"lublin-{log}", find(f"lublin-{log}"))
+    except WorkloadError as error:
+        pytest.skip(str(error))
+    ours = drawn(n=40_000, processors=256, **options)
+    sizes, queues = sizes_of(ours), {"0": ("all", "interactive"), "1": ("batch",)}
+    for queue, theirs in frame.group_by("labels.queue"):
+        of = np.isin(ours.labels["queue"], queues[str(queue[0])])
+        near = 2.2 * (1 / of.sum() + 1 / len(theirs)) ** 0.5  # by chance one in ten thousand is beyond
+        for column, found in (("cpu", sizes), ("lifetime", ours.duration)):
+            assert ks_2samp(theirs[column].to_numpy(), found[of]).statistic < near
+        other = drawn(n=5_000, processors=256, jobs="interactive" if queue[0] == "1" or log == "1" else "batch")
+        assert ks_2samp(theirs["lifetime"].to_numpy(), other.duration).statistic > 2 * near
+
+
+@given(st.integers(1, 5000), st.integers(0, 99), st.sampled_from(["both", "batch", "interactive", "all"]))
+def test_sizes_fit_any_machine_and_more_jobs_continue_fewer(processors: int, seed: int, jobs: str) -> None:
+    some, more = (drawn(seed, n, processors, jobs=jobs, users=3, requested=2.0) for n in (40, 90))
+    assert (sizes_of(more) >= 1).all()
+    assert (sizes_of(more) <= processors).all()
+    for name in ("arrival", "duration", "demand", "requested"):
+        assert (getattr(some, name) == getattr(more, name)[:40]).all()
+    for name in ("queue", "tenant"):
+        assert (some.labels[name] == more.labels[name][:40]).all()
+    assert (more.duration >= 1).all()
+    assert more.requested is not None
+    assert (more.requested >= more.duration).all()
+    assert (more.requested <= 3 * more.duration).all()
+
+
+@pytest.mark.parametrize("load", [0.4, 1.2])
+def test_the_load_is_what_was_asked_for_and_the_day_stays(load: float) -> None:
+    work = drawn(n=300_000, processors=64, jobs="all", load=load)
+    found = (sizes_of(work) * work.duration).sum() / (64 * work.arrival[-1])
+    assert found == pytest.approx(load, rel=0.04)
+    day = np.histogram(work.arrival % 86400, 6, (0, 86400))[0] / len(work)
+    assert day == pytest.approx(PROGRAM["all"]["day"], abs=0.02)
+
+
+def test_the_rate_multiplies_the_jobs_of_a_day() -> None:
+    once, thrice = drawn(n=20_000, jobs="batch"), drawn(n=20_000, jobs="batch", rate=3.0)
+    assert once.arrival[-1] / thrice.arrival[-1] == pytest.approx(3, rel=0.01)
+
+
+SCENARIO = """
+cluster: {servers: 2, node: {cpu: 96, mem: 256 GB}}
+workload: {requests: 300, lublin: {processor: {cpu: 1, mem: 4 GB}, interactive: {uhi: 5}}}
+agents: [first-fit]
+"""
+
+
+def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    drawn = build_world(load_scenario(tmp_path / "s.yaml")).draw(0)
+    cpu, mem = drawn.demand.T / QUANTUM
+    assert (mem == 4 * cpu).all()
+    assert 32 < cpu.max() <= 128  # of 512 GB
+
+
+@pytest.mark.parametrize(
+    ("lublin", "said"),
+    [
+        ("{batch: {uhi2: 5}}", "unknown parameter"),
+        ("{batch: {uprob: 1.5}}", "Give a number from 0 to 1."),
+        ("{all: {a1: 0}}", "Give a number above 0."),
+        ("{jobs: some}", "jobs"),
+        ("{processor: {gpu: 1}}", "the cluster has no such resource"),
+        ("{processor: {cpu: 500}}", "no processor has room"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, lublin: str, said: str) -> None:
+    text = SCENARIO.replace("{processor: {cpu: 1, mem: 4 GB}, interactive: {uhi: 5}}", lublin)
+    (tmp_path / "s.yaml").write_text(text)
+    with pytest.raises(UserError, match=said):
+        build_world(load_scenario(tmp_path / "s.yaml")).draw(0)
+
+
+def test_every_class_has_every_parameter() -> None:
+    for name, parameters in Lublin(jobs="both").classes(128).items():
+        column = ("batch", "interactive").index(name)
+        assert dict(parameters.parameters) == {key: values[column] for key, values in PUBLISHED.items()}

@@ -1,0 +1,256 @@
+"""The model of rigid jobs of Lublin and Feitelson, with the parameters that its authors' program has.
+
+Uri Lublin and Dror Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
+Journal of Parallel and Distributed Computing 63, 2003; the program is m_lublin99.c of the Parallel Workloads Archive.
+It drops the fraction of a second of each arrival, but not from its place in the day, so that its days drift by hours in
+a long log: here they do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import floor, log2
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator, Field
+
+from simcore.errors import WorkloadError, suggest
+from simcore.fields import Amounts, Count, Model, Number, PositiveNumber, Quantity, Shown, wrong
+from simcore.rng import stream
+from simcore.types import QUANTUM, Floats, Ints, Workload
+from simcore.units import SHARE
+from workloads.lifetimes import pick
+
+PUBLISHED: dict[str, tuple[float, float, float]] = {  # of batch and interactive jobs, and where the class is not told
+    "serial_prob": (0.2927, 0.1541, 0.244),
+    "pow2_prob": (0.6686, 0.625, 0.576),
+    "ulow": (1.2, 1, 0.8),
+    "umed": (5, 3, 4.5),
+    "uhi": (7, 5.5, 7),
+    "uprob": (0.875, 0.705, 0.86),
+    "a1": (6.57, 3.8351, 4.2),
+    "b1": (0.823, 0.6605, 0.94),
+    "a2": (639.1, 7.073, 312),
+    "b2": (0.0156, 0.6856, 0.03),
+    "pa": (-0.003, -0.0118, -0.0054),
+    "pb": (0.6986, 0.9156, 0.78),
+    "aarr": (6.0415, 6.5510, 10.2303),
+    "barr": (0.8531, 0.6621, 0.4871),
+    "anum": (6.1271, 8.9186, 8.1737),
+    "bnum": (5.2740, 3.6680, 3.9631),
+    "arar": (1.0519, 0.9797, 1.0225),
+}
+PROCESSORS = 128
+"""Of the machine that the published `umed` and `uhi` are for."""
+LONGEST = 12.0
+"""The natural logarithm of the longest run time in seconds: what is longer is drawn again."""
+WIDEST = 13.0
+"""The same of the gap between arrivals, if every hour had its average share."""
+BUCKETS, BUCKET = 48, 1800.0
+"""Of the daily cycle, which begins at midnight: how many, and seconds of each."""
+FIRST = 11
+"""The half hour, the first being 1, at which the day's distribution begins."""
+GRID = 20_000
+"""Points at which averages are taken."""
+
+Load: TypeAlias = Annotated[float, Quantity("load", replace(SHARE, largest=10), "70 %", above_zero=True)]
+"""A share of the processors; more than all of them can be asked for."""
+
+
+def _known(given: dict[str, float]) -> dict[str, float]:
+    for name, value in given.items():
+        if name not in PUBLISHED:
+            raise wrong("unknown parameter", suggest(name, PUBLISHED), (name,), value)
+        probability = name.endswith("prob")
+        if name not in ("pa", "pb") and (value < 0 or (probability and value > 1) or (not value and name[0] in "ab")):
+            range_of = "from 0 to 1" if probability else "from 0" if name[0] == "u" else "above 0"
+            raise wrong("is out of range", f"Give a number {range_of}.", (name,), value)
+    return given
+
+
+Parameters: TypeAlias = Annotated[
+    dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]],
+    AfterValidator(_known),
+    Shown("{parameter: number}"),
+]
+
+
+class Lublin(Model):
+    """Jobs of the model of Lublin and Feitelson."""
+
+    jobs: Literal["both", "batch", "interactive", "all"] = Field(
+        default="both", description="Which classes; `all` has the parameters fitted to jobs whose class is not told."
+    )
+    processors: Count | None = Field(
+        default=None, description="How many the largest job may have; by default all of the cluster.", examples=[256]
+    )
+    processor: Amounts = Field(
+        default={"cpu": 1.0}, description="What a job asks for by processor.", examples=["{cpu: 1, mem: 2 GB}"]
+    )
+    load: Load | None = Field(
+        default=None,
+        description="The share of the processors that jobs would hold in the long run if all started at once; days "
+        "get as many jobs as that takes. By default as many as published.",
+        examples=["70 %"],
+    )
+    rate: PositiveNumber = Field(default=1.0, description="How many times as many jobs a day.", examples=[1.5])
+    users: Count | None = Field(
+        default=None,
+        description="How many users there are: the label `tenant`. The k-th has a weight of 1/k.",
+        examples=[50],
+    )
+    requested: Number | None = Field(
+        default=None,
+        description="Users ask for the run time times a factor, uniform from 1 to 1 + this: the f-model of Mu'alem and "
+        "Feitelson 2001. By default what they ask for is not known.",
+        examples=[5],
+    )
+    batch: Parameters = Field(
+        default={}, description="Other parameters than published.", examples=["{uhi: 8, umed: 5.5}"]
+    )
+    interactive: Parameters = Field(default={}, description="The same.", examples=["{pa: 0}"])
+    all: Parameters = Field(default={}, description="The same.", examples=["{serial_prob: 0.4}"])
+
+    summary: ClassVar[str] = "jobs of a parallel machine: batch and interactive, with a daily cycle."
+    reference: ClassVar[str] = "Lublin and Feitelson 2003, The workload on parallel supercomputers, JPDC"
+
+    def classes(self, processors: int) -> dict[str, JobClass]:
+        """Make the classes of jobs for a machine of so many processors."""
+        further = log2(processors / PROCESSORS)
+        found = {}
+        for column, name in enumerate(("batch", "interactive", "all")):
+            if self.jobs == name or (self.jobs == "both" and name != "all"):
+                published = {key: values[column] for key, values in PUBLISHED.items()}
+                for key in ("umed", "uhi"):
+                    published[key] = max(published[key] + further, published["ulow"])
+                found[name] = JobClass(published | getattr(self, name), processors)
+        return found
+
+    def draw(self, n: int, resources: tuple[str, ...], total: Mapping[str, float], seed: int) -> Workload:
+        """Draw `n` jobs for a cluster with these resources, of which all servers together have `total` units."""
+        most = min(floor(total.get(name, 0) / units) for name, units in self.processor.items() if units)
+        processors = most if self.processors is None else self.processors
+        if processors < 1:
+            remedy = f"The cluster has {', '.join(f'{total.get(name, 0):g} {name}' for name in self.processor)}."
+            raise WorkloadError("no processor has room", key="workload.lublin.processor", remedy=remedy)
+        classes = self.classes(processors)
+        rate = self.rate
+        if self.load is not None:
+            rate = self.load * processors / sum(each.busy() for each in classes.values())
+        parts = []
+        for number, (name, each) in enumerate(classes.items()):
+            gaps = each.gaps(stream(seed, "workload", "arrivals", name).random(n))
+            kind, stage, within, which, uniform = stream(seed, "workload", "jobs", name).random((n, 5)).T
+            sizes = each.sizes(kind, stage, within)
+            times = each.run_times(sizes, which, uniform)
+            parts.append((each.arrivals(gaps / rate), times, sizes, np.full(n, number)))
+        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        first = np.argsort(columns[0], kind="stable")[:n]
+        arrival, duration, sizes, of = (column[first] for column in columns)
+        duration = np.floor(duration)  # whole seconds, as logs have, and the program
+        demand = np.zeros((n, len(resources)), np.int64)
+        for name, units in self.processor.items():
+            demand[:, resources.index(name)] = sizes * round(units * QUANTUM)
+        labels = {"queue": np.array([*classes])[of]}
+        if self.users is not None:
+            weights = tuple(1 / (user + 1) for user in range(self.users))
+            labels["tenant"] = pick(weights, stream(seed, "workload", "users").random(n)).astype(str)
+        requested = None
+        if self.requested is not None:
+            requested = duration * (1 + self.requested * stream(seed, "workload", "requested").random(n))
+        return Workload(
+            resources, np.floor(arrival), duration, demand, np.arange(n), labels=labels, requested=requested
+        )
+
+
+@dataclass(frozen=True)
+class JobClass:
+    """The distributions of one class of jobs: its `parameters` by name, for a machine of so many `processors`."""
+
+    parameters: Mapping[str, float]
+    processors: int
+
+    def __getitem__(self, name: str) -> float:
+        return self.parameters[name]
+
+    def sizes(self, kind: Floats, stage: Floats, within: Floats) -> Ints:
+        """Return processors int64 [n] from three uniforms of each job: which kind, which stage, where in it."""
+        first = stage <= self["uprob"]
+        low, high = np.where(first, self["ulow"], self["umed"]), np.where(first, self["umed"], self["uhi"])
+        exponent = low + within * (high - low)
+        power = kind <= self["serial_prob"] + self["pow2_prob"]
+        exponent = np.where(power, np.minimum(np.floor(exponent + 0.5), floor(log2(self.processors))), exponent)
+        found = np.minimum(np.floor(2**exponent + 0.5), self.processors)
+        return np.where(kind <= self["serial_prob"], 1, found).astype(np.int64)
+
+    def run_times(self, sizes: Ints, which: Floats, uniform: Floats) -> Floats:
+        """Return seconds [n] from two uniforms of each job: which of the gammas, and where in it."""
+        chosen = which <= self._share(sizes)
+        logarithm = np.empty(len(sizes))
+        for rows, number in ((chosen, 1), (~chosen, 2)):
+            logarithm[rows] = self._logarithm(number, uniform[rows])
+        return np.exp(logarithm)
+
+    def gaps(self, uniform: Floats) -> Floats:
+        """Return the time between arrivals, seconds [n], if every hour had its average share."""
+        return np.exp(_quantile(self["aarr"] * self["arar"], self["barr"], WIDEST, uniform))
+
+    @cached_property
+    def day(self) -> Floats:
+        """The jobs of each half hour from midnight, float64 [48], as multiples of the average."""
+        edges = np.arange(FIRST, FIRST + BUCKETS + 1) - 0.5
+        share: Floats = np.diff(_below(self["anum"], self["bnum"], edges))
+        return np.roll(share / share.mean(), FIRST - 1)
+
+    def arrivals(self, gaps: Floats) -> Floats:
+        """Return when jobs with these gaps arrive, seconds [n] after midnight: more of them in busy hours."""
+        days, within = np.divmod(np.cumsum(gaps) / BUCKET, BUCKETS)
+        ends = np.append(0, np.cumsum(self.day))
+        arrivals: Floats = (days * BUCKETS + np.interp(within, ends, np.arange(BUCKETS + 1))) * BUCKET
+        return arrivals
+
+    def busy(self) -> float:
+        """Return how many processors jobs would hold in the long run if all started at once."""
+        grid = (np.arange(GRID) + 0.5) / GRID
+        first, second = (float(np.exp(self._logarithm(number, grid)).mean()) for number in (1, 2))
+        serial, early = self["serial_prob"], self["uprob"]
+        power = min(self["pow2_prob"], 1 - serial)
+        work = 0.0
+        for kind, of_kind in ((serial, serial), (serial + power, power), (1.0, 1 - serial - power)):
+            for stage, of_stage in ((early, early), (1.0, 1 - early)):
+                sizes = self.sizes(np.full(GRID, kind), np.full(GRID, stage), grid)
+                share = self._share(sizes)
+                work += of_kind * of_stage * float((sizes * (share * first + (1 - share) * second)).mean())
+        return work / float(self.gaps(grid).mean())
+
+    def _share(self, sizes: Ints) -> Floats:
+        """Return how many jobs of these sizes, float64 [n] from 0 to 1, have run times of the first gamma.
+
+        Who draws a time that is too long chooses again between the gammas.
+        """
+        share = np.clip(self["pa"] * sizes + self["pb"], 0, 1)
+        first, second = (_below(self[f"a{number}"], self[f"b{number}"], LONGEST) for number in (1, 2))
+        found: Floats = share * first / (share * first + (1 - share) * second)
+        return found
+
+    def _logarithm(self, number: int, uniform: Floats) -> Floats:
+        return _quantile(self[f"a{number}"], self[f"b{number}"], LONGEST, uniform)
+
+
+def _below(shape: float, scale: float, top: npt.ArrayLike) -> Any:
+    """Return the probability that a gamma is below `top`."""
+    from scipy.special import gammainc
+
+    return gammainc(shape, np.asarray(top) / scale)
+
+
+def _quantile(shape: float, scale: float, top: float, uniform: Floats) -> Floats:
+    """Return what a gamma that is drawn until it is below `top` has at these uniforms, float64 [n]."""
+    from scipy.special import gammaincinv
+
+    found: Floats = scale * gammaincinv(shape, uniform * _below(shape, scale, top))
+    return found
