@@ -62,7 +62,8 @@ class World:
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, `ruled` whether there are rules about where requests may lie, `timed` whether single decisions are to be
+    servers, `ruled` whether there are rules about where requests may lie, `gangs`
+    whether requests have several parts, `timed` whether single decisions are to be
     timed, and `hidden` whether agents are told nothing of how long requests stay; `cells` say how the servers are
     divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none does. Nothing here
     changes while a run is played.
@@ -80,6 +81,7 @@ class World:
     devices: bool = False
     numbered: bool = False
     ruled: bool = False
+    gangs: bool = False
     timed: bool = False
     hidden: bool = False
     cells: Cells | None = None
@@ -118,6 +120,7 @@ class World:
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
             (self.moves, self.moves, "requests that run are moved"),
             ("record", self.timed, "single decisions are timed"),
+            ("workload.parts", self.gangs, "parts of requests are placed one by one, all or none"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):
             if there:

@@ -113,6 +113,17 @@ class ReplayAgent(Agent):
         return passes + self._first + len(self._columns[0]) - len(self._sequence)
 
     @property
+    def _at(self) -> int:
+        """The place of the next answer that is one in the record."""
+        return len(self._sequence) - self._first + self._simulation.partway
+
+    @property
+    def _next_row(self) -> int:
+        """The row of that answer; -1 for none."""
+        at, rows = self._at, self._columns[0]
+        return int(rows[at]) if at < len(rows) else -1
+
+    @property
     def _goes_on(self) -> bool:
         """Whether the next answer is one in the record."""
         assert self._simulation.passes is not None
@@ -123,9 +134,9 @@ class ReplayAgent(Agent):
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Give the next answer, if it is for this request."""
-        if self._goes_on and self._columns[0][len(self._sequence) - self._first] == request.index:
+        if self._goes_on and self._next_row == request.index:
             return self._answer(view, request)
-        if self._goes_on and not self._simulation.offer:
+        if self._goes_on and not self._simulation.offer and not self._simulation.partway:
             raise ValueError("another request was answered")
         return None
 
@@ -135,11 +146,15 @@ class ReplayAgent(Agent):
         """Give the answers that placed a request of the line."""
         waiting = {request.index: request for request in requests}
         while self._goes_on:
-            request = waiting[self._columns[0][len(self._sequence) - self._first]]
+            row = self._next_row
+            request = waiting[self._simulation.lead(row)]
+            request = request._replace(index=row) if request.gang else request
             yield request, self._answer(view, request)
+            if self._simulation.partway and self._next_row != row + 1:  # the gang does without the others
+                yield request._replace(index=row + 1), None
 
     def _answer(self, view: View, request: Request) -> Placement | Refusal:
-        at = len(self._sequence) - self._first
+        at = self._at
         _, server, node, reason = (column[at] for column in self._columns)
         if server < 0:
             return Refusal(self._reasons[reason])

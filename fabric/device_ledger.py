@@ -222,6 +222,20 @@ class DeviceLedger(Ledger):
         found: npt.NDArray[np.bool_] = fits & whole
         return found
 
+    def rooms(self, request: Request, free: Ints) -> Ints:
+        """Count how many requests like this one fit on each server together, with their devices, int64 [servers].
+
+        `free` int64 [servers, 1, resources] is what the servers have, or as much as they have when empty.
+        """
+        rooms, own = super().rooms(request, free), self._own
+        count, each = in_python(request.demand[self._spec.resource])
+        if not count:
+            return rooms
+        there = np.arange(own.free.shape[1]) < own.there[:, None]
+        devices = np.where(there, QUANTUM if free is self._capacity else own.free, 0) // each
+        right = (own.model >= 0) & ((request.models == 0) | (request.models >> np.maximum(own.model, 0) & 1 == 1))
+        return np.where(right, np.minimum(rooms, devices.sum(axis=1) // count), 0)
+
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""
         code = super().why_not(request)

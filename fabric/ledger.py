@@ -15,12 +15,15 @@ from fabric.cluster import Cluster
 from fabric.unconstrained import Unconstrained
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from simcore.faults import Kind
-from simcore.types import Ints, Placement, Request, Share, View, Workload
+from simcore.gangs import Gangs
+from simcore.types import Ints, Placement, Request, Share, View, Workload, part
 from simcore.units import say
 
 if TYPE_CHECKING:
     from fabric.survey import Survey
 
+UNLIMITED = 2**31
+"""How many requests that take nothing fit on a server: more than there are."""
 WRITTEN = "the agent has written to what it was shown, which changes nothing: let it work on a copy"
 
 
@@ -232,7 +235,7 @@ class Ledger(Unconstrained):
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         if part in self._down:
             return []
-        hit = self._evict(self._on(part))
+        hit = self.evict(self._on(part))
         self._free[part] = self._shown[part] = 0
         if self._log is not None:
             self._note(((part,),))
@@ -247,7 +250,8 @@ class Ledger(Unconstrained):
             if shares[0][0] == server or (len(shares) > 1 and any(share[0] == server for share in shares))
         )
 
-    def _evict(self, rows: Iterable[int]) -> list[int]:
+    def evict(self, rows: Iterable[int]) -> list[int]:
+        """Release requests before their time; returns them, in order. Their own release does nothing then, once."""
         hit = sorted(rows)
         for row in hit:
             self.release(row)
@@ -329,6 +333,33 @@ class Ledger(Unconstrained):
         if not len(own):
             return np.zeros(len(demand), np.bool_)
         return replace(self.cluster, capacity=own, growth=own[0]).possible(demand)
+
+    def rule_parts(self, gangs: Gangs) -> None:
+        """Get ready for gangs, whose parts keep no rules here."""
+        if gangs.ruled:
+            remedy = "Take a ledger that keeps rules of placement, or rules from `parts`."
+            raise WorkloadError("parts of requests keep rules, and the ledger has none", remedy=remedy)
+
+    def domains(self, label: str) -> Ints | None:
+        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
+        return np.arange(self._servers) if label == "server" else None
+
+    def room_for_parts(self, request: Request) -> int:
+        """Count for how many parts like this request the empty cluster has room, as far as their rules say."""
+        return int(self.rooms(request, self._capacity).sum())
+
+    def rooms(self, request: Request, free: Ints) -> Ints:
+        """Count how many requests like this one fit on each server together, int64 [servers].
+
+        `free` int64 [servers, nodes, resources] is what the servers have, or as much as they have when empty.
+        """
+        if request.spread:
+            each = np.array([part(request.demand, node, self._nodes) for node in range(self._nodes)])
+        else:
+            each = np.tile(request.demand, (self._nodes, 1))
+        fit = np.where(each > 0, free // np.maximum(each, 1), UNLIMITED).min(axis=2)
+        rooms: Ints = fit.min(axis=1) if request.spread else np.minimum(fit, UNLIMITED // self._nodes).sum(axis=1)
+        return rooms
 
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""

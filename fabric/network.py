@@ -235,7 +235,7 @@ class NetworkLedger(Ledger):
             self._recount()
             return hit
         links = self._links_of(part, kind)
-        hit = self._evict(row for row, held in self._held.items() if not links.isdisjoint(self._wires(held)[0]))
+        hit = self.evict(row for row, held in self._held.items() if not links.isdisjoint(self._wires(held)[0]))
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
             self._link_free[link] = self._links_shown[link] = FAILED

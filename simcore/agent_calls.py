@@ -65,8 +65,12 @@ def _each(
     agent: Agent, view: View, offered: Sequence[Request], show: Callable[[Request], None]
 ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
     for request in offered:
-        show(request)
-        yield request, agent.decide(view, request)
+        for part in request.each():
+            show(part)
+            answer = agent.decide(view, part)
+            yield part, answer
+            if not isinstance(answer, Placement):
+                break
 
 
 def raised(agent: object, error: Exception, of: str) -> AgentError:
@@ -94,4 +98,5 @@ def describe_request(request: Request, resources: Sequence[str]) -> str:
     time = f"at {request.arrival:g} s{lasts}"
     spread = ", spread over all nodes of a server" if request.spread else ""
     bandwidth = f" with {say([request.bandwidth], ['bandwidth'])}" if request.bandwidth else ""
-    return f"request {request.index} ({say(request.demand, resources)}{bandwidth}, {time}{spread})"
+    gang = f", part {request.index - request.gang.first + 1} of {request.gang.parts}" if request.gang else ""
+    return f"request {request.index} ({say(request.demand, resources)}{bandwidth}, {time}{spread}{gang})"

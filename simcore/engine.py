@@ -68,7 +68,7 @@ class Simulation:
         if workload.networks is not None and not ledger.tiers:
             remedy = "Take a cluster with a network."
             raise WorkloadError("virtual networks need a network, and the cluster has none", remedy=remedy)
-        self.workload = workload
+        self.workload = workload = workload.in_parts
         self.ledger = ledger
         self.view = ledger.view
         self.view.origin = workload.origin
@@ -92,6 +92,12 @@ class Simulation:
         """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
         self.moving: Moves | None = None
         """What moves requests that run, where something does."""
+        self.lacked: dict[int, tuple[int, str]] = {}
+        """Of every gang that found no place: how many parts had found one the last time, and the reason."""
+        self._gangs = workload.gangs
+        self._parts: list[tuple[Request, int, int]] = []  # those of the first gang in line that have found a place
+        self._members: dict[int, int] = {}  # of every gang that runs, by its first row, the parts that it has
+        self._longer: dict[int, float] = {}  # how long the parts of a gang stay that does without some
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -109,10 +115,15 @@ class Simulation:
         self._spreads = ledger.spreads(workload.demand)
         self._models = ledger.expect(workload)
         self._roles = ledger.roles_of(workload)
-        self.record.outcome[~ledger.possible(workload.demand, self._models, self._roles)] = IMPOSSIBLE
         self._bandwidth = (
             np.broadcast_to(np.int64(0), len(workload)) if workload.bandwidth is None else workload.bandwidth
         )
+        self.record.outcome[~ledger.possible(workload.demand, self._models, self._roles)] = IMPOSSIBLE
+        if self._gangs is not None:
+            self._leads = self._gangs.leads
+            ledger.rule_parts(self._gangs)
+            if self.overflow.mode != "expand" and not expansion:
+                self._rule_out()
         self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
         for each in faults:
             together = FailingDomains(each.domains, self, len(self.view.capacity)) if each.domains else None
@@ -135,13 +146,22 @@ class Simulation:
         """How many requests wait in the line."""
         return len(self._line)
 
+    @property
+    def partway(self) -> int:
+        """How many parts of the gang that is being placed have a place so far."""
+        return len(self._parts)
+
     def asked(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that a failure sent back."""
         asked, back = replace(self.workload, arrival=self._arrival), self._returned
-        if not back:
-            return asked
-        sources = [self.source(request.index) for request in back]
-        return with_returned(asked, self._bandwidth, back, self._rests, sources)
+        if back:
+            sources = [self.source(request.index) for request in back]
+            asked = with_returned(asked, self._bandwidth, back, self._rests, sources)
+        if self._longer:
+            duration = asked.duration.copy()
+            duration[[*self._longer]] = [*self._longer.values()]
+            asked = replace(asked, duration=duration)
+        return asked
 
     def source(self, row: int) -> int:
         """Find the row of the workload that a row continues, if it is that of a request that was sent back."""
@@ -161,48 +181,151 @@ class Simulation:
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
         line, offer = self._line, self.offer
+        head = offer[0] if offer else line[0]
         if request is None:
-            request = offer[0] if offer else line[0]
-        elif not any(request is one for one in offer):
-            known = describe_request(request, self.view.resources)
-            raise AgentError(f"answered {known}, which is not offered or has its answer")
-        if placement is None or type(placement) is Refusal:
-            if offer:
-                offer.remove(request)
-            else:
-                self._overflow(placement)
-            return
-        try:
-            server, node = self.ledger.apply(request, placement)
-        except InfeasiblePlacement as error:
-            raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
+            request = self._next_part(head)
+        else:
+            head = self._offered(request)
+        if placement is None or isinstance(placement, Refusal):
+            if request.gang and self._lacks(request, placement):
+                placement = Refusal(self.lacked[head.index][1])
+            if not self._parts:
+                if offer:
+                    offer.remove(head)
+                else:
+                    self._overflow(placement)
+                return
+        else:
+            try:
+                server, node = self.ledger.apply(request, placement)
+            except InfeasiblePlacement as error:
+                raise InfeasiblePlacement(f"{describe_request(request, self.view.resources)}: {error}") from None
+            if request.gang:
+                self._parts.append((request, server, node))
+                if len(self._parts) < request.gang.parts:
+                    return
         if offer:
-            offer.remove(request)
-            line.remove(request)
+            offer.remove(head)
+            line.remove(head)
         else:
             line.popleft()
-        index, now = request.index, self.clock.now
+        if request.gang:
+            self._begin_gang(head)
+            return
+        self._begin(request, server, node)
+        index = request.index
         duration = request.duration if self._asking is None else self._stays(index)
+        self._end_after(duration, self.ledger.release, index)
+
+    def _begin(self, request: Request, server: int, node: int) -> None:
+        """Note that a request has its place, and what that is."""
         node = SPREAD if request.spread else node
-        self.record.placed(index, now, server, node)
+        self.record.placed(request.index, self.clock.now, server, node)
         if self._lists:
-            self._placed.add(request, server, node, now)
+            self._placed.add(request, server, node, self.clock.now)
+
+    def _end_after(self, duration: float, release: Callable[[int], object], index: int) -> None:
+        """Have a request of a row release what it holds after its holding period, if that ends."""
         if duration < inf and self.overflow.one_by_one:
             # By who was placed first; below all rows, by which the ends of a warm start go.
             place = len(self.record.sequence) - 2**62
-            self.clock.release_at(now + duration, lambda _: self.ledger.release(index), place)
+            self.clock.release_at(self.clock.now + duration, lambda _: release(index), place)
         elif duration < inf:
-            self.clock.release_at(now + duration, self.ledger.release, index)
+            self.clock.release_at(self.clock.now + duration, release, index)
 
     def _stays(self, row: int) -> float:
         """Return how long the request of a row stays, whatever agents are told."""
         rows = len(self.workload)
         stays: float = self._durations[row] if row < rows else self._rests[row - rows]
-        return stays
+        return self._longer.get(row, stays) if self._longer else stays
 
     def stays(self, rows: Ints) -> Floats:
         """Return how long the requests of these rows stay, whatever agents are told, float64 [n]."""
         return np.array([self._stays(row) for row in rows.tolist()], np.float64)
+
+    # -- gangs ---------------------------------------------------------------------------------------------------
+
+    def _next_part(self, head: Request) -> Request:
+        """Return the part of a gang that is to be placed next, or a request of one part itself."""
+        return head._replace(index=head.index + len(self._parts)) if self._parts else head
+
+    def _offered(self, request: Request) -> Request:
+        """Find which of `offer` an answer is for; refuses one for a part of a gang whose turn it is not."""
+        gang, parts = request.gang, self._parts
+        first = gang.first if gang else request.index
+        if request.index == first + len(parts) and (not parts or parts[0][0].index == first):
+            for one in self.offer:
+                if one is request or (gang and one.gang == gang):
+                    return one
+        known = describe_request(request, self.view.resources)
+        raise AgentError(f"answered {known}, which is not offered or has its answer")
+
+    def _lacks(self, part: Request, refusal: Refusal | None) -> bool:
+        """Note that a part found no place, and that its gang has none if the others are too few for it."""
+        assert part.gang
+        if len(self._parts) >= part.gang.least:
+            return False
+        reason = refusal.reason if refusal else self.ledger.reasons[self.ledger.why_not(part)]
+        self.lacked[part.gang.first] = len(self._parts), reason
+        self._leave_parts()
+        return True
+
+    def _leave_parts(self) -> None:
+        """Release the parts of the gang that is being placed."""
+        for part, _, _ in reversed(self._parts):
+            self.ledger.release(part.index)
+        self._parts.clear()
+
+    def _begin_gang(self, head: Request) -> None:
+        """Note that a gang has its places."""
+        gang, parts, first = head.gang, list(self._parts), head.index
+        assert gang
+        self._parts.clear()
+        self.lacked.pop(first, None)
+        count, stays = len(parts), self._stays(first)
+        if count < gang.parts:
+            self.record.spared(first + count, first + gang.parts, self.clock.now)
+            if gang.rules.work:
+                stays *= gang.parts / count
+                self._longer |= dict.fromkeys(range(first, first + count), stays)
+        self._members[first] = count
+        for part, server, node in parts:
+            self._begin(part, server, node)
+        self._end_after(stays, self._end_gang, first)
+
+    def _end_gang(self, first: int) -> None:
+        for row in range(first, first + self._members.pop(first)):
+            self.ledger.release(row)
+
+    def lead(self, row: int) -> int:
+        """Return the row of the first part of the gang that a row is a part of, or the row itself."""
+        rows = len(self.workload)
+        if self._gangs is None or self._gangs.first is None:
+            return row
+        if row < rows:
+            return int(self._gangs.first[row])
+        gang = self._returned[row - rows].gang
+        return gang.first if gang else row
+
+    def _whole_gangs(self, interrupted: Sequence[int]) -> list[int]:
+        """Interrupt all parts of the gangs that these rows are parts of; returns the rows of all."""
+        rows = {row for each in interrupted for row in self._rows_of_gang(self.lead(each))}
+        self.ledger.evict(sorted(rows - {*interrupted}))
+        return sorted(rows)
+
+    def _rows_of_gang(self, first: int) -> range:
+        return range(first, first + self._members.get(first, 1))
+
+    def _rule_out(self) -> None:
+        """Note which gangs have more parts than the empty cluster has room for."""
+        outcome, known = self.record.outcome, dict[tuple[object, ...], bool]()
+        for request in self._requests(np.flatnonzero(self._leads & (outcome[: len(self.workload)] == PENDING))):
+            if gang := request.gang:
+                kind = (*request[3:-1], *gang[1:])
+                if kind not in known:
+                    known[kind] = self.ledger.room_for_parts(request) >= gang.least
+                if not known[kind]:
+                    outcome[request.index : request.index + gang.parts] = IMPOSSIBLE
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -224,11 +347,11 @@ class Simulation:
                 request = yield from self._pace(request, self._pacing)
             while clock.run_to(request.arrival, self._blocked):
                 yield from self._serve()
-            self.offered = request.index + 1
+            self.offered = request.index + (request.gang.parts if request.gang else 1)
             line.append(request)
             view.now = request.arrival
             while line and not self._blocked:
-                yield line[0]
+                yield self._next_part(line[0])
         if self.overflow.one_by_one:
             yield from self._one_by_one(arrivals)
         elif self.overflow.together:
@@ -262,7 +385,7 @@ class Simulation:
             while coming and coming.arrival <= clock.now:
                 changed = changed or len(line) < together
                 line.append(coming)
-                self.offered = coming.index + 1
+                self.offered = coming.index + (coming.gang.parts if coming.gang else 1)
                 coming = next(arrivals, None)
             if changed and line and due == inf:
                 due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
@@ -282,7 +405,7 @@ class Simulation:
             if coming and coming.arrival <= clock.peek():
                 clock.pass_to(coming.arrival)
                 line.append(coming)
-                self.offered = coming.index + 1
+                self.offered = coming.index + (coming.gang.parts if coming.gang else 1)
                 coming = next(arrivals, None)
             else:
                 clock.step()
@@ -297,7 +420,8 @@ class Simulation:
             seen = len(self.offer) - before
             self._pass()
             while self.offer:
-                yield self.offer[0]
+                yield self._next_part(self.offer[0])
+            self._leave_parts()  # of a gang that the agent has left partway
             seen += len(line)
             if len(line) == before:
                 return
@@ -313,7 +437,7 @@ class Simulation:
         while pacing.await_room and clock.due and not self.ledger.has_room(request):
             clock.run_to(inf, True)
             yield from self._serve()
-        self._arrival[request.index] = clock.now
+        self._arrival[[part.index for part in request.each()]] = clock.now
         return request._replace(arrival=clock.now)
 
     @property
@@ -331,7 +455,7 @@ class Simulation:
         self._blocked = False
         self.view.now = self.clock.now
         while self._line and not self._blocked:
-            yield self._line[0]
+            yield self._next_part(self._line[0])
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
 
     def request(self, row: int) -> Request:
@@ -343,9 +467,10 @@ class Simulation:
         """Yield the workload's requests that an empty server could hold."""
         rows = len(self.workload)
         for first in range(0, rows, CHUNK):
-            yield from self._requests(
-                first + np.flatnonzero(self.record.outcome[first : min(first + CHUNK, rows)] == PENDING)
-            )
+            come = self.record.outcome[first : min(first + CHUNK, rows)] == PENDING
+            if self._gangs is not None:
+                come &= self._leads[first : first + CHUNK]
+            yield from self._requests(first + np.flatnonzero(come))
 
     def _requests(self, rows: Ints) -> Iterator[Request]:
         """Return the requests of these rows of the workload, int64 [n], one after another."""
@@ -361,6 +486,7 @@ class Simulation:
             repeat(0) if self._models is None else self._models[rows].tolist(),
             repeat(0) if self._roles is None else self._roles[rows].tolist(),
             repeat(0) if workload.priority is None else workload.priority[rows].tolist(),
+            repeat(None) if self._gangs is None else map(self._gangs.at, rows.tolist()),
             strict=False,
         )
         # As Request(*row), in half the time.
@@ -392,8 +518,10 @@ class Simulation:
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger = self.ledger
+        if refusal is None and request.index in self.lacked:
+            refusal = Refusal(self.lacked[request.index][1])
         reason = refusal.reason if refusal else ledger.reasons[ledger.why_not(request)]
-        self.record.rejected(request.index, self.now, reason)
+        self.record.rejected(request.index, self.now, reason, request.gang.parts if request.gang else 1)
 
     # -- events --------------------------------------------------------------------------------------------------
 
@@ -449,14 +577,18 @@ class Simulation:
 
     def _interrupt(self, interrupted: Sequence[int], requeue: bool) -> None:
         now = self.clock.now
+        if self._gangs is not None and interrupted:
+            interrupted = self._whole_gangs(interrupted)
         if self.moving:
             self.moving.interrupted(interrupted)
         for index in interrupted:
             self.record.interrupted(index, now)
         if requeue and interrupted:
             back = [self._back(index, now) for index in interrupted]
+            if self._gangs is not None:
+                back = self._back_in_gangs(interrupted, back)
             self._returned += back
-            self._line.extendleft(reversed(back))
+            self._line.extendleft(one for one in reversed(back) if not one.gang or one.gang.first == one.index)
 
     def _back(self, row: int, now: float) -> Request:
         """Make a new request for the rest of an interrupted one."""
@@ -469,6 +601,18 @@ class Simulation:
             self._asking.back[again] = source, (*parts, ran)
             expected = nan if self._kind is HiddenLifetimeRequest else self._asking(again, 0.0)
         return self._kind(again, now, expected, *self.request(row)[3:])
+
+    def _back_in_gangs(self, rows: Sequence[int], back: Sequence[Request]) -> list[Request]:
+        """Make gangs of requests that are sent back, which were parts of some in these rows."""
+        found: list[Request] = []
+        for row, request in zip(rows, back, strict=True):
+            if gang := request.gang:
+                first = request.index - (row - gang.first)
+                count = self._members[gang.first]
+                least = min(gang.least, count)
+                request = request._replace(gang=gang._replace(first=first, parts=count, least=least))
+            found.append(request)
+        return found
 
     def block(self) -> None:
         """Let the head of the line wait until something changes."""

@@ -78,7 +78,9 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                     times.append((request.index, took))
                 answer(placement)
                 left -= 1
-            if not left:
+            if not left and simulation.partway:
+                left = 1  # nobody looks on while a gang has some of its places
+            elif not left:
                 simulation.thought = thought
                 left = watch()
     simulation.ledger.confirm()

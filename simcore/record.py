@@ -13,6 +13,8 @@ from simcore.types import Floats
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
 OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")
+SPARED = "its gang does without this part"
+"""The reason of a part that an elastic gang got no place for."""
 SPREAD = -1
 """In column `node`: an even part on every node of the server."""
 
@@ -71,15 +73,22 @@ class Record:
         self._server[row] = server
         self._node[row] = node
 
-    def rejected(self, row: int, now: float, reason: str) -> None:
-        """Note that a request got no place; a reason not heard before is added to `reasons`."""
+    def rejected(self, row: int, now: float, reason: str, parts: int = 1) -> None:
+        """Note that a request, or a gang of so many parts, got no place.
+
+        A reason not heard before is added to `reasons`.
+        """
         code = self._codes.setdefault(reason, len(self.reasons))
         if code == len(self.reasons):
             self.reasons.append(reason)
         self.sequence.append(row)
-        self.outcome[row] = REJECTED
-        self.decided[row] = now
-        self.reason[row] = code
+        rows = slice(row, row + parts)
+        self.outcome[rows], self.decided[rows], self.reason[rows] = REJECTED, now, code
+
+    def spared(self, row: int, end: int, now: float) -> None:
+        """Note that an elastic gang does without the parts from a row on."""
+        self.rejected(row, now, SPARED, end - row)
+        self.sequence.pop()
 
     def interrupted(self, row: int, now: float) -> None:
         """Note that a failure ended a request's holding period early."""

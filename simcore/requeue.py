@@ -31,4 +31,5 @@ def with_returned(
         roles=None if workload.roles is None else workload.roles.take(rows),
         labels={name: words[rows] for name, words in workload.labels.items()},
         priority=None if workload.priority is None else workload.priority[rows],
+        gangs=workload.gangs and workload.gangs.with_back([(request.index, request.gang) for request in back]),
     )

@@ -6,13 +6,14 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
+from simcore.gangs import Gang, Gangs
 from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
 from simcore.memmap import blocks
 from simcore.roles import Roles
@@ -128,7 +129,8 @@ class Request(NamedTuple):
     With a virtual `network`, the demand is the sum over its machines, and the answer is an `Embedding`. `models` are
     the models of devices that it may take, as bits: 1 for the first model of the cluster, 2 for the second, 4, ...; 0
     for any. `role` is a place among the roles of the workload, for rules of placement. The higher the `priority`, the
-    more urgent it is.
+    more urgent it is. With a `gang`, it is one of several equal parts, which get their places at once or not at all:
+    agents are asked for one after another.
 
     `duration` is what agents may know of how long it stays: the truth or a prediction, as the scenario says.
     """
@@ -143,10 +145,17 @@ class Request(NamedTuple):
     models: int = 0
     role: int = 0
     priority: int = 0
+    gang: Gang | None = None
 
     def __repr__(self) -> str:
         kind = "spread" if self.spread else "whole"
         return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
+
+    def each(self) -> Iterator[Request]:
+        """Yield the parts of a gang, of which this is the first, or only this request."""
+        yield self
+        for row in range(self.index + 1, self.index + self.gang.parts) if self.gang else ():
+            yield self._replace(index=row)
 
     def on(self, server: int, node: int) -> Placement:
         """Place the whole request on one node."""
@@ -190,8 +199,8 @@ class Workload:
     their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
     whose `duration` is inf therefore, for how long they were seen to run. `requested` float64 [n] is how long
     users said that requests would stay, where they did. `priority` int64 [n], the higher the more urgent, is `None`
-    where all are equal. `origin` is when arrivals begin, in seconds of the trace's own
-    clock.
+    where all are equal. `gangs` say which requests have several parts, of which `demand` is that of each. `origin` is
+    when arrivals begin, in seconds of the trace's own clock.
     """
 
     resources: tuple[str, ...]
@@ -211,6 +220,7 @@ class Workload:
     requested: Floats | None = None
     priority: Ints | None = None
     origin: float = 0.0
+    gangs: Gangs | None = None
 
     @property
     def running(self) -> int:
@@ -251,6 +261,45 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.arrival)
+
+    def take(self, rows: Ints) -> Workload:
+        """Return the requests of these rows, in this order, those that run already first; not for virtual networks."""
+        known = self.foresight
+        if known is not None:
+            ask = known.ask
+            again = None if ask is None else lambda row, first, elapsed: ask(int(rows[row]), first, elapsed)
+            known = LifetimeInfo(known.expected[rows], again)
+        return replace(
+            self,
+            arrival=self.arrival[rows],
+            duration=self.duration[rows],
+            demand=self.demand[rows],
+            id=self.id[rows],
+            bandwidth=None if self.bandwidth is None else self.bandwidth[rows],
+            age=None if self.age is None else self.age[rows[rows < self.running]],
+            watched=None if self.watched is None else self.watched[rows],
+            requested=None if self.requested is None else self.requested[rows],
+            models=None if self.models is None else self.models[rows],
+            roles=None if self.roles is None else self.roles.take(rows),
+            priority=None if self.priority is None else self.priority[rows],
+            labels={name: words[rows] for name, words in self.labels.items()},
+            gangs=None if self.gangs is None else self.gangs.take(rows),
+            foresight=known,
+        )
+
+    def leads(self, rows: Ints) -> Ints:
+        """Leave out the rows, int64 [n], that are parts of gangs but for the first of each: requests are left."""
+        first = None if self.gangs is None else self.gangs.first
+        return rows if first is None else rows[first[rows] == rows]
+
+    @property
+    def in_parts(self) -> Workload:
+        """The same with a row for every part of a gang."""
+        if self.gangs is None or self.gangs.first is not None:
+            return self
+        rows, gangs = self.gangs.expanded()
+        usual = None if self.usual is None else int(self.gangs.parts[: self.usual].sum())
+        return replace(self.take(rows), gangs=gangs, usual=usual)
 
     @cached_property
     def flavours(self) -> tuple[Ints, Ints]:
@@ -380,6 +429,7 @@ class Agent:
     """Does it choose who of those that wait is first? It does nothing else, so that it needs several to be offered."""
     needs_lifetimes: bool = False
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
+
     remembers: Sequence[str] | None = None
     """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
     after `start`."""
@@ -397,10 +447,20 @@ class Agent:
         """Answer to requests that wait and are offered together, in any order; who gets none waits on.
 
         Each answer is applied, and to be seen in the view, before the next one is asked for. By default every request
-        is decided by itself, in the order of the line.
+        is decided by itself, in the order of the line. Of a gang one part after another is answered, see
+        `Request.each`: who gets no place for one has none, and an elastic gang goes without the others.
         """
         for request in requests:
-            yield request, self.decide(view, request)
+            for part in request.each():
+                answer = self.decide(view, part)
+                yield part, answer
+                if not isinstance(answer, Placement):
+                    break
+
+    @property
+    def places_gangs(self) -> bool:
+        """Whether it answers for the parts of a gang where several requests are offered together."""
+        return type(self).decide_line is Agent.decide_line
 
     @property
     def compiled(self) -> Compiled | None:

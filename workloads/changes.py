@@ -171,17 +171,4 @@ def _taken(base: Workload, rows: Ints, times: Floats, step: int) -> Workload:
         ids = names.astype(np.str_)
     order = np.lexsort((times, rows >= base.running))
     rows = rows[order]
-    return replace(
-        base,
-        arrival=times[order],
-        duration=base.duration[rows],
-        demand=base.demand[rows],
-        id=ids[order],
-        age=None if base.age is None else base.age[rows[rows < base.running]],
-        watched=None if base.watched is None else base.watched[rows],
-        requested=None if base.requested is None else base.requested[rows],
-        models=None if base.models is None else base.models[rows],
-        roles=None if base.roles is None else base.roles.take(rows),
-        priority=None if base.priority is None else base.priority[rows],
-        labels={name: words[rows] for name, words in base.labels.items()},
-    )
+    return replace(base.take(rows), arrival=times[order], id=ids[order])

@@ -18,19 +18,22 @@ from simcore.roles import NO_ROLE, Role, Roles
 from simcore.types import QUANTUM, Floats, Workload
 from workloads.arrivals import Arrivals
 from workloads.lifetimes import Lifetimes, pick
+from workloads.parts import WHOLE, Parts, gangs_of
 
 
 @dataclass(frozen=True, slots=True)
 class Flavour:
     """One size of request: `demand` in units per resource, drawn in proportion to `weight`. Nothing is checked here.
 
-    Without `lifetimes` of its own it takes the workload's. `role` is what its requests are to rules of placement.
+    Without `lifetimes` of its own it takes the workload's. `role` is what its requests are to rules of placement, and
+    `parts` says how many parts each has.
     """
 
     demand: Mapping[str, float]
     weight: float = 1.0
     lifetimes: Lifetimes | None = None
     role: Role = NO_ROLE
+    parts: Parts = WHOLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class Synthetic:
         plays = np.array([roles.index(kind.role) for kind in self.flavours])
         duration, demand, ids = zeros(n, np.float64), zeros((n, len(resources)), np.int64), zeros(n, np.int64)
         role = None if roles == (NO_ROLE,) else zeros(n, np.int64)
+        gangs, of = None, zeros(n, np.int64)
         kinds, ends = stream(seed, "workload", "flavours"), stream(seed, "workload", "lifetimes")
         for rows in blocks(n):
             count = rows.stop - rows.start
@@ -72,11 +76,15 @@ class Synthetic:
                 lasts[chosen] = each.at(uniform[chosen])
             _check_times("arrivals", arrival[rows], finite=True)
             _check_times("lifetimes", lasts, finite=False)
+            of[rows] = drawn
             duration[rows], demand[rows], ids[rows] = lasts, demands[drawn], np.arange(rows.start, rows.stop)
             if role is not None:
                 role[rows] = plays[drawn]
         said = None if role is None else Roles(roles, role)
-        return Workload(resources, arrival, duration, demand, ids, roles=said)
+        parts = tuple(kind.parts for kind in self.flavours)
+        if any(kind != WHOLE for kind in parts):
+            gangs = gangs_of(parts, of, stream(seed, "workload", "parts").random(n))
+        return Workload(resources, arrival, duration, demand, ids, roles=said, gangs=gangs)
 
 
 def _check_times(key: str, times: Floats, *, finite: bool) -> None:

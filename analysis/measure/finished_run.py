@@ -74,7 +74,9 @@ class Rows:
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
         begins = max(self.begins, self.run.first)
-        return np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
+        return self.run.asked.leads(
+            np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
+        )
 
     @fixed
     def waits(self) -> Floats:
@@ -149,8 +151,8 @@ class FinishedRun(Rows):
     - `decided` float64 [rows]: when the answer came, NaN for never
     - `interruption` float64 [rows]: when a failure ended the holding period, NaN for never
     - `server` int32, `node` int8, `reason` int32, `origin` int32 [rows]: as in `simcore.record.Record`
-    - `offered` int64 [n]: the rows that arrived after the warm start while the run lasted; `placed` those of them that
-      got a place
+    - `offered` int64 [n]: the rows that arrived after the warm start while the run lasted, of a gang that of its first
+      part; `placed` those of them that got a place
 
     `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
     int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
@@ -226,7 +228,7 @@ class FinishedRun(Rows):
     @fixed
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
-        return np.arange(self.first, self.simulation.offered)
+        return self.asked.leads(np.arange(self.first, self.simulation.offered))
 
     @Computed
     def places(self) -> Places:
@@ -339,6 +341,10 @@ class FinishedRun(Rows):
         for some in memmap.blocks(len(answered)):
             rows = answered[some]
             measured[some] = (rows >= self.first) & (self.decided[rows] >= self.begin)
+        gangs = self.asked.gangs
+        if gangs is not None and gangs.first is not None:  # only when the last part of a gang has its place
+            first = gangs.first[answered]
+            measured[:-1] &= first[1:] != first[:-1]
         if not measured.any():
             came = self.outcome[self.first : self.simulation.offered]
             raise RunError(NOTHING if (came != IMPOSSIBLE).any() else TOO_LARGE)
@@ -390,7 +396,7 @@ class FinishedRun(Rows):
         """The rows answered within the measured time, or impossible, int64 [n]; those sent back are among them."""
         back = np.arange(len(self.simulation.workload), len(self.outcome))
         rows = np.concatenate([self.offered, back[~(self.decided[back] < self.begin)]])
-        answered: Ints = rows[self.outcome[rows] != PENDING]
+        answered: Ints = self.asked.leads(rows[self.outcome[rows] != PENDING])
         return answered
 
     @cached_property

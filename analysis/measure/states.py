@@ -60,8 +60,9 @@ class StateSampler:
         times = moments(self._begin, simulation.now)
         outcome, decided = record.outcome[: record.rows], record.decided[: record.rows]
         got_place = np.isin(outcome, (PLACED, INTERRUPTED))
-        ours, n = slice(self._first, simulation.offered), len(simulation.workload)
-        line = np.concatenate([np.arange(simulation.offered), np.arange(n, record.rows)])
+        leads = asked.leads(np.arange(record.rows))
+        ours = leads[(leads >= self._first) & (leads < simulation.offered)]
+        line = leads[(leads < simulation.offered) | (leads >= len(simulation.workload))]
         line = line[outcome[line] != IMPOSSIBLE]
         # In the order of the requests: the clock of paced runs does not say when the impossible ones came.
         came = np.maximum.accumulate(asked.arrival[ours]).clip(max=simulation.now)

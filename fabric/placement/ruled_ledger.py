@@ -13,6 +13,7 @@ from fabric.cluster import Cluster
 from fabric.device_ledger import DeviceLedger
 from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
+from fabric.placement.parts import most_parts, open_to
 from fabric.placement.role_views import (
     Ruling,
     Stage,
@@ -24,17 +25,19 @@ from fabric.placement.role_views import (
     refusing,
     slots_for,
 )
-from fabric.placement.rules import Drain, Rule, ServerLabels, groups_of
+from fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from fabric.servers import with_room
 from fabric.unconstrained import NO_MOVES
 from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
 from simcore.faults import Kind
+from simcore.gangs import Gangs
 from simcore.jit import prepared
 from simcore.roles import NO_ROLE, Role
 from simcore.types import Ints, Placement, Request, Workload
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What refuses before any of the rules does."""
+AMONG_PARTS = "rule: among its parts"
 
 
 class ConstrainedLedger(Ledger):
@@ -56,6 +59,8 @@ class ConstrainedLedger(Ledger):
         self._asked: tuple[Role, ...] = (NO_ROLE,)
         self._lies: dict[int, tuple[int, int]] = {}
         """Of every request that holds something: its server, and its role."""
+        self._known: dict[str, Ints] = {}
+        """Of labels that rules among parts go by, the domain of every server."""
         self._goes: dict[int, tuple[int, int]] = {}
         """The same of every request on its way, for where it goes: it counts at both, once in a domain of both."""
         super().__init__(cluster, *more, **options)
@@ -114,6 +119,46 @@ class ConstrainedLedger(Ledger):
         """Have the view show room only where this request may lie."""
         role = request.role
         self.view.free = self._all if self._open[role] else self._some[self._slot(role)]
+        if request.gang and request.gang.rules.restricts:
+            self.view.free = read_only(np.where(self._open_to_part(request, self.view.free), self.view.free, 0))
+
+    def rule_parts(self, gangs: Gangs) -> None:
+        """Get ready for gangs, whose parts keep rules."""
+        for rules in gangs.rules:
+            for label in (*filter(None, [rules.together]), *(label for label, _ in rules.at_most)):
+                self._domains(label)  # refuses one that some servers lack
+
+    def domains(self, label: str) -> Ints | None:
+        """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
+        known = self._labels.labels.get(label)
+        return self._domains(label) if label == SERVER or (known is not None and (known != "").all()) else None
+
+    def _domains(self, label: str) -> Ints:
+        """Return the domain of every server by a label, int64 [servers]."""
+        if len(self._known.get(label, ())) != self._servers:
+            self._known[label] = self._labels.domains(label)[0]
+        return self._known[label]
+
+    def _taken(self, request: Request) -> list[int]:
+        """Return on which servers the earlier parts of a gang lie."""
+        assert request.gang
+        return [self._lies[row][0] for row in range(request.gang.first, request.index)]
+
+    def _open_to_part(self, request: Request, free: Ints) -> npt.NDArray[np.bool_]:
+        """Tell where a part of a gang may lie, bool [servers, 1, 1]: the first one where there is room for all."""
+        assert request.gang
+        gang, taken = request.gang, self._taken(request)
+        found = open_to(gang.rules, self._domains, taken, self._servers)
+        if gang.rules.together and not taken:
+            found &= most_parts(gang.rules, self._domains, self.rooms(request, free)) >= gang.least
+        return found[:, None, None]
+
+    def room_for_parts(self, request: Request) -> int:
+        """Count for how many parts like this request the empty cluster has room, as far as their rules say."""
+        assert request.gang
+        closed = np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
+        rooms = np.where(closed, 0, self.rooms(request, self._capacity))
+        return int(most_parts(request.gang.rules, self._domains, rooms).max(initial=0))
 
     def _slot(self, role: int) -> int:
         """Return the slot of a role, up to date."""
@@ -143,6 +188,10 @@ class ConstrainedLedger(Ledger):
             said: int = refusing(self._mask, self._slots, role, slot, server)
             super().release(request.index)
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
+        gang = request.gang
+        if gang and not open_to(gang.rules, self._domains, self._taken(request), self._servers)[server]:
+            super().release(request.index)
+            raise InfeasiblePlacement(f"not on server {server}: {AMONG_PARTS}: {gang.rules}")
         self._lies[request.index] = server, role
         self._happened((server << 32) + ((role + 1) << 1))  # event(server, role), without the call
         self.view.free = self._all
@@ -301,9 +350,14 @@ class ConstrainedLedger(Ledger):
         Where there is room, it is the rule that takes the last server with room, as they are looked at in order.
         """
         code = super().why_not(request)
-        if code or self._open[request.role]:
+        if code:
             return code
-        said = self._decisive(request)
+        said = -1 if self._open[request.role] else self._decisive(request)
+        if said < 0 and request.gang and request.gang.rules.restricts:
+            self.offer(request)
+            shown, self.view.free = self.view.free, self._all
+            if not with_room(shown, request.demand, request.spread).any():
+                return len(self.reasons) - 1
         return len(super().reasons) + said if said >= 0 else 0
 
     def _decisive(self, request: Request) -> int:
@@ -328,7 +382,7 @@ class ConstrainedLedger(Ledger):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What the codes of `why_not` mean."""
-        return (*super().reasons, *(self._rule(number) for number in range(RULES + len(self.rules))))
+        return (*super().reasons, *(self._rule(number) for number in range(RULES + len(self.rules))), AMONG_PARTS)
 
     def _rule(self, number: int) -> str:
         """Put what refuses in words."""

@@ -30,6 +30,7 @@ from workloads.generators import Flavour, Synthetic
 from workloads.holding import find_holding
 from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
+from workloads.parts import WHOLE
 from workloads.priorities import prioritised
 from workloads.virtual import TenantRequests
 
@@ -122,7 +123,13 @@ def _drawn_by_own(spec: OwnWorkload, resources: tuple[str, ...], identity: str, 
 
 def _generated(spec: Generated, total: Total) -> Synthetic:
     flavours = tuple(
-        Flavour(kind.demand, kind.weight, kind.lifetimes.build() if kind.lifetimes else None, kind.role)
+        Flavour(
+            kind.demand,
+            kind.weight,
+            kind.lifetimes.build() if kind.lifetimes else None,
+            kind.role,
+            kind.parts.build() if kind.parts else WHOLE,
+        )
         for kind in spec.flavours
     )
     lifetimes = spec.lifetimes.build() if spec.lifetimes else None

@@ -19,6 +19,7 @@ from simcore.roles import NO_ROLE, Roles
 from simcore.types import QUANTUM, Workload
 from simcore.units import TIME
 from workloads.inflation import Inflated
+from workloads.parts import in_gangs
 from workloads.starts import ApartStart, ListedStart, RandomStart
 from workloads.traces.cells import is_date, seconds_of_date
 from workloads.traces.library import copy_of, find, read_mapped
@@ -62,6 +63,8 @@ class TraceRequests:
         scale = tuple(units.items())
         options = json.dumps(spec.options)
         found = _select(spec.trace, file, options, _window(spec, seed), scale, seed, self._cache, version, watched)
+        if spec.parts:
+            found = in_gangs(found, spec.parts.build(), seed)
         if spec.role == NO_ROLE:
             return found
         roles = found.roles or Roles((NO_ROLE,), np.zeros(len(found), np.int64))

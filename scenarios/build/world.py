@@ -44,6 +44,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         devices=scenario.cluster.has_devices,
         numbered=scenario.cluster.numbering != "given",
         ruled=scenario.is_ruled,
+        gangs=bool(scenario.workload.gangs),
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         cells=scenario.cluster.cells,
@@ -62,6 +63,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("cluster.failures", world.fails),
         ("cluster.expansion", world.expansion),
         ("workload.networks", world.virtual),
+        ("workload.parts", world.gangs),
         ("cluster.devices", world.devices),
         ("cluster.cells", world.cells),
         ("cluster.numbering", world.numbered),
@@ -103,6 +105,10 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             remedy=f"Take an agent that answers one request after another, such as best-fit, or remove the "
             f"{hiding.split()[0]}.",
         )
+    if world.gangs and world.overflow.together and not agent.places_gangs:
+        remedy = "Take an agent that answers one request after another, such as best-fit, or in-line."
+        problem = f"{type(agent).__name__} chooses among requests that wait, and knows none of several parts"
+        raise UserError(problem, key="agents", remedy=remedy)
     if world.devices == agent.on_devices:
         return agent
     from agents.rules.on_devices import WithDevices, no_devices_for  # numba

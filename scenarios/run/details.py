@@ -62,6 +62,7 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             "duration": duration,
             **{name: asked.demand[rows, r] / QUANTUM for r, name in enumerate(asked.resources)},
             **({"machines": [len(network) for network in networks[rows]]} if networks is not None else {}),
+            **({"gang": asked.gangs.first[rows]} if asked.gangs is not None and asked.gangs.first is not None else {}),
             "outcome": _words(outcome, OUTCOMES),
             "decided": decided,
             "wait": np.where(held, decided - arrival, np.nan),

@@ -290,7 +290,7 @@ def _too_late(scenario: Scenario, simulation: Simulation) -> dict[str, str]:
 def is_bounded(world: World) -> bool:
     """Tell whether `scheduled_bound` holds for the runs of a world."""
     changes = world.fails or world.expansion or world.networked
-    return world.overflow.mode == "stop" and not changes and not world.pacing
+    return world.overflow.mode == "stop" and not changes and not world.pacing and not world.gangs
 
 
 def cache_of(folder: Path) -> Path:

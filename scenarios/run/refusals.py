@@ -65,10 +65,11 @@ def _answered(simulation: Simulation, first: int) -> Iterator[tuple[Ints, Bools]
 
     What a failure sent back, and what was answered before row `first` came, is of the warm start.
     """
-    record, begin = simulation.record, simulation.asked().arrival[first]
+    record, asked = simulation.record, simulation.asked()
+    begin = asked.arrival[first]
     sent_back = blocks(record.rows, len(simulation.workload))
     for some in chain(blocks(simulation.offered, first), sent_back):
-        rows = np.arange(some.start, some.stop)
+        rows = asked.leads(np.arange(some.start, some.stop))
         rows = rows[(record.outcome[rows] != PENDING) & ~(record.decided[rows] < begin)]
         if len(rows):
             yield rows, np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))

@@ -101,6 +101,7 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     own, back = np.arange(first, simulation.offered), np.arange(len(simulation.workload), record.rows)
     rows = np.concatenate([own, back])  # back: those that failures sent back
     rows = rows[record.outcome[rows] != PENDING]
+    rows = asked.leads(rows)
     no = np.isin(record.outcome[rows], (REJECTED, IMPOSSIBLE))
     reasons = np.array([*record.reasons, "no server could hold it, even empty"], object)
     frame = pl.DataFrame(
@@ -229,14 +230,21 @@ class _Asked:
         """Say what became of the row."""
         record, row = self._simulation.record, self._row
         outcome = record.outcome[row]
+        found, reason = self._simulation.lacked.get(row, (0, ""))
+        part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
-            return "still waiting when the run ended"
+            return f"still waiting when the run ended{part}"
         later = f", {record.decided[row] - asked:g} s later" if record.decided[row] > asked else ""
         if outcome == REJECTED:
-            return f"refused{later}: {record.reasons[record.reason[row]]}"
+            return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
         assert outcome == PLACED
         node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"
         place = "in the network" if self._ledger.tiers else f"on server {record.server[row]}{node}"
+        gangs = self._simulation.workload.gangs
+        if gangs is not None and gangs.parts[row] > 1:
+            rows = np.flatnonzero(gangs.first == row)
+            rows = rows[record.outcome[rows] == PLACED]
+            place = f"with {len(rows)} parts on servers {', '.join(map(str, np.unique(record.server[rows]).tolist()))}"
         return f"placed {place}{later}"
 
     def _look(self, request: Request, free: Ints, answer: str) -> Why:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
+from scenarios.schema.parts import Parts
 from scenarios.schema.placement import Placed, WeightedRole
 from scenarios.schema.yaml_source import Keys
 from simcore.fields import Model, wrong
@@ -25,6 +26,11 @@ class WorkloadKind(Model):
     @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:
         """What its requests say to rules of placement, with the keys below the workload's."""
+        return ()
+
+    @property
+    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
+        """What is said of requests of several parts, with the keys below the workload's."""
         return ()
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:

@@ -159,7 +159,7 @@ def check_rule(
             every = group == EVERY and (key == "spread" or isinstance(spec, AtMost) or named == (EVERY,))
             checks.append(partial(_known_group, group, every and key != "near", groups, (*at, key)))
     key = "over" if isinstance(spec, Spread) else "per"
-    checks.append(partial(_known_label, getattr(spec, key), values, everywhere, (*at, key)))
+    checks.append(partial(known_label, getattr(spec, key), values, everywhere, (*at, key)))
     return together(*checks)
 
 
@@ -199,7 +199,8 @@ def _known_group(group: str, every: bool, groups: set[str] | None, at: Keys) -> 
         raise wrong("no request is of this group", suggest(group, groups), at, group)
 
 
-def _known_label(label: str, values: Values, everywhere: set[str] | None, at: Keys) -> None:
+def known_label(label: str, values: Values, everywhere: set[str] | None, at: Keys) -> None:
+    """Refuse a label that servers lack; `everywhere` are those that all have, None where a file says it."""
     if label == SERVER:
         return
     if label not in values:

@@ -174,6 +174,7 @@ class Scenario(Model):
             self._check_moves,
             self._check_network,
             self._check_failures,
+            self._check_gangs,
             self._check_placement,
             self._check_priorities,
             self._check_workload,
@@ -254,6 +255,20 @@ class Scenario(Model):
         """Whether requests that run are moved."""
         return self.rescheduling is not None or room_of(self.overflow) is not None
 
+    def _check_gangs(self) -> None:
+        """Refuse what does not go with requests of several parts."""
+        for at, _ in self.workload.gangs[:1]:
+            if self.cluster.network:
+                remedy = "Ask for virtual clusters: `workload: {networks: {hose: {machines: 16, ...}}}`."
+                raise wrong("parts do not reserve links", remedy, ("workload", *at))
+            if self.cluster.cells:
+                raise wrong("does not go with cells", "Take it out, or cluster.cells.", ("workload", *at))
+        ruled = next((at for at, parts in self.workload.gangs if parts.restricts), None)
+        there = "make_room" if room_of(self.overflow) and self.workload.gangs else "rescheduling" if ruled else ""
+        if there and self.moves_some:
+            remedy = f"Take {there} out, or `parts`." if there == "make_room" else f"Take {there} out, or the rules."
+            raise wrong(f"does not go with {there}", remedy, ("workload", *(ruled or self.workload.gangs[0][0])))
+
     def _check_placement(self) -> None:
         cluster = self.cluster
         if not self.is_ruled and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
@@ -283,6 +298,7 @@ class Scenario(Model):
                 for number, rule in enumerate(self.placement)
             ),
             *(partial(check_role, placed, values, taints, ("workload", *at)) for at, placed in self.workload.placed),
+            *(partial(parts.check_labels, values, everywhere, ("workload", *at)) for at, parts in self.workload.gangs),
             partial(check_rules, self.placement, values, everywhere, size),
         )
 
@@ -295,7 +311,8 @@ class Scenario(Model):
     def is_ruled(self) -> bool:
         """Whether anything is said about where requests may lie: labels, taints, or rules."""
         asking = self.cluster.network is not None and any(placed.where for _, placed in self.workload.placed)
-        return bool(self.placement) or self.cluster.is_labelled or asking
+        among_parts = any(parts.restricts for _, parts in self.workload.gangs)
+        return bool(self.placement) or self.cluster.is_labelled or asking or among_parts
 
     def _check_workload(self) -> None:
         warm: list[tuple[Keys, AgentSpec]] = []

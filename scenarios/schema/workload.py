@@ -25,6 +25,7 @@ from scenarios.schema.column_mapping import Mapped
 from scenarios.schema.kind import WorkloadKind
 from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
+from scenarios.schema.parts import Parts
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import DEVICE, known_resources
@@ -64,6 +65,11 @@ class Flavour(Placed):
 
     weight: Number = Field(default=1, description="How often, in relation to the other flavours.", examples=[3])
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
+    parts: Parts | None = Field(
+        default=None,
+        description="How many equal parts it has, each of this size, which are placed at once or not at all.",
+        examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"],
+    )
 
     @classmethod
     def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
@@ -116,9 +122,17 @@ class Generated(Changing, WorkloadKind):
         """What its flavours say to rules of placement."""
         return [(("flavours", number), flavour) for number, flavour in enumerate(self.flavours)]
 
+    @property
+    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
+        """Its flavours of several parts."""
+        return [(("flavours", n, "parts"), flavour.parts) for n, flavour in enumerate(self.flavours) if flavour.parts]
+
     @model_validator(mode="after")
     def _complete(self) -> Self:
         for number, flavour in enumerate(self.flavours):
+            if flavour.parts and flavour.parts.by:
+                at = ("flavours", number, "parts", "by")
+                raise wrong("is for a trace", "Say how many parts, as parts: 16.", at, flavour.parts.by)
             if self.lifetimes is None and flavour.lifetimes is None:
                 raise wrong("has no lifetimes", "Give `lifetimes:` here or for the workload.", ("flavours", number))
             if not any(flavour.demand.values()):
@@ -222,6 +236,11 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         description="A new trace for every seed, from blocks of this one; `start` counts its rows.",
         examples=["{block: 1 d}"],
     )
+    parts: Parts | None = Field(
+        default=None,
+        description="How many parts every request has, which are placed at once or not at all.",
+        examples=["processors", "{by: pods, together: rack}"],
+    )
     inflate: Inflate | None = Field(
         default=None,
         description="Fill the cluster with these requests again and again, in random order; none ends.",
@@ -271,13 +290,18 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
         if self.superpose > 1 and self.requests is None and not isinstance(self.start, RandomStart):
             remedy = "Windows that follow one another need a length: give `requests:`, or a random start."
             raise wrong("is missing", remedy, ("requests",))
-        for key, there in (("changes", self.changes), ("resample", self.resample)):
+        for key, there in (("changes", self.changes), ("resample", self.resample), ("parts", self.parts)):
             if there and self.inflate:
                 raise wrong("does not go with `inflate`", "Remove one of the two.", (key,))
         if self.reads_mapped and not self.knows_units:
             key = next(key for key in ("columns", "labels", "empty", "units") if getattr(self, key))
             raise wrong("is for a table of your own", f"{self.trace} knows its columns: remove it.", (key,))
         return self
+
+    @property
+    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
+        """What all of its requests have in parts."""
+        return [(("parts",), self.parts)] if self.parts else []
 
     @property
     def placed(self) -> Sequence[tuple[Keys, Placed]]:

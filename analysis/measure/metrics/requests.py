@@ -13,7 +13,7 @@ from simcore.types import Floats, Ints
 
 def _cut(run: FinishedRun) -> int:
     """Count the holding periods that a failure cut short."""
-    return int((run.interruption >= run.begin).sum())
+    return len(run.asked.leads(np.flatnonzero(run.interruption >= run.begin)))
 
 
 @metric(heading="interrupted", better="lower", table="harm", meaning="holding periods that a failure cut short")
@@ -25,20 +25,20 @@ def interrupted(run: FinishedRun) -> int:
 @metric(heading="lost", better="lower", table="harm", meaning="of those, the ones that got no new place")
 def lost(run: FinishedRun) -> int:
     """Count those of them whose request got no new place."""
-    back = slice(len(run.simulation.workload), None)  # where those lie that were sent back
+    back = np.arange(len(run.simulation.workload), len(run.outcome))  # where those lie that were sent back
     again = run.got_place[back] & (run.interruption[run.origin[back]] >= run.begin)
-    return _cut(run) - int(again.sum())
+    return _cut(run) - len(run.asked.leads(back[again]))
 
 
-def _came(run: FinishedRun) -> slice:
+def _came(run: FinishedRun) -> slice | Ints:
     """Return the rows of `offered`."""
-    return slice(run.first, run.simulation.offered)
+    return slice(run.first, run.simulation.offered) if run.asked.gangs is None else run.offered
 
 
 @metric(heading="offered", table="never", meaning="requests that arrived while the run lasted", in_parts=True)
 def offered(run: FinishedRun) -> int:
     """Count the requests that arrived after the warm start."""
-    return run.simulation.offered - run.first
+    return run.simulation.offered - run.first if run.asked.gangs is None else len(run.offered)
 
 
 @metric(heading="scheduled", better="higher", meaning="requests that got a place", in_parts=True)
@@ -83,9 +83,9 @@ def acceptance(run: FinishedRun) -> float:
 )
 def cumulative(run: FinishedRun) -> float:
     """Average the acceptance so far over the requests; what came before the last part counts in it."""
-    placed = np.cumsum(run.got_place[run.since : run.simulation.offered])
-    so_far = placed / np.arange(1, len(placed) + 1)
-    return float(so_far[run.first - run.since :].mean()) if len(so_far) else 0.0
+    rows = run.asked.leads(np.arange(run.since, run.simulation.offered))
+    so_far = np.cumsum(run.got_place[rows]) / np.arange(1, len(rows) + 1)
+    return float(so_far[rows >= run.first].mean()) if len(so_far) else 0.0
 
 
 @metric(heading="rejected", better="lower", table="never", meaning="requests that got no place", in_parts=True)
@@ -108,13 +108,14 @@ def impossible(run: FinishedRun) -> int:
 @metric(heading="running", table="never", meaning="requests that ran already at the start; they are not measured")
 def running(run: FinishedRun) -> int:
     """Count the requests that ran already at the start."""
-    return run.simulation.workload.running
+    return len(run.asked.leads(np.arange(run.simulation.workload.running)))
 
 
 @metric(heading="running lost", better="lower", table="harm", meaning="of those, the ones that got no place")
 def running_lost(run: FinishedRun) -> int:
     """Count those of them that got no place, though some server could hold them when empty."""
-    return int(np.count_nonzero(run.outcome[: run.simulation.workload.running] == REJECTED))
+    rows = run.asked.leads(np.arange(run.simulation.workload.running))
+    return int(np.count_nonzero(run.outcome[rows] == REJECTED))
 
 
 @metric(heading="stopped", table="never", meaning="1 when a request that fit nowhere ended the run")

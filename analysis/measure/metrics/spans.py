@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from analysis.measure.definition import Definition, metric
 from analysis.measure.finished_run import FinishedRun
 
@@ -12,6 +14,33 @@ from analysis.measure.finished_run import FinishedRun
 def servers_per_request(run: FinishedRun) -> float | None:
     """Average how many servers a placed request has."""
     return _mean(run, 0)
+
+
+@metric(
+    heading="servers/gang",
+    better="lower",
+    meaning="servers that the parts of a placed gang lie on; mean of those that arrived in the measured time",
+)
+def gang_servers(run: FinishedRun) -> float | None:
+    """Average on how many servers a gang lies; None where no request has several parts."""
+    return _domains(run, "server")
+
+
+@metric(heading="racks/gang", better="lower", meaning="racks, by their label, that the parts of a placed gang lie in")
+def gang_racks(run: FinishedRun) -> float | None:
+    """Average in how many racks a gang lies; None where servers have no label `rack`."""
+    return _domains(run, "rack")
+
+
+def _domains(run: FinishedRun, label: str) -> float | None:
+    """Average over how many domains of a label the parts of placed gangs are spread; 0 where none was placed."""
+    gangs, domain = run.asked.gangs, run.simulation.ledger.domains(label)
+    if gangs is None or gangs.first is None or domain is None:
+        return None
+    rows = np.arange(run.first, run.simulation.offered)
+    rows = rows[run.got_place[rows] & (gangs.parts[rows] > 1)]
+    lies = np.unique(np.stack([gangs.first[rows], domain[run.server[rows]]]), axis=1)
+    return len(lies.T) / max(len(np.unique(lies[0])), 1)
 
 
 @metric(

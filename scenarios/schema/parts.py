@@ -1,0 +1,77 @@
+"""The schema of `parts:`: requests that are placed on several servers at once or not at all."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.schema.placement import Values, known_label
+from scenarios.schema.yaml_source import Keys
+from simcore.fields import Count, Model, Text, wrong
+from simcore.gangs import PartRules
+from workloads.parts import Parts as Built
+from workloads.virtual import Machines
+
+
+class Parts(Model):
+    """A gang: a request of several equal parts, which get their places at once or not at all. `parts: 16` is short."""
+
+    number: Machines | None = Field(
+        default=None, description="How many parts: a number or a distribution.", examples=[16, "{uniform: [8, 64]}"]
+    )
+    by: Text | None = Field(
+        default=None,
+        description="In a trace: a part for every unit of this resource (`processors` is cpu), or as many as this "
+        "label says. `parts: processors` is short.",
+        examples=["processors"],
+    )
+    least: Count | None = Field(
+        default=None, description="So many are enough: the gang gets as many as find a place.", examples=[4]
+    )
+    work: Literal["stays", "fixed"] = Field(
+        default="stays",
+        description="With fewer parts a gang stays as long (`stays`), or longer, so that parts x time is the same "
+        "(`fixed`).",
+    )
+    together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
+    at_most: dict[str, Count] = Field(
+        default_factory=dict,
+        description="At most so many parts in each domain of a label, or on each `server`.",
+        examples=["{server: 8}"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            return {"by": data}
+        return {"number": data} if isinstance(data, int | float) else data
+
+    @model_validator(mode="after")
+    def _counted(self) -> Self:
+        if (self.number is None) == (self.by is None):
+            raise wrong(
+                "needs either number or by", "Write `parts: 16`, or in a trace `parts: processors`.", ("number",)
+            )
+        if self.number and self.least and self.least > self.number.least:
+            raise wrong("is above the number of parts", f"Give {self.number.least} or less.", ("least",), self.least)
+        if self.work == "fixed" and self.least is None:
+            raise wrong("needs `least`", "Say how many parts are enough, as least: 4.", ("work",))
+        return self
+
+    def build(self) -> Built:
+        """Make what draws them."""
+        rules = PartRules(self.together or "", tuple(sorted(self.at_most.items())), self.work == "fixed")
+        return Built(self.number, self.by or "", self.least, rules)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether there are rules among the parts."""
+        return bool(self.together or self.at_most)
+
+    def check_labels(self, values: Values, everywhere: set[str] | None, at: Keys) -> None:
+        """Refuse labels that servers lack; `everywhere` are those that all have, None where a file says it."""
+        labels = {label: (*at, "at_most", label) for label in self.at_most}
+        labels |= {self.together: (*at, "together")} if self.together else {}
+        for label, where in labels.items():
+            known_label(label, values, everywhere, where)

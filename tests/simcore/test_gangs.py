@@ -1,0 +1,234 @@
+"""Tests gangs: their parts get places at once or not at all, as a slow reference says."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.best_fit import BestFit
+from fabric.cluster import Cluster
+from fabric.placement.rules import ServerLabels, numbered
+from simcore.engine import Simulation
+from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.faults import Faults
+from simcore.gangs import Gangs, PartRules
+from simcore.play import play
+from simcore.record import OUTCOMES
+from simcore.rules import Overflow
+from simcore.types import Agent, Placement, Request, View, Workload
+from tests.reference.engine import Demand, Room, Where, feasible, spreads
+from tests.reference.gangs import Ask, Became, Pick, Reference
+from tests.support.properties import scaled
+from tests.support.simulations import WatchedLedger, WatchedRules, place
+
+RULES = (
+    ("", ()),
+    ("", (("server", 2),)),
+    ("rack", ()),
+    ("", (("rack", 1),)),
+    ("zone", (("rack", 2), ("server", 1))),
+    ("rack", (("zone", 3),)),
+)
+
+
+class Picks(Agent):
+    """Takes what a function picks."""
+
+    def __init__(self, pick: Pick) -> None:
+        self.pick = pick
+
+    def decide(self, view: View, request: Request) -> Placement | None:
+        where = self.pick(view.free.tolist(), request.demand, request.spread)
+        return None if where is None else place(request, where, view.free.shape[1])
+
+
+def picks(salt: int) -> Pick:
+    """Make an agent that takes any place, and now and then none, always the same in the same situation."""
+
+    def pick(free: Room, demand: Demand, spread: bool) -> Where | None:
+        places = feasible(free, demand, spread)
+        if not places or salt < 2:
+            return (places[-salt] if places else None) if salt < 2 else None
+        digest = hashlib.blake2b(repr((salt, free)).encode(), digest_size=2).digest()
+        return places[digest[0] % len(places)] if digest[1] % 8 else None
+
+    return pick
+
+
+@st.composite
+def references(draw: st.DrawFn) -> Reference:
+    """Draw servers in racks and zones, gangs and failures."""
+    servers, nodes = draw(st.integers(2, 7)), draw(st.sampled_from([1, 2]))
+    sizes = draw(st.lists(st.integers(2, 6), min_size=servers, max_size=servers))
+    labels = {
+        name: [server // size for server in range(servers)] for name, size in (("server", 1), ("rack", 2), ("zone", 4))
+    }
+    asks, now = [], 0.0
+    ruled = draw(st.booleans())
+    for _ in range(draw(st.integers(1, 10))):
+        now += draw(st.integers(0, 2))
+        parts = draw(st.integers(1, 6))
+        least = draw(st.integers(1, parts)) if draw(st.booleans()) else parts
+        together, at_most = draw(st.sampled_from(RULES)) if ruled and parts > 1 else ("", ())
+        demand = (draw(st.integers(1, 4)),)
+        stays, work = draw(st.integers(1, 12)) / 2, draw(st.booleans())
+        asks.append(Ask(now, stays, demand, spreads(demand, nodes, (3,)), parts, least, together, at_most, work))
+    moments = draw(st.lists(st.integers(0, 9), max_size=2, unique=True))
+    failures = [(moment + 0.25, draw(st.integers(0, servers - 1)), 0.125) for moment in moments]
+    capacity = [[[size] for _ in range(nodes)] for size in sizes]
+    waits, requeue = draw(st.booleans()), draw(st.booleans())
+    return Reference(capacity, labels, asks, waits, requeue, failures, picks(draw(st.integers(0, 6))))
+
+
+def workload_of(asks: list[Ask]) -> Workload:
+    """Build the workload of gangs; a gang of one part without rules is an ordinary request."""
+    rules = [PartRules(ask.together, ask.at_most, ask.work) for ask in asks]
+    known = tuple(dict.fromkeys(rules))
+    parts, least = (np.array([getattr(ask, name) for ask in asks], np.int64) for name in ("parts", "least"))
+    return Workload(
+        ("a",),
+        np.array([ask.arrival for ask in asks]),
+        np.array([ask.duration for ask in asks]),
+        np.array([ask.demand for ask in asks], np.int64),
+        np.arange(len(asks)),
+        gangs=Gangs(parts, least, np.array([known.index(rule) for rule in rules]), known),
+    )
+
+
+def simulation_of(case: Reference, **options: object) -> Simulation:
+    """Put a case on the engine, on a ledger that checks itself."""
+    capacity = np.array(case.capacity, np.int64)
+    cluster = Cluster(("a",), capacity, (3,), capacity[0])
+    workload = workload_of(case.asks)
+    assert workload.gangs is not None
+    ledger = WatchedLedger(cluster)
+    if workload.gangs.ruled:
+        servers = len(capacity)
+        ledger = WatchedRules(
+            cluster, ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)}), ()
+        )
+    faults = Faults(scheduled=tuple(case.failures), requeue=case.requeue)
+    return Simulation(workload, ledger, Overflow("wait" if case.waits else "drop", **options), faults=[faults])  # type: ignore[arg-type]
+
+
+def became(simulation: Simulation) -> list[tuple[object, ...]]:
+    """Say of every gang its outcome, when it was decided, where its parts lie, and when it ends or was interrupted."""
+    record, asked = simulation.record, simulation.asked()
+    assert asked.gangs is not None
+    assert asked.gangs.first is not None
+    found: list[tuple[object, ...]] = []
+    for first in asked.leads(np.arange(record.rows)).tolist():
+        rows = np.flatnonzero(asked.gangs.first == first)
+        outcome = OUTCOMES[record.outcome[first]]
+        if outcome not in ("placed", "interrupted"):
+            found.append((outcome,))
+            assert (record.outcome[rows] == record.outcome[first]).all()
+            continue
+        rows = rows[record.outcome[rows] == record.outcome[first]]
+        end = float(record.decided[first] + asked.duration[first])
+        cut = float(record.interruption[first])
+        places = list(zip(record.server[rows].tolist(), record.node[rows].tolist(), strict=True))
+        assert len(set(record.decided[rows].tolist())) == 1
+        found.append((outcome, float(record.decided[first]), places, None if isnan(cut) else cut, end))
+    return found
+
+
+def expected(gangs: list[Became]) -> list[tuple[object, ...]]:
+    """Say the same of the reference."""
+    return [
+        (one.outcome, one.decided, one.places, one.interruption, one.end) if one.places else (one.outcome,)
+        for one in gangs
+    ]
+
+
+@scaled(3)
+@given(references())
+def test_gangs_become_what_the_reference_says(case: Reference) -> None:
+    simulation = simulation_of(case)
+    play(simulation, Picks(case.pick))
+    assert became(simulation) == expected(case.run())
+
+
+@scaled(1)
+@given(references())
+def test_who_is_offered_together_becomes_what_he_does_alone(case: Reference) -> None:
+    case = replace(case, waits=True, failures=[], asks=[replace(ask, least=ask.parts) for ask in case.asks])
+    alone, together = simulation_of(case), simulation_of(case, together=1)
+    play(alone, Picks(case.pick))
+    play(together, Picks(case.pick))
+    assert became(together) == became(alone)
+
+
+def cluster(*free: int) -> Cluster:
+    capacity = np.array(free, np.int64).reshape(-1, 1, 1)
+    return Cluster(("a",), capacity, (10,), capacity[0])
+
+
+def gangs(parts: list[int]) -> Workload:
+    workload = Workload.of_units(np.arange(len(parts)), 5.0, {"a": 1e-6})
+    return replace(workload, gangs=Gangs.of_parts(parts))
+
+
+def test_a_gang_of_one_part_is_a_request() -> None:
+    plain = replace(gangs([1] * 6), gangs=None)
+    found: list[list[int]] = []
+    for workload in (plain, gangs([1] * 6)):
+        simulation = Simulation(workload, WatchedLedger(cluster(2, 1)))
+        agent = BestFit()
+        agent.start(simulation.view, np.random.default_rng(0))
+        play(simulation, agent)
+        found.append(simulation.record.server.tolist())
+    assert found[0] == found[1] == [1, 0, 0, -1, -1, 1]
+
+
+def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
+    simulation = Simulation(gangs([2, 3, 1]), WatchedLedger(cluster(3, 1)))
+    agent = BestFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    record = simulation.record
+    assert record.outcome.tolist() == [1, 1, 2, 2, 2, 1]
+    assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
+    assert simulation.lacked == {2: (2, "no server has enough a")}
+    assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3
+
+
+def test_more_parts_than_there_is_room_for_are_impossible() -> None:
+    simulation = Simulation(gangs([4, 5]), WatchedLedger(cluster(3, 1)), Overflow("wait"))
+    assert simulation.record.outcome.tolist() == [0] * 4 + [3] * 5
+
+
+def test_parts_are_answered_in_their_order() -> None:
+    both = replace(gangs([2, 2]), arrival=np.zeros(2))
+    simulation = Simulation(both, WatchedLedger(cluster(9)), Overflow("wait", together=9))
+    assert simulation.advance() is not None
+    first, second = simulation.offer
+    with pytest.raises(AgentError, match=r"request 1 .*part 2 of 2"):
+        simulation.answer(None, [*first.each()][1])
+    simulation.answer(first.on(0, 0), first)
+    with pytest.raises(AgentError, match="not offered"):
+        simulation.answer(second.on(0, 0), second)
+    with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
+        simulation.answer(first.on(1, 0), [*first.each()][1])
+
+
+def test_ends_as_one() -> None:
+    """Nobody sees a part of a gang free while another is held."""
+    simulation = Simulation(gangs([2, 2]), WatchedLedger(cluster(1, 1)), Overflow("wait", together=9, one_by_one=True))
+    seen: list[list[int]] = []
+
+    class Looks(Agent):
+        def decide(self, view: View, request: Request) -> Placement | None:
+            seen.append(view.free[:, 0, 0].tolist())
+            free = np.flatnonzero(view.free[:, 0, 0])
+            return request.on(int(free[0]), 0) if len(free) else None
+
+    play(simulation, Looks())
+    assert seen == [[1, 1], [0, 1], [0, 0], [1, 1], [0, 1]]
+    assert simulation.record.decided.tolist() == [0, 0, 5, 5]
