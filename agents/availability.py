@@ -11,6 +11,9 @@ import numpy as np
 from agents.running import Job
 from simcore.types import Floats, Ints, Placement, Request, View, part
 
+MANY = 2**31
+"""Parts that ask for nothing."""
+
 
 class AvailabilityProfile:
     """Keeps how much is free in one place, from now on: `free` int64 [kinds], and how that changes."""
@@ -49,6 +52,19 @@ class AvailabilityProfile:
         until = np.minimum.accumulate(short[::-1])[::-1]
         found = np.flatnonzero(enough & (until >= times + duration))
         return float(times[found[0]]) if len(found) else inf
+
+    @property
+    def times(self) -> list[float]:
+        """When something changes."""
+        return self._times
+
+    def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
+        """Count how many parts that ask for so much have room from a time on, together, for so long."""
+        times, free = self._levels()
+        first = max(int(np.searchsorted(times, start, "right")) - 1, 0)
+        last = int(np.searchsorted(times, max(start + duration, nextafter(start, inf))))
+        asked = np.array(demand)
+        return max(int((free[first:last, asked > 0] // asked[asked > 0]).min(initial=MANY)), 0)
 
     @property
     def overdrawn(self) -> bool:
@@ -90,19 +106,42 @@ class ClusterAvailability:
             return [(slice(None), every)]
         return [(slice(node, node + 1), self._on(node, request.demand)) for node in nodes]
 
-    def start(self, request: Request, placement: Placement) -> None:
-        """Note that a request has just been placed."""
+    def start(self, request: Request, placement: Placement, sign: int = 1) -> None:
+        """Note that a request has just been placed, or, with sign -1, that it has not after all."""
         for server, node, amounts in placement.shares:
-            self._change(Reservation(self.now, request.duration, server, self._on(node, amounts)), 1)
+            self._change(Reservation(self.now, request.duration, server, self._on(node, amounts)), sign)
 
-    def earliest(self, request: Request) -> Reservation:
-        """Find the earliest start of a request, on the first server that has it; infinity for never."""
+    def earliest(self, request: Request) -> list[Reservation]:
+        """Find the earliest start of a request, on the first server that has it, or where a gang's parts have room.
+
+        None for never. Of the servers on which parts have room then, those come first that have less now.
+        """
+        if request.gang:
+            return self._earliest_of_parts(request, request.gang.least)
         found = [
             Reservation(profile.earliest(request.duration, demand), request.duration, server, demand)
             for server, profile in enumerate(self._profiles)
             for _, demand in self._ways(request)
         ]
-        return min(found, key=lambda one: one.start)
+        best = min(found, key=lambda one: one.start)
+        return [best] if best.start < inf else []
+
+    def _earliest_of_parts(self, request: Request, parts: int) -> list[Reservation]:
+        ways = [(server, demand) for server in range(len(self._profiles)) for _, demand in self._ways(request)]
+        lasts = request.duration
+        for time in sorted({max(time, self.now) for profile in self._profiles for time in profile.times}):
+            room = [self._profiles[server].parts(time, lasts, demand) for server, demand in ways]
+            if sum(room) < parts:
+                continue
+            now = [self._profiles[server].parts(self.now, time - self.now + lasts, demand) for server, demand in ways]
+            found = []
+            for way in sorted(range(len(ways)), key=lambda way: now[way]):
+                server, demand = ways[way]
+                if taken := min(room[way], parts):
+                    found.append(Reservation(time, lasts, server, [taken * amount for amount in demand]))
+                    parts -= taken
+            return found
+        return []
 
     def reserve(self, one: Reservation) -> None:
         """Promise a job its place."""

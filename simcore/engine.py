@@ -290,7 +290,8 @@ class Simulation:
                 self._longer |= dict.fromkeys(range(first, first + count), stays)
         self._members[first] = count
         for part, server, node in parts:
-            self._begin(part, server, node)
+            told = part._replace(duration=stays) if first in self._longer and not self._asking else part
+            self._begin(told, server, node)
         self._end_after(stays, self._end_gang, first)
 
     def _end_gang(self, first: int) -> None:

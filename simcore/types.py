@@ -5,7 +5,7 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
@@ -430,6 +430,8 @@ class Agent:
     needs_lifetimes: bool = False
     """Does it ask how long requests stay? It is refused where the scenario hides that."""
 
+    places_gangs: bool = False
+    """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
     remembers: Sequence[str] | None = None
     """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
     after `start`."""
@@ -451,16 +453,20 @@ class Agent:
         `Request.each`: who gets no place for one has none, and an elastic gang goes without the others.
         """
         for request in requests:
-            for part in request.each():
-                answer = self.decide(view, part)
-                yield part, answer
-                if not isinstance(answer, Placement):
-                    break
+            yield from self.decide_parts(view, request)
 
-    @property
-    def places_gangs(self) -> bool:
-        """Whether it answers for the parts of a gang where several requests are offered together."""
-        return type(self).decide_line is Agent.decide_line
+    def decide_parts(
+        self, view: View, request: Request
+    ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
+        """Answer for one part of a request after another, until one gets no place; returns whether enough got one."""
+        placed = 0
+        for part in request.each():
+            answer = self.decide(view, part)
+            yield part, answer
+            if not isinstance(answer, Placement):
+                break
+            placed += 1
+        return placed >= (request.gang.least if request.gang else 1)
 
     @property
     def compiled(self) -> Compiled | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from itertools import chain
 from math import inf
 from typing import Any, Literal, get_args
 
@@ -68,9 +69,11 @@ class InLine(Agent):
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
         self._running = Running()
-        self._kept: dict[int, Reservation] = {}
+        self._kept: dict[int, list[Reservation]] = {}
         self._chosen, self._until = -1, inf
         self.remembers = None if self._reserves or self.commit else named(self.agent, "agent")
+
+    places_gangs = True
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""
@@ -84,9 +87,8 @@ class InLine(Agent):
             yield from self._reserving(view, self._in_order(view, requests))
         else:
             for request in self._in_order(view, requests):
-                answer = self.agent.decide(view, request)
-                yield request, answer
-                if self.backfilling == "none" and not isinstance(answer, Placement):
+                placed = yield from self.agent.decide_parts(view, request)
+                if self.backfilling == "none" and not placed:
                     return
 
     def _in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
@@ -100,30 +102,47 @@ class InLine(Agent):
         availability = ClusterAvailability(view, self._running.look(view))
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
         kept = {
-            request.index: one._replace(start=max(one.start, view.now))
+            request.index: [one._replace(start=max(one.start, view.now)) for one in promised]
             for request in line
-            if (one := self._kept.get(request.index))
+            if (promised := self._kept.get(request.index))
         }
-        for one in kept.values():
+        for one in chain.from_iterable(kept.values()):
             availability.reserve(one)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
             kept, availability = {}, ClusterAvailability(view, self._running.look(view))
         self._kept, waiting = {}, 0
         for request in line:
-            if request.index in kept:
-                availability.cancel(kept[request.index])
-            answer = self.agent.decide(availability.harmless(view, request), request)
-            if isinstance(answer, Placement):
-                yield request, answer
-                availability.start(request, answer)
+            for one in kept.get(request.index, ()):
+                availability.cancel(one)
+            if (yield from self._started(view, request, availability)):
                 continue
             waiting += 1
             if self.backfilling == "conservative" or waiting == 1:
-                reservation = availability.earliest(request)
-                if reservation.start < inf:
-                    availability.reserve(reservation)
-                    if self.backfilling == "conservative":
-                        self._kept[request.index] = reservation
+                promised = availability.earliest(request)
+                for one in promised:
+                    availability.reserve(one)
+                if promised and self.backfilling == "conservative":
+                    self._kept[request.index] = promised
+
+    def _started(
+        self, view: View, request: Request, availability: ClusterAvailability
+    ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
+        """Start a request, all or enough of its parts, where that is in nobody's way; returns whether it has."""
+        placed: list[tuple[Request, Placement]] = []
+        for part in request.each():
+            answer = self.agent.decide(availability.harmless(view, part), part)
+            if not isinstance(answer, Placement):
+                if placed:
+                    yield part, answer
+                break
+            yield part, answer
+            availability.start(part, answer)
+            placed.append((part, answer))
+        if len(placed) >= (request.gang.least if request.gang else 1):
+            return True
+        for part, answer in placed:
+            availability.start(part, answer, -1)
+        return False
 
     def _committed(self, view: View, line: list[Request]) -> Answers:
         """Start the first, again and again; who does not fit stays the first, and others may pass it."""
@@ -131,21 +150,18 @@ class InLine(Agent):
             first = next((request for request in line if request.index == self._chosen), None)
             if first is None:
                 first, self._until = self._in_order(view, line)[0], -inf
-            answer = self.agent.decide(view, first)
-            if not isinstance(answer, Placement):
+            if not (yield from self.agent.decide_parts(view, first)):
                 break
-            yield first, answer
             line.remove(first)
         else:
             return
         if self._reserves and self._chosen != first.index:
-            self._until = ClusterAvailability(view, self._running.look(view)).earliest(first).start
+            promised = ClusterAvailability(view, self._running.look(view)).earliest(first)
+            self._until = promised[0].start if promised else inf
         self._chosen = first.index
         for request in line:
-            if view.now + request.duration < self._until:
-                answer = self.agent.decide(view, request)
-                if isinstance(answer, Placement):
-                    yield request, answer
+            if request is not first and view.now + request.duration < self._until:
+                yield from self.agent.decide_parts(view, request)
 
 
 def _order(name: str) -> Order:

@@ -31,6 +31,8 @@ BUILT_IN = {
     "links_utilisation": "analysis.measure.metrics.allocation:links_utilisation",
     "blocked": "analysis.measure.metrics.allocation:blocked",
     "load": "analysis.measure.metrics.allocation:load",
+    "gang_servers": "analysis.measure.metrics.spans:gang_servers",
+    "gang_racks": "analysis.measure.metrics.spans:gang_racks",
     "servers_per_request": "analysis.measure.metrics.spans:servers_per_request",
     "span": "analysis.measure.metrics.spans:span",
     "span_0": "analysis.measure.metrics.spans:one_server",

@@ -37,7 +37,7 @@ from simcore.types import Ints, Placement, Request, Workload
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What refuses before any of the rules does."""
-AMONG_PARTS = "rule: among its parts"
+AMONG_PARTS = "rule: among the parts of a gang (together, at_most)"
 
 
 class ConstrainedLedger(Ledger):
@@ -191,7 +191,7 @@ class ConstrainedLedger(Ledger):
         gang = request.gang
         if gang and not open_to(gang.rules, self._domains, self._taken(request), self._servers)[server]:
             super().release(request.index)
-            raise InfeasiblePlacement(f"not on server {server}: {AMONG_PARTS}: {gang.rules}")
+            raise InfeasiblePlacement(f"not on server {server}: rule: parts {gang.rules}")
         self._lies[request.index] = server, role
         self._happened((server << 32) + ((role + 1) << 1))  # event(server, role), without the call
         self.view.free = self._all
@@ -368,6 +368,9 @@ class ConstrainedLedger(Ledger):
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        if request.gang and request.gang.rules.restricts:
+            apart = dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
+            return apart | self.kept_out(request._replace(gang=None))
         if self._open[request.role]:
             return super().kept_out(request)
         slot = self._slot(request.role)

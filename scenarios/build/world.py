@@ -105,8 +105,9 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             remedy=f"Take an agent that answers one request after another, such as best-fit, or remove the "
             f"{hiding.split()[0]}.",
         )
-    if world.gangs and world.overflow.together and not agent.places_gangs:
-        remedy = "Take an agent that answers one request after another, such as best-fit, or in-line."
+    alone = type(agent).decide_line is Agent.decide_line or agent.places_gangs
+    if world.gangs and world.overflow.together and not alone:
+        remedy = "Take an agent that answers one request after another, such as best-fit."
         problem = f"{type(agent).__name__} chooses among requests that wait, and knows none of several parts"
         raise UserError(problem, key="agents", remedy=remedy)
     if world.devices == agent.on_devices:

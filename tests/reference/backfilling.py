@@ -9,12 +9,13 @@ HORIZON = 400
 
 
 class Job(NamedTuple):
-    """A job of whole seconds: it runs for `ran`, and asked for `asked` at least as long."""
+    """A job of whole seconds: it runs for `ran`, and asked for `asked` at least as long; each part needs so much."""
 
     arrival: int
     ran: int
     asked: int
     need: int
+    parts: int = 1
 
 
 @dataclass
@@ -33,8 +34,8 @@ class Backfilled:
     """The earliest time that each job was ever promised, once it was."""
 
     def __post_init__(self) -> None:
-        self.where: dict[int, int] = {}
-        self.kept: dict[int, tuple[int, int]] = {}
+        self.where: dict[int, list[int]] = {}
+        self.kept: dict[int, tuple[int, list[int]]] = {}
         for now in range(HORIZON):
             came = any(job.arrival == now for job in self.jobs)
             ended = any(start + self.jobs[i].ran == now for i, start in self.starts.items())
@@ -51,38 +52,39 @@ class Backfilled:
             kept.pop(i, None)
             promises = {**kept, **self.kept}
             free = self.free(now, promises)
-            places = [
-                s
-                for s in range(len(self.servers))
-                if self.room(now, s) >= self.jobs[i].need and self.fits(i, s, now, free)
-            ]
-            if places and not (waits and self.backfilling == "none"):
-                self.starts[i], self.where[i] = now, places[0]
+            rooms = [min(self.room(now, s) // self.jobs[i].need, self.parts(i, s, now, free)) for s in each]
+            places = [s for s in each for _ in range(rooms[s])][: self.jobs[i].parts]
+            if len(places) == self.jobs[i].parts and not (waits and self.backfilling == "none"):
+                self.starts[i], self.where[i] = now, places
                 continue
             if self.backfilling == "conservative" or (self.backfilling == "easy" and not waits):
-                time, s = min((t, s) for s in each for t in self.times(i, s, now, free))
-                self.kept[i] = time, s
+                time, places = self.promise(i, now, free)
+                self.kept[i] = time, places
                 self.promised[i] = min(time, self.promised.get(i, HORIZON))
             waits = True
 
+    def promise(self, i: int, now: int, free: list[list[int]]) -> tuple[int, list[int]]:
+        """Find the first second from which all parts have room, and where: first where there is less until then."""
+        job, each = self.jobs[i], range(len(self.servers))
+        time = next(t for t in range(now, HORIZON) if sum(self.parts(i, s, t, free) for s in each) >= job.parts)
+        less = sorted(each, key=lambda s: self.parts(i, s, now, free, time - now)) if job.parts > 1 else each
+        return time, [s for s in less for _ in range(self.parts(i, s, time, free))][: job.parts]
+
     def room(self, now: int, server: int) -> int:
         """What a server has free at this moment."""
-        runs = [i for i, start in self.starts.items() if start + self.jobs[i].ran > now and self.where[i] == server]
-        return self.servers[server] - sum(self.jobs[i].need for i in runs)
+        runs = [i for i, start in self.starts.items() if start + self.jobs[i].ran > now]
+        return self.servers[server] - sum(self.jobs[i].need * self.where[i].count(server) for i in runs)
 
-    def free(self, now: int, promises: dict[int, tuple[int, int]]) -> list[list[int]]:
+    def free(self, now: int, promises: dict[int, tuple[int, list[int]]]) -> list[list[int]]:
         """What each server will have free in each second, by what jobs asked for."""
         free = [[amount] * HORIZON for amount in self.servers]
         runs = {i: (start, self.where[i]) for i, start in self.starts.items() if start + self.jobs[i].ran > now}
-        for i, (start, server) in {**runs, **promises}.items():
+        for i, (start, places) in {**runs, **promises}.items():
             for time in range(start, min(start + self.jobs[i].asked, HORIZON)):
-                free[server][time] -= self.jobs[i].need
+                for server in places:
+                    free[server][time] -= self.jobs[i].need
         return free
 
-    def fits(self, i: int, server: int, time: int, free: list[list[int]]) -> bool:
-        return all(has >= self.jobs[i].need for has in free[server][time : time + self.jobs[i].asked])
-
-    def times(self, i: int, server: int, now: int, free: list[list[int]]) -> list[int]:
-        """From when on the job could run there, the earliest only."""
-        found = (time for time in range(now, HORIZON) if self.fits(i, server, time, free))
-        return [next(found)] if self.servers[server] >= self.jobs[i].need else []
+    def parts(self, i: int, server: int, time: int, free: list[list[int]], more: int = 0) -> int:
+        """How many parts could run there from then on, for some seconds more than the job asked for."""
+        return max(0, min(free[server][time : time + self.jobs[i].asked + more], default=0) // self.jobs[i].need)

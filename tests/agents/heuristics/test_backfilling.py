@@ -20,6 +20,7 @@ from scenarios.schema.scenario import Scenario
 from simcore import rng
 from simcore.engine import Simulation
 from simcore.errors import UserError, WorkloadError
+from simcore.gangs import Gangs
 from simcore.lifetime_info import LifetimeInfo
 from simcore.play import play
 from simcore.rules import Overflow
@@ -39,7 +40,8 @@ def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) 
     """
     case = Case([[[amount]] for amount in servers], [[0]], (99,), [(j.arrival, j.ran, (j.need,)) for j in jobs])
     asked = LifetimeInfo(np.array([job.asked for job in jobs], np.float64), lambda row, first, elapsed: first)
-    workload = replace(workload_of(case.requests), foresight=asked)
+    gangs = Gangs.of_parts([job.parts for job in jobs])
+    workload = replace(workload_of(case.requests), foresight=asked, gangs=gangs).in_parts
     simulation = Simulation(workload, WatchedLedger(cluster_of(case)), Overflow("wait", together=99))
     agent.start(simulation.view, rng.stream(0, "agent"))
     if before:
@@ -47,17 +49,18 @@ def played(servers: list[int], jobs: list[Job], agent: InLine, before: int = 0) 
         play(simulation, agent, lambda: next(decisions, 0))
         agent.start(simulation.view, rng.stream(0, "agent"))
     play(simulation, agent)
-    starts: list[float] = simulation.record.decided[: len(jobs)].tolist()
+    starts: list[float] = simulation.record.decided[workload.leads(np.arange(len(workload)))].tolist()
     return starts
 
 
 jobs = st.lists(
     st.builds(
-        lambda arrival, ran, more, need: Job(arrival, ran, ran + more, need),
+        lambda arrival, ran, more, need, parts: Job(arrival, ran, ran + more, max(1, need // parts), parts),
         st.integers(0, 12),
         st.integers(1, 8),
         st.sampled_from([0, 0, 1, 5]),
         st.integers(1, 4),
+        st.sampled_from([1, 1, 2, 3]),
     ),
     min_size=1,
     max_size=12,
