@@ -99,7 +99,7 @@ class ExponentialMachines(Model):
 
 
 class Machines(OneOf):
-    """How many machines a network has: a number, or one of these."""
+    """How many machines a network has, or parts a gang: a number, or one of these."""
 
     what: ClassVar[str] = "distribution of sizes"
     fixed: Size | None = Field(None, description="Always so many.", examples=[100])

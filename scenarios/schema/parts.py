@@ -10,8 +10,9 @@ from scenarios.schema.placement import Values, known_label
 from scenarios.schema.yaml_source import Keys
 from simcore.fields import Count, Model, Text, wrong
 from simcore.gangs import PartRules
+from simcore.json_schema import Schema
 from workloads.parts import Parts as Built
-from workloads.virtual import Machines
+from workloads.virtual import MOST, Machines
 
 
 class Parts(Model):
@@ -46,6 +47,10 @@ class Parts(Model):
         if isinstance(data, str):
             return {"by": data}
         return {"number": data} if isinstance(data, int | float) else data
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, own]}
 
     @model_validator(mode="after")
     def _counted(self) -> Self:

@@ -1,0 +1,147 @@
+"""Tests scenarios with gangs: YAML to results, mistakes, logs of jobs, and why a gang found no place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from binwright import cli
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
+from scenarios.run.why import why
+from scenarios.schema.load import scenario_from
+from simcore.errors import UserError
+
+SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
+FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    workload = {
+        "requests": 60,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": FLAVOURS,
+        "lifetimes": {"exponential": {"mean": "40 s"}},
+    }
+    return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
+
+
+def requests_of(given: dict[str, Any], folder: Path) -> tuple[dict[str, Any], pl.DataFrame]:
+    """Play the first run of a scenario; returns its row and its requests."""
+    run = plan(scenario_from({"record": ["requests"], **given}))[0]
+    row = execute(run, folder)
+    return row, pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
+
+
+def test_parts_keep_their_rules(tmp_path: Path) -> None:
+    row, requests = requests_of(asked(), tmp_path)
+    gangs = requests.filter(pl.col("outcome") == "placed").group_by("gang").agg(pl.col("server"), pl.len())
+    gangs = gangs.filter(pl.col("len") > 1)
+    assert len(gangs) > 5
+    for servers in gangs["server"].to_list():
+        assert len(servers) == 5
+        assert len({server // 2 for server in servers}) == 1
+        assert max(servers.count(server) for server in servers) <= 3
+    leads = requests.filter(pl.col("gang") == pl.col("row"))
+    assert row["offered"] == len(leads) == 60
+    assert row["scheduled"] == (leads["outcome"] == "placed").sum()
+    assert row["gang_servers"] == pytest.approx(gangs["server"].list.n_unique().mean())
+    assert row["gang_racks"] == 1.0
+
+
+def test_who_waits_is_told_why(tmp_path: Path) -> None:
+    given = asked(overflow="drop")
+    row, requests = requests_of(given, tmp_path)
+    assert row["rejected"] > 0
+    refused = requests.filter((pl.col("outcome") == "rejected") & (pl.col("gang") == pl.col("row")))
+    run = plan(scenario_from(given))[0]
+    found = why(run, str(refused["id"][0]))
+    assert found.answer == "refused: part 1 found no place: rule: among the parts of a gang (together, at_most)"
+    placed = requests.filter((pl.col("outcome") == "placed") & (pl.col("gang") == pl.col("row") - 1))
+    assert why(run, str(placed["id"][0])).answer.startswith("placed with 5 parts on servers ")
+
+
+LOG = """; three jobs
+1 0 -1 100 24 -1 -1 24 200 1048576 1 1 1 1 1 -1 -1 -1
+2 10 -1 50 8 -1 -1 8 60 -1 1 1 1 1 1 -1 -1 -1
+3 20 -1 50 40 -1 -1 40 60 -1 1 1 1 1 1 -1 -1 -1
+"""
+
+
+@pytest.mark.parametrize("backfilling", ["none", "easy", "conservative"])
+def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text(LOG)
+    given = {
+        "cluster": {"servers": 2, "node": {"cpu": 16, "mem": "64 GB"}},
+        "workload": {"trace": "swf", "path": str(log), "parts": "processors"},
+        "overflow": {"wait": {"together": 100}},
+        "knowledge": {"lifetimes": {"predicted": {"requested": {}}}},
+        "agents": [{"in-line": {"backfilling": backfilling}}],
+    }
+    row, requests = requests_of(given, tmp_path)
+    leads = requests.filter(pl.col("gang") == pl.col("row"))
+    assert leads["outcome"].to_list() == ["placed", "placed", "impossible"]
+    assert leads["decided"].to_list()[:2] == [0.0, 10.0]
+    assert requests.filter(pl.col("gang") == 0)["cpu"].to_list() == [1.0] * 24
+    assert requests.filter(pl.col("gang") == 0)["mem"].sum() == pytest.approx(24 * 1.073741824)
+    assert (row["offered"], row["scheduled"], row["impossible"]) == (3, 2, 1)
+
+
+def test_elastic_gangs_take_what_there_is(tmp_path: Path) -> None:
+    workload = {
+        "requests": 2,
+        "arrivals": {"fixed": {"every": "10 s"}},
+        "flavours": [{"cpu": 2, "parts": {"number": 6, "least": 2, "work": "fixed"}}],
+        "lifetimes": {"fixed": "1 min"},
+    }
+    row, requests = requests_of(asked(workload=workload), tmp_path)
+    assert requests["outcome"].to_list() == ["placed"] * 8 + ["rejected"] * 4
+    assert requests["end"].to_list()[:8] == [60.0] * 6 + [10.0 + 180.0] * 2
+    assert set(requests["reason"].to_list()[8:]) == {"its gang does without this part"}
+    assert (row["scheduled"], row["rejected"]) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"number": 2, "together": "room"}, "no such label"),
+        ({"number": 2, "at_most": {"room": 1}}, "no such label"),
+        ({"number": 2, "least": 3}, "above the number of parts"),
+        ("processors", "is for a trace"),
+        ({"number": 2, "work": "fixed"}, "needs `least`"),
+        ({"together": "rack"}, "needs either number or by"),
+    ],
+)
+def test_mistakes_are_told(parts: object, said: str) -> None:
+    given = asked()
+    given["workload"]["flavours"] = [{"cpu": 1, "parts": parts}]
+    with pytest.raises(UserError, match=said):
+        scenario_from(given)
+
+
+def test_what_does_not_go_with_gangs_is_refused() -> None:
+    with pytest.raises(UserError, match="does not go with make_room"):
+        scenario_from(asked(overflow={"make_room": {"moves": 1}}))
+    with pytest.raises(UserError, match="does not go with rescheduling"):
+        scenario_from(asked(rescheduling={"moves": 1, "every": "1 h"}))
+    given = asked(cluster={"network": {"topology": "alpha"}, "node": {"cpu": 10}})
+    with pytest.raises(UserError, match="parts do not reserve links"):
+        scenario_from(given)
+
+
+def test_who_chooses_among_many_knows_no_gangs(tmp_path: Path) -> None:
+    given = asked(overflow={"wait": {"together": 9}}, agents=["two-stage"], knowledge={"lifetimes": "known"})
+    given["cluster"] = {"servers": 4, "node": {"cpu": 4}}
+    given["workload"]["flavours"] = [{"cpu": 1, "parts": 5}]
+    with pytest.raises(UserError, match="knows none of several parts"):
+        execute(plan(scenario_from(given))[0], tmp_path)
+
+
+def test_the_shipped_scenario_plays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    few = ["--seeds", "1", "--set", "workload.requests=60", "--agents", "best-fit", "--out", str(tmp_path / "out")]
+    assert cli.main(["run", "gangs/training", *few]) == 0
+    assert "servers/gang" in capsys.readouterr().out
