@@ -17,9 +17,11 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 
+from scenarios.batch import backends  # noqa: E402 (numba reads where kernels are kept)
 from tests.support.properties import FIXED  # noqa: E402 (its assertions are rewritten, too)
 
 settings.load_profile(FIXED)
+backends.WORTH = 60.0  # tests go on side by side already: workers for small batches would only take time to start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,12 +35,16 @@ def traced(folder: Path, agents: list[str]) -> Scenario:
     return scenario_from(data(cluster=cluster, workload=workload, agents=agents, replications=1, sweep=sweep))
 
 
-@pytest.fixture(params=[1, 2])
-def jobs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """How many runs go on at a time: in this process, or in two others."""
-    monkeypatch.setattr(backends, "WORTH", 0)
-    found: int = request.param
-    return found
+both = pytest.mark.parametrize("jobs", [1, 2])
+"""In this process, or in two others."""
+
+
+def played(given: Scenario, folder: Path, jobs: int, finished: Callable[[Row], None]) -> Results:
+    """Run in the folder `out`, with workers for more than one run at a time, however little there is to do."""
+    with pytest.MonkeyPatch.context() as patch:
+        if jobs > 1:
+            patch.setattr(backends, "WORTH", 0)
+        return Batch(given, folder / "out").run(jobs=jobs, finished=finished)
 
 
 def edited(after: int, edit: Callable[[], object]) -> Callable[[Row], None]:
@@ -59,6 +63,7 @@ def wanted(given: Scenario, folder: Path) -> Results:
     return Batch(given, folder).run()
 
 
+@both
 def test_a_trace_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
     """The batch goes on with what it holds now; what it held before is as if it had stayed."""
     file, given = tmp_path / "t.csv", traced(tmp_path, ["first-fit", "best-fit"])
@@ -67,14 +72,15 @@ def test_a_trace_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.L
         trace(file, cpu)
         expected[cpu] = wanted(given, tmp_path / f"whole-{cpu}")
     trace(file, 2)
-    found = Batch(given, tmp_path / "out").run(jobs=jobs, finished=edited(2, lambda: trace(file, 5)))
+    found = played(given, tmp_path, jobs, edited(2, lambda: trace(file, 5)))
     assert same(found, expected[5])
     assert not same(expected[2], expected[5])
     assert f"{file} changed while it was used: its runs are done again" in caplog.text
     trace(file, 2)
-    assert same(Batch(given, tmp_path / "out").run(jobs=jobs), expected[2])
+    assert same(wanted(given, tmp_path / "out"), expected[2])
 
 
+@both
 def test_an_agents_file_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
     trace(tmp_path / "t.csv", 2)
     mine = agent(tmp_path, "pass")
@@ -84,11 +90,11 @@ def test_an_agents_file_that_is_overwritten(tmp_path: Path, jobs: int, caplog: p
     agent(tmp_path, none)
     expected.append(wanted(given, tmp_path / "whole-1"))
     (tmp_path / "mine.py").write_text(before)
-    found = Batch(given, tmp_path / "out").run(jobs=jobs, finished=edited(2, lambda: agent(tmp_path, none)))
+    found = played(given, tmp_path, jobs, edited(2, lambda: agent(tmp_path, none)))
     assert same(found, expected[1])
     assert "mine.py changed while it was used" in caplog.text
     (tmp_path / "mine.py").write_text(before)
-    assert same(Batch(given, tmp_path / "out").run(jobs=jobs), expected[0])
+    assert same(wanted(given, tmp_path / "out"), expected[0])
 
 
 def test_a_file_that_was_exchanged_and_put_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

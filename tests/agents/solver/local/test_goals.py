@@ -58,9 +58,9 @@ def aims(draw: st.DrawFn) -> Problem:
     lines += draw(st.lists(st.sampled_from(["FOES 0, 1", "FRIENDS 1, 2", "PIN 0 TO 1"]), max_size=1))
     lines.append("procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1 end")
     weights = st.lists(st.sampled_from([0, 0, 0, 1, -1, 2]), min_size=len(TERMS), max_size=len(TERMS))
-    for number, aim in enumerate(("MINIMISE", "MAXIMISE")):  # which terms count is in a table: compiled once
-        lines.insert(0, f"TABLE W{number} = {draw(weights)}")
-        lines.append(f"{aim} {' + '.join(f'W{number}[{k}] * ({term})' for k, term in enumerate(TERMS))}")
+    lines.insert(0, f"TABLE W = {draw(weights)}")  # which terms count is in a table: compiled once
+    for start, aim in enumerate(("MINIMISE", "MAXIMISE")):
+        lines.append(f"{aim} {' + '.join(f'W[{k}] * ({TERMS[k]})' for k in range(start, len(TERMS), 2))}")
     return problem(" ".join(lines))
 
 
