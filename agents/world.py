@@ -12,6 +12,7 @@ from simcore.cores import usable_threads
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
+from simcore.preempting import Preempting
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.types import Agent, Workload
@@ -119,6 +120,7 @@ class World:
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
             (self.moves, self.moves, "requests that run are moved"),
+            ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs, "parts of requests are placed one by one, all or none"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
@@ -144,7 +146,7 @@ class World:
             from fabric.compiled.numa_run import CompiledSimulation  # numba
 
             return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
-        return Simulation(
+        simulation = Simulation(
             workload,
             ledger,
             self.overflow,
@@ -152,6 +154,9 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
+        if self.overflow.preempt:
+            Preempting(simulation, self.overflow.preempt)
+        return simulation
 
     def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:
         if not compiled:

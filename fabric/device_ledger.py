@@ -128,6 +128,14 @@ class DeviceLedger(Ledger):
             if held:
                 self._move(*held, -1)
 
+    def _lend(self, row: int, sign: int) -> None:
+        super()._lend(row, sign)
+        if held := self._placed.get(row):
+            self._move(*held, sign)
+
+    def _has_room_on(self, server: int, request: Request) -> bool:
+        return bool(self.fitting(request)[server])
+
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take the place and the devices that a request is to move to; returns the server and the node."""
         server = self._checked(request, placement)[0][0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
-from operator import index
+from operator import ge, index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -257,6 +257,36 @@ class Ledger(Unconstrained):
             self.release(row)
         self._evicted.update(hit)
         return hit
+
+    def give_way(self, request: Request, server: int, rows: Sequence[int]) -> list[int]:
+        """Find which of these rows have to go so that a request has room on a server; none where all are not enough.
+
+        Those are spared that leave room, the first ones first. Nothing changes.
+        """
+        for row in rows:
+            self._lend(row, -1)
+        found = []
+        enough = self._has_room_on(server, request)
+        for row in rows:
+            self._lend(row, 1)
+            if enough and not self._has_room_on(server, request):
+                self._lend(row, -1)
+                found.append(row)
+        for row in found:
+            self._lend(row, 1)
+        return found
+
+    def _lend(self, row: int, sign: int) -> None:
+        """Free what a request holds for a moment (sign -1), or take it again (sign 1)."""
+        (self._take if sign > 0 else self._give_back)(self._held[row])
+
+    def _has_room_on(self, server: int, request: Request) -> bool:
+        """Tell whether a request fits on a server by its amounts."""
+        nodes, free = self._nodes, self._free[server].tolist()
+        if request.spread:
+            wanted = [part(request.demand, node, nodes) for node in range(nodes)]
+            return all(map(all, (map(ge, *each) for each in zip(free, wanted, strict=True))))
+        return any(all(map(ge, node, request.demand)) for node in free)
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed server back, empty; does nothing to a server in service."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
@@ -21,7 +21,7 @@ from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
 from simcore.lifetime_info import LifetimeOracle
-from simcore.model import Moves, ResourceModel
+from simcore.model import Moves, Preempts, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.requeue import with_returned
 from simcore.rules import Overflow
@@ -98,6 +98,8 @@ class Simulation:
         self._parts: list[tuple[Request, int, int]] = []  # those of the first gang in line that have found a place
         self._members: dict[int, int] = {}  # of every gang that runs, by its first row, the parts that it has
         self._longer: dict[int, float] = {}  # how long the parts of a gang stay that does without some
+        self.preempting: Preempts | None = None
+        """What evicts requests that run, where something does."""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -108,6 +110,7 @@ class Simulation:
         self._kind: type[Request] = HiddenLifetimeRequest if foresight and foresight.hidden else Request
         self._placed = self.view.placed = Placements(ledger.running)
         self._lists = self._kind is Request  # what is placed, where agents are told how long requests stay
+        self._requests_known: dict[int, Request] = {}
         self._returned: list[Request] = []
         self._rests: list[float] = []  # of those that were sent back, how long they still stay
         self._down: set[tuple[Kind, int]] = set()  # links and switches
@@ -150,6 +153,11 @@ class Simulation:
     def partway(self) -> int:
         """How many parts of the gang that is being placed have a place so far."""
         return len(self._parts)
+
+    @property
+    def line(self) -> Sequence[Request]:
+        """The requests that wait, in order."""
+        return self._line
 
     def asked(self) -> Workload:
         """List the rows of the record: the workload, and after it every request that a failure sent back."""
@@ -310,9 +318,13 @@ class Simulation:
 
     def _whole_gangs(self, interrupted: Sequence[int]) -> list[int]:
         """Interrupt all parts of the gangs that these rows are parts of; returns the rows of all."""
-        rows = {row for each in interrupted for row in self._rows_of_gang(self.lead(each))}
-        self.ledger.evict(sorted(rows - {*interrupted}))
-        return sorted(rows)
+        rows = self.with_parts(interrupted)
+        self.ledger.evict(sorted({*rows} - {*interrupted}))
+        return rows
+
+    def with_parts(self, rows: Sequence[int]) -> list[int]:
+        """Return these rows that run, and the other parts of their gangs, in order."""
+        return sorted({row for each in rows for row in self._rows_of_gang(self.lead(each))})
 
     def _rows_of_gang(self, first: int) -> range:
         return range(first, first + self._members.get(first, 1))
@@ -349,10 +361,12 @@ class Simulation:
             while clock.run_to(request.arrival, self._blocked):
                 yield from self._serve()
             self.offered = request.index + (request.gang.parts if request.gang else 1)
-            line.append(request)
+            self._arrives(request)
             view.now = request.arrival
             while line and not self._blocked:
                 yield self._next_part(line[0])
+                if line:
+                    clock.run_to(clock.now, False)  # a holding period of no time is over again
         if self.overflow.one_by_one:
             yield from self._one_by_one(arrivals)
         elif self.overflow.together:
@@ -384,8 +398,7 @@ class Simulation:
                 return
             changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line))
             while coming and coming.arrival <= clock.now:
-                changed = changed or len(line) < together
-                line.append(coming)
+                changed = self._arrives(coming) < together or changed
                 self.offered = coming.index + (coming.gang.parts if coming.gang else 1)
                 coming = next(arrivals, None)
             if changed and line and due == inf:
@@ -405,7 +418,7 @@ class Simulation:
                 return
             if coming and coming.arrival <= clock.peek():
                 clock.pass_to(coming.arrival)
-                line.append(coming)
+                self._arrives(coming)
                 self.offered = coming.index + (coming.gang.parts if coming.gang else 1)
                 coming = next(arrivals, None)
             else:
@@ -424,8 +437,10 @@ class Simulation:
                 yield self._next_part(self.offer[0])
             self._leave_parts()  # of a gang that the agent has left partway
             seen += len(line)
-            if len(line) == before:
-                return
+            if len(line) == before or len(line) <= seen:
+                if not self._preempts(islice(line, together)):
+                    return
+                seen = 0
 
     def _pace(self, request: Request, pacing: Pacing) -> Generator[Request, None, Request]:
         """Let the clock go on until the request may be offered, and return it as arriving then."""
@@ -458,6 +473,33 @@ class Simulation:
         while self._line and not self._blocked:
             yield self._next_part(self._line[0])
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
+
+    def _arrives(self, request: Request) -> int:
+        """Put a request into the line, behind those that are as urgent where others give way; returns its place."""
+        line, place = self._line, len(self._line)
+        if self.overflow.preempt:
+            place = next((n for n, one in enumerate(line) if one.priority < request.priority), place)
+            self._blocked = self._blocked and place > 0
+        line.insert(place, request)
+        return place
+
+    def _preempts(self, requests: Iterable[Request]) -> bool:
+        """Have others give way to one of these requests, which were refused; tells whether that has made room."""
+        return bool(self.overflow.preempt and self.preempting and self.preempting.makes_room(requests) == "now")
+
+    def evict(self, rows: Sequence[int], requeue: bool, kept: Callable[[float], float]) -> None:
+        """Interrupt requests that run; `kept` says how much of the time that one has run is not lost."""
+        self.ledger.evict(rows)
+        self._interrupt(rows, requeue, kept)
+
+    def running_request(self, row: int) -> Request:
+        """Return the request of a row that runs, and keep it."""
+        known = self._requests_known
+        if row not in known:
+            if len(known) > 2 * len(self.ledger.running) + 1024:
+                self._requests_known = known = {one: known[one] for one in self.ledger.running if one in known}
+            known[row] = self.request(row)
+        return known[row]
 
     def request(self, row: int) -> Request:
         """Return the request of a row, also of one that no server could hold."""
@@ -495,6 +537,10 @@ class Simulation:
 
     def _overflow(self, refusal: Refusal | None) -> None:
         if self.moving and self.moving.makes_room(self._line[0]):
+            return
+        if self.overflow.preempt and self.preempting and (when := self.preempting.makes_room([self._line[0]])):
+            self._pass()
+            self._blocked = when == "later"
             return
         mode = self.overflow.mode
         if mode == "expand":
@@ -576,7 +622,9 @@ class Simulation:
                 self.ledger.repair(server)
                 self._changed("repair", server)
 
-    def _interrupt(self, interrupted: Sequence[int], requeue: bool) -> None:
+    def _interrupt(
+        self, interrupted: Sequence[int], requeue: bool, kept: Callable[[float], float] = lambda ran: ran
+    ) -> None:
         now = self.clock.now
         if self._gangs is not None and interrupted:
             interrupted = self._whole_gangs(interrupted)
@@ -585,15 +633,17 @@ class Simulation:
         for index in interrupted:
             self.record.interrupted(index, now)
         if requeue and interrupted:
-            back = [self._back(index, now) for index in interrupted]
+            back = [self._back(index, now, kept) for index in interrupted]
             if self._gangs is not None:
                 back = self._back_in_gangs(interrupted, back)
             self._returned += back
-            self._line.extendleft(one for one in reversed(back) if not one.gang or one.gang.first == one.index)
+            for request in (one for one in reversed(back) if not one.gang or one.gang.first == one.index):
+                ahead = sum(one.priority > request.priority for one in self._line) if self.overflow.preempt else 0
+                self._line.insert(ahead, request)
 
-    def _back(self, row: int, now: float) -> Request:
+    def _back(self, row: int, now: float, kept: Callable[[float], float]) -> Request:
         """Make a new request for the rest of an interrupted one."""
-        ran = now - float(self.record.decided[row])
+        ran = kept(now - float(self.record.decided[row]))
         rest = expected = self._stays(row) - ran
         self._rests.append(rest)
         again = self.record.add(row)

@@ -68,8 +68,7 @@ class Moving:
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
         self._fixed = rules.fixed(simulation.workload) if rules.fixed else None
-        self._requests: dict[int, Request] = {}
-        simulation.moving = self
+        simulation.moving, self.request = self, simulation.running_request
         if schedule:
             self._await_tick(int(self._clock.now // schedule.every) + 1 if schedule.every < inf else 0)
             if schedule.on_drain:
@@ -172,7 +171,7 @@ class Moving:
     def _running(self, why: Why) -> Running:
         """List what runs and may be moved; on a drain, what may not lie where it is."""
         record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
-        may_move = ~np.isin(rows, list(self._on_the_way))
+        may_move = ~np.isin(rows, list(self.on_the_way))
         if self._fixed is not None:
             may_move &= ~self._fixed[self._sources(rows)]
         rows = rows[may_move]
@@ -184,7 +183,16 @@ class Moving:
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken: Mapping[int, int] | None = getattr(self._ledger, "taken", None)
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None, bits)
+        return Running(
+            rows,
+            server,
+            node,
+            demand,
+            self._left(rows),
+            self.request,
+            self._may if ruled else None,
+            bits,
+        )
 
     def _sources(self, rows: Ints) -> Ints:
         """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
@@ -193,7 +201,8 @@ class Moving:
         return np.array([self._simulation.source(row) for row in rows.tolist()], np.int64)
 
     @property
-    def _on_the_way(self) -> set[int]:
+    def on_the_way(self) -> set[int]:
+        """The rows of the requests that are on their way."""
         return {moved.row for moved, _ in self._flying.values()}
 
     def _may(self, row: int) -> npt.NDArray[np.bool_]:
@@ -212,14 +221,6 @@ class Moving:
             stays = np.array([asking(row, ran) for row, ran in zip(rows.tolist(), elapsed.tolist(), strict=True)])
         left: Floats = stays - elapsed
         return left
-
-    def request(self, row: int) -> Request:
-        """Return the request of a row that runs."""
-        if row not in self._requests:
-            if len(self._requests) > 2 * len(self._ledger.running) + 1024:
-                self._requests = {one: kept for one, kept in self._requests.items() if one in self._ledger.running}
-            self._requests[row] = self._simulation.request(row)
-        return self._requests[row]
 
     @property
     def _at(self) -> str:
@@ -258,7 +259,7 @@ class Moving:
     def _begin(self, plan: Plan) -> str | None:
         """Begin the next move; returns why it cannot be, or None."""
         (row, placement), simulation, now = plan.left[0], self._simulation, self._clock.now
-        if row not in self._ledger.running or row in self._on_the_way:
+        if row not in self._ledger.running or row in self.on_the_way:
             return f"row {row} is not there"
         request, record = self.request(row), simulation.record
         try:

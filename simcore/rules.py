@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from simcore.preemption import PreemptionRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +19,8 @@ class Overflow:
     With `together`, that many at the head of the line that waits are offered at once, and whoever gets a place leaves
     it; with a `window` that happens at multiples of so many seconds only. `one_by_one` offers them after every single
     arrival and end, of those at one instant the arrivals first, and then the ends in the order of placement.
+
+    With `preempt`, less urgent requests that run are evicted first, if that makes room, and the line goes by priority.
     """
 
     mode: Literal["drop", "wait", "stop", "expand"] = "drop"
@@ -25,6 +30,7 @@ class Overflow:
     together: int = 0
     window: float = 0.0
     one_by_one: bool = False
+    preempt: PreemptionRules | None = None
 
     def __post_init__(self) -> None:
         if self.mode == "expand" and self.by < 1:

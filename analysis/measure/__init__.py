@@ -14,6 +14,8 @@ BUILT_IN = {
     "stopped": "analysis.measure.metrics.requests:stopped",
     "interrupted": "analysis.measure.metrics.requests:interrupted",
     "lost": "analysis.measure.metrics.requests:lost",
+    "preemptions": "analysis.measure.metrics.preemption:preemptions",
+    "lost_work_{}": "analysis.measure.metrics.preemption:lost_work",
     "moves": "analysis.measure.metrics.moves:moves",
     "wait_total": "analysis.measure.metrics.waits:wait_total",
     "wait_mean": "analysis.measure.metrics.waits:wait_mean",

@@ -37,12 +37,13 @@ class DeviceHistory:
 
 
 def history(simulation: Simulation, got_place: Ints, start: Floats, end: Floats) -> DeviceHistory | None:
-    """Play a run's decisions again; None where servers have no devices, or where they failed or were added.
+    """Play a run's decisions again; None where servers have none, where they failed or were added, or requests evicted.
 
     `got_place` int64 [k] are the rows that got a place, `start` and `end` float64 [k] say when each begins and ends.
     """
     ledger, record = simulation.ledger, simulation.record
-    if not isinstance(ledger, DeviceLedger) or simulation.changes or not record.sequence:
+    changed = simulation.changes or simulation.preempting
+    if not isinstance(ledger, DeviceLedger) or changed or not record.sequence:
         return None
     view, workload = ledger.view, simulation.workload
     answered = np.array(record.sequence, np.int64)

@@ -15,15 +15,18 @@ from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
-from scenarios.schema.overflow import after_room, expand_of, room_of, wait_of
+from scenarios.schema.overflow import OtherOverflow, Word, after_room, expand_of, preempt_of, room_of, wait_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.warm_start import WarmStart as WarmStartSpec
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.options import check_options
+from simcore.preemption import VICTIM_RULES, DisruptionBudget, PreemptionRules
+from simcore.roles import where_of
 from simcore.rules import Overflow
 from simcore.types import QUANTUM, Agent
+from workloads.changes import matching
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
@@ -131,13 +134,30 @@ def _total(scenario: Scenario) -> dict[str, float]:
 
 def _overflow(scenario: Scenario) -> Overflow:
     spec = scenario.overflow
+    preempt = _preemption(spec)
     if expand := expand_of(spec):
-        return Overflow("expand", expand.by, expand.limit, expand.then)
+        return Overflow("expand", expand.by, expand.limit, expand.then, preempt=preempt)
     if wait := wait_of(spec):
-        return Overflow("wait", together=wait.together, window=wait.window, one_by_one=wait.one_by_one)
+        how = wait.together, wait.window, wait.one_by_one
+        return Overflow("wait", 0, 0, "stop", *how, preempt)
     word = after_room(spec)
     assert isinstance(word, str)
-    return Overflow(word)
+    return Overflow(word, preempt=preempt)
+
+
+def _preemption(overflow: Word | OtherOverflow) -> PreemptionRules | None:
+    """Read who is evicted, and how."""
+    spec = preempt_of(overflow)
+    if spec is None:
+        return None
+    budgets = tuple(
+        DisruptionBudget(
+            partial(matching, of=dict(where_of(one.of)), key=f"overflow.preempt.budgets.{number}.of"), *one.most
+        )
+        for number, one in enumerate(spec.budgets)
+    )
+    rule = VICTIM_RULES.load(spec.victims)
+    return PreemptionRules(rule, spec.grace, spec.then == "requeue", spec.checkpoint or inf, budgets)
 
 
 def _faults(scenario: Scenario, seed: int) -> list[Faults]:

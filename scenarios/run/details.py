@@ -50,6 +50,11 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
     if simulation.ledger.tiers:
         spread = spread_columns(simulation, np.isin(record.outcome[: record.rows], (PLACED, INTERRUPTED)))
 
+    evicted_for = np.full(record.rows, -1, np.int32)
+    if preempting := simulation.preempting:
+        evicted = [each for each in preempting.log if each.outcome == "evicted"]
+        evicted_for[[each.row for each in evicted]] = [each.by for each in evicted]
+
     def block(rows: slice) -> pl.DataFrame:
         outcome, decided, arrival = record.outcome[rows], record.decided[rows], asked.arrival[rows]
         held, duration = np.isin(outcome, (PLACED, INTERRUPTED)), asked.duration[rows]
@@ -72,6 +77,8 @@ def write_requests(path: Path, simulation: Simulation, first: int) -> None:
             **{name: column[rows] for name, column in spread.items()},
             "reason": _words(record.reason[rows], tuple(record.reasons)),
             "origin": record.origin[rows],
+            **({"evicted_for": evicted_for[rows]} if preempting else {}),
+            **({"priority": asked.priority[rows]} if asked.priority is not None else {}),
             **({"group": groups[roles.of[rows]]} if roles and groups.any() else {}),
             **{f"{LABELS}{name}": words[rows] for name, words in asked.labels.items()},
             "warm": row < first,

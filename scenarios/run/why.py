@@ -212,7 +212,7 @@ class _Asked:
                 except Exception as error:
                     raise raised(agent, error, describe_request(request, self._view.resources)) from error
                 simulation.answer(placement)
-            if seen is not None and simulation.record.outcome[row] != PENDING:
+            if seen is not None and simulation.record.outcome[row] != PENDING and not simulation.preempting:
                 break
         if seen is None:
             remedy = "Look at its reason without --request."
@@ -237,7 +237,6 @@ class _Asked:
         later = f", {record.decided[row] - asked:g} s later" if record.decided[row] > asked else ""
         if outcome == REJECTED:
             return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
-        assert outcome == PLACED
         node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"
         place = "in the network" if self._ledger.tiers else f"on server {record.server[row]}{node}"
         gangs = self._simulation.workload.gangs
@@ -245,7 +244,24 @@ class _Asked:
             rows = np.flatnonzero(gangs.first == row)
             rows = rows[record.outcome[rows] == PLACED]
             place = f"with {len(rows)} parts on servers {', '.join(map(str, np.unique(record.server[rows]).tolist()))}"
-        return f"placed {place}{later}"
+        return f"placed {place}{later}{self._gave_way()}"
+
+    def _gave_way(self) -> str:
+        """Say who gave way to the row, and to whom it gave way itself."""
+        simulation, said = self._simulation, ""
+        evicted = (
+            [each for each in simulation.preempting.log if each.end <= simulation.now] if simulation.preempting else []
+        )
+
+        def named(row: int) -> str:
+            return f"{simulation.workload.id[simulation.source(row)]} (priority {simulation.request(row).priority})"
+
+        if names := [named(each.row) for each in evicted if each.by == self._row and each.outcome == "evicted"]:
+            said = f"; evicted for it: {', '.join(names)}"
+        for each in evicted:
+            if each.row == self._row and each.outcome == "evicted":
+                said += f"; evicted at {each.end:g} s for {named(each.by)}, which lost {each.lost:g} s of its work"
+        return said
 
     def _look(self, request: Request, free: Ints, answer: str) -> Why:
         """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""

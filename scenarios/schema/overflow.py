@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from scenarios.schema.moves import MostMoves, MoverSpec, usual
-from simcore.fields import Count, Model, OneOf, PositiveTime, Shown, Time, whole, wrong
+from simcore.fields import (
+    Count,
+    Index,
+    Model,
+    OneOf,
+    PositiveTime,
+    Share,
+    Shown,
+    Text,
+    Time,
+    Where,
+    checked,
+    whole,
+    wrong,
+)
+from simcore.json_schema import Schema, given
+from simcore.preemption import VICTIM_RULES
 from simcore.unions import PlainOrMapping
 
 MOST_TOGETHER = 100_000
@@ -68,11 +85,85 @@ class MakeRoom(Model):
     ] = Field("drop", description="What happens when no room can be made.")
 
 
-class OtherOverflow(AfterRoom):
-    """A way to overflow."""
+class AfterPreemption(AfterRoom):
+    """What happens when nobody less urgent can give way."""
 
     wait: Wait | None = Field(
         default=None, description="Requests wait, and are offered together.", examples=["{together: 32}"]
+    )
+
+
+class Budget(Model):
+    """A bound on how many requests of some kind are evicted, and not back, at a time."""
+
+    of: Where = Field(
+        description="Those with one of these values of every label, or of `group`.", examples=["{group: [web]}"]
+    )
+    at_most: Index | None = Field(default=None, description="So many.", examples=[2])
+    share: Share | None = Field(
+        default=None, description="Or this share of all of them that run or wait again.", examples=["10 %"]
+    )
+
+    forms: ClassVar[Sequence[Schema]] = (given("at_most"), given("share"))
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.at_most is None) == (self.share is None):
+            raise wrong("needs either at_most or share", "Give one of them, like at_most: 1.")
+        return self
+
+    @property
+    def most(self) -> tuple[float, bool]:
+        """How many, and whether that is a share."""
+        return (self.share, True) if self.share is not None else (self.at_most or 0, False)
+
+
+class Preempt(Model):
+    """Less urgent requests that run are evicted, all from one server, to make room for one that fits nowhere.
+
+    All on a server are to go but for those whom the request leaves room; the dearest by `victims` stay first. Of all
+    servers it is the one where that costs least, of equals the one with the fewest victims, then the first.
+    """
+
+    victims: Text = Field(
+        default="lowest",
+        description="What a victim costs: `lowest` its priority; `youngest` the time that it has run; `cheapest` the "
+        "work that is lost; `fewest` one; or a function `(view, request, victims)`. Of several the sum counts, or for "
+        "the first two the most.",
+        examples=["cheapest", "mine.py:cost"],
+    )
+    grace: Time = Field(
+        default=0.0, description="Victims run on for this time after they were told.", examples=["30 s"]
+    )
+    then: Literal["requeue", "drop"] = Field(
+        default="requeue", description="What becomes of victims: they wait, first of their priority, or are lost."
+    )
+    checkpoint: PositiveTime | None = Field(
+        default=None,
+        description="Victims go on from their last checkpoint, one every so often; by default they begin anew.",
+        examples=["10 min"],
+    )
+    budgets: tuple[Budget, ...] = Field(
+        default=(), description="How many may be out at a time.", examples=["[{of: {group: [web]}, at_most: 1}]"]
+    )
+    otherwise: Annotated[
+        Word | AfterPreemption,
+        PlainOrMapping(),
+        Shown("`drop`, `wait`, `stop`, {expand: [Expand](#expand)} or {wait: [Wait](#wait)}"),
+    ] = Field("wait", description="What happens when that makes no room.")
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if not callable(checked(VICTIM_RULES.load, ("victims",))(self.victims)):
+            raise wrong("is no function", "Name one that takes (view, request, victims).", ("victims",), self.victims)
+        return self
+
+
+class OtherOverflow(AfterPreemption):
+    """A way to overflow."""
+
+    preempt: Preempt | None = Field(
+        default=None, description="Less urgent requests are evicted.", examples=["{victims: fewest, grace: 30 s}"]
     )
     make_room: MakeRoom | None = Field(
         default=None, description="Requests that run are moved to make room.", examples=["{moves: 3, then: wait}"]
@@ -81,8 +172,13 @@ class OtherOverflow(AfterRoom):
 
 def after_room(overflow: Word | OtherOverflow) -> Word | OtherOverflow | AfterRoom:
     """Find what happens when no room can be made, or is asked for."""
-    room = room_of(overflow)
-    return room.then if room else overflow
+    room, preempt = room_of(overflow), preempt_of(overflow)
+    return room.then if room else preempt.otherwise if preempt else overflow
+
+
+def preempt_of(overflow: Word | OtherOverflow) -> Preempt | None:
+    """Find what is said about evicting those who run."""
+    return overflow.preempt if isinstance(overflow, OtherOverflow) else None
 
 
 def expand_of(overflow: Word | OtherOverflow) -> Expand | None:
@@ -98,14 +194,15 @@ def room_of(overflow: Word | OtherOverflow) -> MakeRoom | None:
 
 def wait_of(overflow: Word | OtherOverflow) -> Wait | None:
     """Find what is said about requests that are offered together."""
-    return overflow.wait if isinstance(overflow, OtherOverflow) else None
+    last = after_room(overflow)
+    return last.wait if isinstance(last, AfterPreemption) else None
 
 
 Overflow: TypeAlias = Annotated[
     Word | OtherOverflow,
     PlainOrMapping(),
     Shown(
-        "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)} or {make_room: "
-        "[MakeRoom](#makeroom)}"
+        "`drop`, `wait`, `stop`, {expand: [Expand](#expand)}, {wait: [Wait](#wait)}, {preempt: [Preempt](#preempt)} "
+        "or {make_room: [MakeRoom](#makeroom)}"
     ),
 ]

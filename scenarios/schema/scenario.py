@@ -21,7 +21,7 @@ from scenarios.schema.failures import Failures
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
-from scenarios.schema.overflow import Overflow, expand_of, room_of, wait_of
+from scenarios.schema.overflow import Overflow, expand_of, preempt_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.prices import check_prices, hourly
 from scenarios.schema.priorities import Priorities, check_priorities
@@ -77,7 +77,7 @@ class Scenario(Model):
         default="drop",
         description="What happens when a request fits nowhere: it is lost (`drop`), it waits in line (`wait`; with "
         "`together`, several are offered at once), the run ends (`stop`), servers are added (`expand`), "
-        "or others are moved (`make_room`).",
+        "others are moved (`make_room`), or less urgent ones are evicted (`preempt`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
     )
     rescheduling: Rescheduling | None = Field(
@@ -211,6 +211,9 @@ class Scenario(Model):
             raise wrong("the servers have no devices", "Take devices from record.", ("record",), "devices")
         if self.pacing and wait_of(self.overflow):
             raise wrong("does not go with requests that are offered together", "Remove one of the two.", ("pacing",))
+        if preempt_of(self.overflow) and self.cluster.network:
+            remedy = "Take a cluster without a network, or another overflow."
+            raise wrong("nobody is evicted from a network", remedy, ("overflow", "preempt"))
         if "times" in self.record and wait_of(self.overflow):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")

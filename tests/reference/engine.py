@@ -26,6 +26,21 @@ Decide: TypeAlias = Callable[[Room, int, Demand, bool], Where | None]
 SPREAD = -1
 
 
+@dataclass(frozen=True)
+class Preempt:
+    """Who is evicted for the more urgent, as the engine's rules say; `budget` is how many of group `a` may be out."""
+
+    rule: str = "lowest"
+    grace: float = 0.0
+    requeue: bool = True
+    checkpoint: float = inf
+    budget: float | None = None
+
+    def lost(self, ran: float) -> float:
+        """What is lost of the time that an evicted request ran."""
+        return ran if self.checkpoint == inf else ran - ran // self.checkpoint * self.checkpoint
+
+
 @dataclass
 class Case:
     """Everything that determines a run, but for the agent.
@@ -52,6 +67,8 @@ class Case:
     blackouts: list[tuple[float, int, float]] = field(default_factory=list)
     placement: tuple[Rule, ...] = ()
     groups: tuple[str, ...] = ()
+    priorities: tuple[int, ...] = ()
+    preempt: Preempt | None = None
 
 
 @dataclass
@@ -158,6 +175,9 @@ class Reference:
         self.failures = list(case.failures)
         self.blackouts = list(case.blackouts)
         self.expansion = sorted(case.expansion, key=lambda added: added[0])
+        self.notices: list[tuple[float, int, list[int]]] = []  # when who is to give way for which request
+        self.asked_at: dict[int, float] = {}
+        self.evicted: list[tuple[int, int, float, float]] = []  # row, for which, when, what it lost
         self.taken: list[Taken] = []
         self.changes: list[tuple[float, str, int]] = []
         self.to_come = []
@@ -176,7 +196,7 @@ class Reference:
         while self.to_come or self.line:
             times = [*self.ends.values(), *(time for time, _, _ in self.repairs), *self.over_early, due]
             times += [time for time, _, _ in self.failures + self.blackouts] + [time for time, _ in self.expansion]
-            times += [self.rows[i].arrival for i in self.to_come[:1]]
+            times += [self.rows[i].arrival for i in self.to_come[:1]] + [due for due, _, _ in self.notices]
             if min(times) == inf:
                 for i in self.line:
                     self.reject(i)
@@ -189,9 +209,8 @@ class Reference:
             self.release()
             self.change()
             while self.to_come and self.rows[self.to_come[0]].arrival == self.now:
-                if len(self.line) < self.case.together:
+                if self.enter(self.to_come.pop(0)) < self.case.together:
                     self.stuck = False
-                self.line.append(self.to_come.pop(0))
             if self.line and not self.stuck and due == inf:
                 due = self.now
                 while self.case.window and due % self.case.window:
@@ -212,8 +231,10 @@ class Reference:
                     self.place(i, where)
                     self.line.remove(i)
                     placed += 1
-            if not placed:
-                return
+            if not placed or set(self.line[: self.case.together]) <= set(offer):
+                if not self.preempts(self.line[: self.case.together]):
+                    return
+                offer = []
 
     def place(self, i: int, where: Where) -> None:
         row = self.rows[i]
@@ -239,13 +260,15 @@ class Reference:
                 self.release()  # what was placed at this instant and lasts no time
                 self.offer()
                 if not self.over:
-                    self.line.append(self.to_come.pop(0))
+                    if self.enter(self.to_come.pop(0)) == 0:
+                        self.stuck = False
                     self.offer()
 
     def next_time(self) -> float:
         """When something happens next."""
         times = [*self.ends.values(), *(time for time, _, _ in self.repairs)]
         times += [time for time, _, _ in self.failures + self.blackouts] + [time for time, _ in self.expansion]
+        times += [due for due, _, _ in self.notices]
         return min([*times, *(self.rows[i].arrival for i in self.to_come[:1])], default=inf)
 
     def release(self) -> None:
@@ -280,6 +303,11 @@ class Reference:
         for added in [added for added in self.expansion if added[0] == self.now]:
             self.expansion.remove(added)
             self.grow(added[1])
+        for notice in [notice for notice in self.notices if notice[0] == self.now]:
+            self.notices.remove(notice)
+            self.stuck = False
+            if notice[1] in self.line:
+                self.evict(notice[1], notice[2])
 
     def note(self, what: str, subject: int) -> None:
         self.changes.append((self.now, what, subject))
@@ -328,10 +356,8 @@ class Reference:
                 self.give_back(i)
                 row.outcome, row.interruption = "interrupted", self.now
                 if self.case.requeue:
-                    left = row.duration - (self.now - row.decided)
-                    back.append(len(self.rows))
-                    self.rows.append(Row(self.now, left, row.demand, row.spread, origin=i))
-        self.line = back + self.line
+                    back.append(self.again(i, row.duration - (self.now - row.decided)))
+        self.line = self.in_order(back + self.line)
         for server in fresh:
             self.free[server] = [[0] * len(node) for node in self.free[server]]
 
@@ -348,8 +374,136 @@ class Reference:
             else:
                 self.overflow(i)
 
+    # -- who gives way -----------------------------------------------------------------------------------------
+
+    def again(self, i: int, left: float) -> int:
+        """A new row for what is left of one that was cut short."""
+        row = self.rows[i]
+        self.rows.append(Row(self.now, left, row.demand, row.spread, origin=i))
+        return len(self.rows) - 1
+
+    def source(self, i: int) -> int:
+        while self.rows[i].origin >= 0:
+            i = self.rows[i].origin
+        return i
+
+    def priority(self, i: int) -> int:
+        return self.case.priorities[self.source(i)] if self.case.preempt else 0
+
+    def in_order(self, line: list[int]) -> list[int]:
+        return sorted(line, key=lambda i: -self.priority(i))
+
+    def enter(self, i: int) -> int:
+        """Who arrives stands behind the equally urgent; its place in the line."""
+        self.line = self.in_order([*self.line, i])
+        return self.line.index(i)
+
+    def noticed(self) -> list[int]:
+        return [i for _, _, rows in self.notices for i in rows]
+
+    def preempts(self, refused: list[int]) -> bool:
+        """Has somebody given way at once to one of those who were refused?"""
+        preempt = self.case.preempt
+        for i in self.in_order(refused) if preempt else []:
+            assert preempt
+            waits = any(by == i for _, by, _ in self.notices)
+            if waits or self.asked_at.get(i) == self.now or self.why_not(i) == 0:
+                continue
+            self.asked_at[i] = self.now
+            victims = self.victims(i, preempt)
+            if victims and not preempt.grace:
+                self.evict(i, victims)
+                return True
+            if victims:
+                self.notices.append((self.now + preempt.grace, i, victims))
+        return False
+
+    def evict(self, by: int, victims: list[int]) -> None:
+        preempt, back = self.case.preempt, []
+        assert preempt
+        there = [i for i in victims if i in self.ends]
+        for i in there:
+            row = self.rows[i]
+            assert row.decided is not None
+            ran = self.now - row.decided
+            self.evicted.append((i, by, self.now, preempt.lost(ran)))
+            self.over_early.append(self.ends[i])
+            self.give_back(i)
+            row.outcome, row.interruption = "interrupted", self.now
+            if preempt.requeue:
+                back.append(self.again(i, row.duration - (ran - preempt.lost(ran))))
+        self.line = self.in_order(back + self.line)
+
+    def victims(self, i: int, preempt: Preempt) -> list[int]:
+        """All less urgent ones on a server, but for those who may stay; on the server where that costs least."""
+        found: list[tuple[tuple[float, int, int], list[int]]] = []
+        for server in range(len(self.capacity)):
+            if not self.may(i)[server]:
+                continue
+            there = [j for j in sorted(self.ends) if self.on(j) == server and self.priority(j) < self.priority(i)]
+            there = [j for j in there if j not in self.noticed()]
+            there.sort(key=lambda j: (-self.cost([j], preempt), self.share(j), j))
+            out = self.within(there, preempt)
+            if not self.room(i, server, out):
+                continue
+            for j in list(out):
+                if self.room(i, server, [one for one in out if one != j]):
+                    out.remove(j)
+            if out:
+                found.append(((self.cost(out, preempt), len(out), server), sorted(out)))
+        return min(found)[1] if found else []
+
+    def on(self, i: int) -> int:
+        where = self.rows[i].where
+        assert where is not None
+        return where[0]
+
+    def room(self, i: int, server: int, without: list[int]) -> bool:
+        """Does a request fit on a server when these are gone?"""
+        free = [list(node) for node in self.free[server]]
+        for j in without:
+            row = self.rows[j]
+            assert row.where is not None
+            for _, node, amounts in shares(row.demand, row.spread, row.where, self.nodes):
+                free[node] = [has + amount for has, amount in zip(free[node], amounts, strict=True)]
+        return bool(feasible([free], self.rows[i].demand, self.rows[i].spread))
+
+    def share(self, i: int) -> float:
+        total = [sum(node[r] for server in self.capacity for node in server) for r in range(len(self.rows[i].demand))]
+        return max(amount / most for amount, most in zip(self.rows[i].demand, total, strict=True) if most)
+
+    def cost(self, rows: list[int], preempt: Preempt) -> float:
+        ran = {i: self.now - (self.rows[i].decided or 0.0) for i in rows}
+        if preempt.rule == "fewest":
+            return len(rows)
+        if preempt.rule == "lowest":
+            return max(self.priority(i) for i in rows)
+        if preempt.rule == "youngest":
+            return max(ran.values())
+        return sum(preempt.lost(ran[i]) * self.share(i) for i in rows)
+
+    def within(self, there: list[int], preempt: Preempt) -> list[int]:
+        """Those that may go without more of group `a` being out than the budget says, the cheapest first."""
+        if preempt.budget is None:
+            return there
+        back = [i for i in self.line if i >= len(self.case.requests)]
+        left = preempt.budget - sum(self.role(i).group == "a" for i in [*self.noticed(), *back])
+        found: list[int] = []
+        for i in reversed(there):
+            if self.role(i).group == "a":
+                if left < 1:
+                    continue
+                left -= 1
+            found.insert(0, i)
+        return found
+
     def overflow(self, i: int) -> None:
+        if self.preempts([i]):
+            return
         mode = self.case.mode
+        if any(by == i for _, by, _ in self.notices):
+            self.stuck = True
+            return
         if mode == "expand":
             if len(self.capacity) < self.case.limit:
                 self.grow(min(self.case.by, self.case.limit - len(self.capacity)))
@@ -371,8 +525,7 @@ class Reference:
 
     def role(self, i: int) -> Role:
         """What a request is to the rules; one that was sent back is what it was."""
-        while self.rows[i].origin >= 0:
-            i = self.rows[i].origin
+        i = self.source(i)
         return Role(self.case.groups[i]) if self.case.groups else Role()
 
     def lies(self) -> dict[int, Lies]:

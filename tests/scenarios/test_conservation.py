@@ -104,6 +104,17 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
         }
         if overflow in ("drop", "wait", "stop") and not placement:
             overflow = {"make_room": {"moves": 2, "then": overflow}}
+    if "make_room" not in overflow and draw(st.booleans()):
+        flavours = [{**flavour, "priority": number % 3} for number, flavour in enumerate(flavours)]
+        overflow = {
+            "preempt": {
+                "victims": draw(st.sampled_from(["fewest", "lowest", "youngest", "cheapest"])),
+                "grace": draw(st.sampled_from([0, "5 s"])),
+                "then": draw(st.sampled_from(["requeue", "drop"])),
+                "checkpoint": draw(st.sampled_from([None, "20 s"])),
+                "otherwise": overflow,
+            }
+        }
     return {
         "name": "drawn",
         "cluster": cluster,
@@ -128,7 +139,9 @@ def on_devices(draw: st.DrawFn) -> dict[str, Any]:
     servers = draw(st.integers(2, 4))
     mover = draw(st.sampled_from([{"deschedule": {"victims": "random"}}, "deschedule", {"agent": {"agent": "fgd"}}]))
     overflow = draw(
-        st.sampled_from(["drop", "wait", {"make_room": {"moves": 2, "mover": {"agent": {"agent": "fgd"}}}}])
+        st.sampled_from(
+            ["drop", "wait", {"preempt": {}}, {"make_room": {"moves": 2, "mover": {"agent": {"agent": "fgd"}}}}]
+        )
     )
     return {
         "name": "drawn",
@@ -145,7 +158,7 @@ def on_devices(draw: st.DrawFn) -> dict[str, Any]:
                 {"cpu": 3, "mem": 1, "gpu": 0.3},
                 {"cpu": 1, "mem": 5, "gpu": 1},
                 {"cpu": 2, "mem": 1, "gpu": 2},
-                {"cpu": 5, "mem": 3},
+                {"cpu": 5, "mem": 3, "priority": 1},
             ],
             "lifetimes": draw(LIFETIMES),
             "requests": draw(st.integers(20, 60)),

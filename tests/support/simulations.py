@@ -12,6 +12,7 @@ from random import Random
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from hypothesis import strategies as st
 
 from fabric.cluster import Cluster
@@ -23,6 +24,8 @@ from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
 from simcore.play import play
+from simcore.preempting import Preempting
+from simcore.preemption import DisruptionBudget, PreemptionRules, cheapest, fewest, lowest, youngest
 from simcore.record import OUTCOMES
 from simcore.roles import Roles
 from simcore.rules import Overflow
@@ -31,6 +34,7 @@ from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken,
 from tests.support.properties import forms
 
 T = TypeVar("T")
+VICTIMS = {"fewest": fewest, "lowest": lowest, "youngest": youngest, "cheapest": cheapest}
 MANY = 20_000
 """More decisions or events than any run here may have."""
 
@@ -138,14 +142,22 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
         servers = len(case.capacity)
         labels = ServerLabels(servers, {"zone": numbered(servers, 2)}, blocks={"zone": 2})
         ledger = WatchedRules(cluster, labels, case.placement)
+    if case.groups:
         workload = replace(workload, roles=Roles.of_texts(len(workload), list(case.groups)))
-    return Simulation(
+    if case.priorities:
+        workload = replace(workload, priority=np.array(case.priorities, np.int64))
+    overflow = Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window)  # type: ignore[arg-type]
+    rules = rules_of(case)
+    simulation = Simulation(
         workload,
         ledger,
-        Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window),  # type: ignore[arg-type]
+        replace(overflow, preempt=rules),
         expansion=case.expansion,
         faults=[faults] if faults else _planned(case),
     )
+    if rules:
+        Preempting(simulation, rules)
+    return simulation
 
 
 def _planned(case: Case) -> list[Faults]:
@@ -157,6 +169,20 @@ def _planned(case: Case) -> list[Faults]:
     alone = Faults(scheduled=tuple(case.failures), requeue=case.requeue)
     together = Faults(scheduled=tuple(case.blackouts), requeue=case.requeue, label="power", domains=domains)
     return [alone, together] if case.blackouts else [alone]
+
+
+def rules_of(case: Case) -> PreemptionRules | None:
+    """Make the rules of preemption of a case."""
+    if case.preempt is None:
+        return None
+    told = case.preempt
+
+    def of(workload: Workload) -> npt.NDArray[np.bool_]:
+        assert workload.roles is not None
+        return np.array([role.group == "a" for role in workload.roles.all])[workload.roles.of]
+
+    budgets = () if told.budget is None else (DisruptionBudget(of, told.budget),)
+    return PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint, budgets)
 
 
 def place(request: Request, where: Where, nodes: int) -> Placement:

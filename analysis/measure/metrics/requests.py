@@ -16,7 +16,12 @@ def _cut(run: FinishedRun) -> int:
     return len(run.asked.leads(np.flatnonzero(run.interruption >= run.begin)))
 
 
-@metric(heading="interrupted", better="lower", table="harm", meaning="holding periods that a failure cut short")
+@metric(
+    heading="interrupted",
+    better="lower",
+    table="harm",
+    meaning="holding periods that a failure or an eviction cut short",
+)
 def interrupted(run: FinishedRun) -> int:
     """Count the holding periods that a failure cut short in the measured time."""
     return _cut(run)

@@ -1,0 +1,144 @@
+"""Evicts requests that run to make room for more urgent ones: who gives way, when, and what they lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import Literal
+
+from simcore.agent_calls import describe_request, raised
+from simcore.engine import Simulation
+from simcore.errors import WorkloadError
+from simcore.preemption import Eviction, PreemptionRules, Victim
+from simcore.types import Request
+
+
+class Preempting:
+    """Makes room in a simulation for requests that were refused, at the cost of less urgent ones."""
+
+    def __init__(self, simulation: Simulation, rules: PreemptionRules) -> None:
+        if simulation.ledger.tiers:
+            remedy = "Take a cluster without a network."
+            raise WorkloadError("requests are not evicted from a network", remedy=remedy)
+        self._simulation, self.rules = simulation, rules
+        simulation.preempting = self
+        self.log: list[Eviction] = []
+        """Every eviction of which notice was given, in order."""
+        self._noticed: dict[int, list[Eviction]] = {}
+        """Of every request for which others are to give way, by its row, who."""
+        self._tried: dict[int, float] = {}
+        self._budgets = [(each, each.of(simulation.workload)) for each in rules.budgets]
+
+    def makes_room(self, requests: Iterable[Request]) -> Literal["now", "later", ""]:
+        """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
+
+        The requests were refused. Nobody is evicted where there is room, or for a request twice at an instant.
+        """
+        now, found = self._simulation.now, ""
+        for request in sorted(requests, key=lambda one: -one.priority):
+            row = request.index
+            if row in self._noticed:
+                found = "later"
+            elif request.gang:  # whose parts may need room on several servers
+                continue
+            elif self._tried.get(row) != now and self._simulation.ledger.why_not(request):
+                self._tried[row] = now
+                evictions = [
+                    Eviction(victim, row, now) for victim in self._simulation.with_parts(self._choose(request))
+                ]
+                self.log += evictions
+                if evictions and not self.rules.grace:
+                    self._evict(evictions)
+                    return "now"
+                if evictions:
+                    self._noticed[row] = evictions
+                    self._simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
+                    found = "later"
+        return "later" if found else ""
+
+    def _end_of_grace(self, row: int) -> None:
+        """Evict those who had notice, unless the request waits no more."""
+        evictions = self._noticed.pop(row)
+        if any(one.index == row for one in self._simulation.line):
+            self._evict(evictions)
+        for each in evictions:
+            if each.outcome == "noticed":
+                each.outcome, each.end = "called off", self._simulation.now
+
+    def _evict(self, evictions: Sequence[Eviction]) -> None:
+        simulation, now = self._simulation, self._simulation.now
+        there = [each for each in evictions if each.row in simulation.ledger.running]
+        for each in evictions:
+            each.outcome, each.end = "ended", now
+        for each in there:
+            ran = now - float(simulation.record.decided[each.row])
+            each.outcome, each.lost = "evicted", ran - self.rules.kept(ran)
+        simulation.evict([each.row for each in there], self.rules.requeue, self.rules.kept)
+
+    # -- who gives way --------------------------------------------------------------------------------------------
+
+    def _choose(self, request: Request) -> list[int]:
+        """Choose the rows to be evicted for a request, all on one server; none where that makes no room.
+
+        On every server all less urgent requests go, but for those whom the request leaves room: the dearest by the rule
+        are tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then
+        the one with the fewest, then the first.
+        """
+        ledger, rule = self._simulation.ledger, self._cost
+        may, best = ledger.may_lie(request), (inf, inf, -1)
+        chosen: list[int] = []
+        for server, victims in self._victims(request).items():
+            if may is not None and not may[server]:
+                continue
+            victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
+            rows = set(ledger.give_way(request, server, [one.request.index for one in self._within(victims)]))
+            if rows:
+                go = [one for one in victims if one.request.index in rows]
+                key = rule(request, go), len(go), server
+                if key < best:
+                    best, chosen = key, [one.request.index for one in go]
+        return sorted(chosen)
+
+    def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
+        view, rule = self._simulation.view, self.rules.victims
+        try:
+            return float(rule(view, request, victims))
+        except Exception as error:
+            raise raised(rule, error, describe_request(request, view.resources)) from error
+
+    def _victims(self, request: Request) -> dict[int, list[Victim]]:
+        """List who may be evicted for a request, by server."""
+        simulation, now = self._simulation, self._simulation.now
+        moving = simulation.moving.on_the_way if simulation.moving else ()
+        spared = {each.row for evictions in self._noticed.values() for each in evictions}.union(moving)
+        total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
+        found: dict[int, list[Victim]] = {}
+        for row in sorted(simulation.ledger.running):
+            one = simulation.running_request(row)
+            if one.priority < request.priority and row not in spared:
+                ran = now - float(simulation.record.decided[row])
+                share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
+                victim = Victim(one, ran, ran - self.rules.kept(ran), share)
+                found.setdefault(int(simulation.record.server[row]), []).append(victim)
+        return found
+
+    def _within(self, victims: list[Victim]) -> list[Victim]:
+        """Leave out those of `victims`, the dearest first, that budgets keep from being evicted beside the others."""
+        if not self._budgets:
+            return victims
+        simulation = self._simulation
+        waiting = [one.index for one in simulation.line if one.index >= len(simulation.workload)]
+        gone = [*waiting, *(each.row for evictions in self._noticed.values() for each in evictions)]
+        left = []
+        for budget, of in self._budgets:
+            out = sum(bool(of[simulation.source(row)]) for row in gone)
+            there = sum(bool(of[simulation.source(row)]) for row in (*simulation.ledger.running, *waiting))
+            left.append((budget.at_most * there if budget.share else budget.at_most) - out)
+        found = []
+        for victim in reversed(victims):
+            mine = [n for n, (_, of) in enumerate(self._budgets) if of[simulation.source(victim.request.index)]]
+            if all(left[n] >= 1 for n in mine):
+                found.append(victim)
+                for n in mine:
+                    left[n] -= 1
+        return found[::-1]

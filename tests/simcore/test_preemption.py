@@ -1,0 +1,254 @@
+"""Less urgent requests that give way: the engine against the obvious rules, and what must hold whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isnan
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
+from scenarios.build.engines import agents_of
+from scenarios.build.plan import plan
+from scenarios.build.world import build_world
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.play import Watchers, play
+from simcore.preempting import Preempting
+from simcore.preemption import Victim
+from simcore.record import OUTCOMES
+from simcore.rng import stream
+from simcore.types import Request, View
+from tests.reference.engine import Case, Decide, Preempt, Reference
+from tests.support.properties import first, scaled
+from tests.support.simulations import (
+    VICTIMS,
+    cases,
+    compare,
+    deciders,
+    drive,
+    first_fit,
+    long_case,
+    moody,
+    ruled_case,
+    simulate,
+)  # fmt: skip
+
+RULES = st.builds(
+    Preempt,
+    st.sampled_from([*VICTIMS]),
+    st.sampled_from([0.0, 0.0, 1.0, 3.0]),
+    st.booleans(),
+    st.sampled_from([inf, 1.0, 2.0]),
+    st.sampled_from([None, None, 0, 1, 2]),
+)
+
+
+@st.composite
+def preempting_cases(draw: st.DrawFn) -> Case:
+    case = draw(cases())
+    case = replace(case, together=draw(st.sampled_from([0, 0, 1, 2, 9])))
+    if case.together:
+        case.mode = "wait"
+    count = len(case.requests)
+    return replace(
+        case,
+        preempt=draw(RULES),
+        priorities=tuple(draw(st.lists(st.integers(-1, 2), min_size=count, max_size=count))),
+        groups=tuple(draw(st.lists(st.sampled_from(["a", ""]), min_size=count, max_size=count))),
+    )
+
+
+def long_preempting(seed: int) -> Case:
+    """Make a long case in which many are evicted: with failures, and in some with rules of placement."""
+    rng = Random(seed)
+    case = long_case(seed) if rng.random() < 0.7 else ruled_case(seed)
+    groups = case.groups or tuple(rng.choice(["a", "b"]) for _ in case.requests)
+    together = rng.choice([0, 0, 0, 2, 40])
+    return replace(
+        case,
+        together=together,
+        mode="wait" if together or rng.random() < 0.7 else case.mode,
+        priorities=tuple(rng.choice([0, 1, 1, 5, 9]) for _ in case.requests),
+        groups=groups,
+        preempt=Preempt(
+            rng.choice([*VICTIMS]),
+            rng.choice([0.0, 0.0, 1.0, 4.0]),
+            rng.random() < 0.8,
+            rng.choice([inf, 1.0, 3.0]),
+            rng.choice([None, None, 1, 2]),
+        ),
+    )
+
+
+def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preempting]:
+    """Play a case on the engine and in the reference, and hold one to the other."""
+    reference = Reference(case, decide)
+    simulation = simulate(case)
+    compare(simulation, drive(simulation, decide), reference)
+    preempting = simulation.preempting
+    assert isinstance(preempting, Preempting)
+    evicted = [(each.row, each.by, each.end, each.lost) for each in preempting.log if each.outcome == "evicted"]
+    assert sorted(evicted) == sorted(reference.evicted)
+    return simulation, preempting
+
+
+def check(simulation: Simulation, preempting: Preempting) -> None:
+    """Nobody gives way to an equal, work is neither lost nor made but what the log says, and budgets are kept."""
+    record, asked = simulation.record, simulation.asked()
+    assert asked.priority is not None
+    lost = {each.row: each.lost for each in preempting.log if each.outcome == "evicted"}
+    for each in preempting.log:
+        assert asked.priority[each.row] < asked.priority[each.by]
+        assert isnan(each.end) if each.outcome == "noticed" else each.end == each.notice + preempting.rules.grace
+    for row in range(len(simulation.workload), record.rows):
+        before = int(record.origin[row])
+        ran = record.interruption[before] - record.decided[before]
+        done = ran - lost.get(before, 0.0)
+        assert asked.duration[row] == pytest.approx(asked.duration[before] - done) or asked.duration[row] == inf
+    for row in lost:
+        assert OUTCOMES[record.outcome[row]] == "interrupted"
+        assert not isnan(record.interruption[row])
+        assert (row in record.origin[: record.rows]) == preempting.rules.requeue
+
+
+@scaled(3)
+@given(preempting_cases(), deciders)
+def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+    check(*held_to(case, decide))
+
+
+@pytest.mark.parametrize("start", first(1, range(0, 300, 60)))
+def test_long_runs_are_the_references(start: int) -> None:
+    evicted = 0
+    for seed in range(start, start + 60):
+        for decide in (first_fit, moody(seed)):
+            simulation, preempting = held_to(long_preempting(seed), decide)
+            check(simulation, preempting)
+            evicted += sum(each.outcome == "evicted" for each in preempting.log)
+    assert evicted > 60
+
+
+@scaled(1)
+@given(st.integers(0, 9999))
+def test_as_few_give_way_as_can(seed: int) -> None:
+    """In one dimension, on one node: by `fewest` no smaller set of any server would make room."""
+    rng = Random(seed)
+    most = 12
+    requests = [(float(n), inf, (rng.randint(1, 5),)) for n in range(12)]
+    urgent = rng.randint(1, most)
+    case = Case(
+        [[[most]], [[most]]], [[most]], (99,), [*requests, (20.0, 1.0, (urgent,))], "wait",
+        priorities=(*(0 for _ in requests), 1), preempt=Preempt("fewest"),
+    )  # fmt: skip
+    simulation, preempting = held_to(replace(case, mode="drop", preempt=Preempt("fewest", requeue=False)), first_fit)
+    record = simulation.record
+    gone = [each.row for each in preempting.log]
+    least = []
+    for server in range(2):
+        held = sorted(
+            (requests[row][2][0] for row in np.flatnonzero(record.server[:12] == server).tolist()), reverse=True
+        )
+        free = most - sum(held)
+        least.append(next(n for n in range(len(held) + 1) if free + sum(held[:n]) >= urgent))
+    assert len(gone) == min(least)
+
+
+# -- from a scenario ---------------------------------------------------------------------------------------------------
+
+
+def scenario(overflow: Any, **more: Any) -> Scenario:
+    """Make a scenario in which production has batch jobs evicted."""
+    return scenario_from(
+        {
+            "name": "preempting",
+            "cluster": {"servers": 2, "node": {"cpu": 8}},
+            "priorities": {"production": 1000, "batch": 10},
+            "workload": {
+                "requests": 300,
+                "arrivals": {"poisson": {"every": "10 s"}},
+                "flavours": [
+                    {"cpu": 1, "weight": 3, "priority": "batch", "group": "web"},
+                    {"cpu": 6, "priority": "production"},
+                ],
+                "lifetimes": {"exponential": {"mean": "1 min"}},
+            },
+            "overflow": overflow,
+            "agents": ["best-fit"],
+            "record": ["requests"],
+            **more,
+        }
+    )
+
+
+def dearest(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return -len(victims)
+
+
+OWN = f"{__name__}:dearest"
+
+
+@pytest.mark.parametrize("victims", [*VICTIMS, OWN])
+def test_what_a_scenario_says_is_done(victims: str, tmp_path: Path) -> None:
+    preempt = {
+        "victims": victims,
+        "grace": "5 s",
+        "checkpoint": "20 s",
+        "budgets": [{"of": {"group": "web"}, "share": 0.5}],
+    }
+    [run] = plan(scenario({"preempt": preempt}))
+    row = execute(run, tmp_path)
+    [file] = (tmp_path / "details").glob("*.requests.parquet")
+    requests = pl.read_parquet(file)
+    evicted = requests.filter(pl.col("evicted_for") >= 0)
+    assert row["engine"] == "simpy"
+    assert row["preemptions"] == len(evicted) > 5
+    assert set(evicted["priority"]) == {10}
+    lost = ((evicted["end"] - evicted["decided"]) % 20).sum() / 3600
+    assert row["lost_work_cpu"] == pytest.approx(lost)
+    assert requests["outcome"].is_in(["placed", "interrupted"]).all()
+
+
+def test_a_run_that_evicts_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    [run] = plan(scenario({"preempt": {"victims": "youngest", "grace": "5 s", "otherwise": {"wait": {"together": 9}}}}))
+    world = build_world(run.scenario)
+    agent, _ = agents_of(run, world)
+    simulation = world.simulation(0)
+    recorder = DecisionRecorder(simulation)
+    agent.start(simulation.view, stream(0, "agent"))
+    play(simulation, agent, iter([150, 0]).__next__)
+    log = DecisionLog(recorder.portion())
+    again = world.simulation(0)
+    DecisionRecorder(again)
+    answer_again(again, log, simulation.record.reasons, Watchers(again))
+    assert again.now == simulation.now
+    assert [one.index for one in again.line] == [one.index for one in simulation.line]
+    assert simulation.preempting
+    assert again.preempting
+    assert again.preempting.log == simulation.preempting.log
+
+
+@pytest.mark.parametrize(
+    ("overflow", "said"),
+    [
+        ({"preempt": {"victims": "lowst"}}, "lowest"),
+        ({"preempt": {"budgets": [{"of": {"group": "web"}}]}}, "at_most or share"),
+        ({"preempt": {}, "wait": {"together": 3}}, "more than one way"),
+        ({"preempt": {"otherwise": "requeue"}}, "wrong value"),
+        ("preempt", "more than a word"),
+    ],
+)
+def test_mistakes_are_named(overflow: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        scenario(overflow)
