@@ -46,6 +46,7 @@ AGENTS = Registry(
         "lava": "agents.heuristics.lifetimes.lava:Lava",
         "two-stage": "agents.heuristics.two_stage:TwoStage",
         "solver": "agents.solver.online.agent:Solver",
+        "adaptive": "agents.adaptive.agent:Adaptive",
         "formula": "agents.formulas.agent:Formula",
     },
     "binwright agents",

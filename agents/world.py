@@ -130,6 +130,8 @@ class World:
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
                 return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
+            if each is not None and each.reviews and self.cells:
+                return key, f"{type(each).__name__} changes its rule on the way, and cells keep theirs"
             if each is not None and not each.any_size and self.cells:
                 return key, f"{type(each).__name__} is for one number of servers, and the cells have fewer"
             if each is not None and not each.any_size and self.grows_by:

@@ -10,6 +10,7 @@ from array import array
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice, repeat
 from math import ceil, inf, nan
 from typing import TYPE_CHECKING, Literal
@@ -21,6 +22,7 @@ from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
 from simcore.lifetime_info import LifetimeOracle
+from simcore.looking_back import past_of
 from simcore.model import Moves, Preempts, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.requeue import with_returned
@@ -137,6 +139,7 @@ class Simulation:
             self.clock.at(time, self._grow, by)
         for time, change, number in ledger.planned:
             self.clock.at(time, change, number)
+        self.view.past = partial(past_of, self)
         self._decisions = self._run() if ledger.offer is None else self._masked(ledger.offer)
 
     @property
@@ -558,6 +561,12 @@ class Simulation:
         if mode == "stop":
             self.stopped = True
             self._decisions.close()
+
+    @property
+    def overflowing(self) -> str:
+        """What becomes now of a request that fits nowhere: a mode of overflow."""
+        full = self.overflow.mode == "expand" and len(self.view.capacity) >= self.overflow.limit
+        return self.overflow.then if full else self.overflow.mode
 
     def _pass(self) -> None:
         if self.passes is not None:

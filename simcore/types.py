@@ -5,10 +5,10 @@ Quantities are int64 multiples of a quantum, a millionth of the resource's unit;
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from simcore.gangs import Gang, Gangs
 from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
 from simcore.memmap import blocks
 from simcore.roles import Roles
+
+if TYPE_CHECKING:
+    from simcore.past import Past
 
 QUANTUM = 1_000_000
 """Quanta per unit of any resource."""
@@ -376,7 +379,7 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known.
+    known. `past` says of how many requests to tell what has been seen; it is `None` where nobody keeps that.
     """
 
     resources: tuple[str, ...]
@@ -389,6 +392,7 @@ class View:
     changed: Ints | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
+    past: Callable[[int], Past] | None = None
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
@@ -432,6 +436,8 @@ class Agent:
 
     places_gangs: bool = False
     """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
+    reviews: bool = False
+    """Does it choose the kernel of a compiled run again and again? Then `review` is called."""
     remembers: Sequence[str] | None = None
     """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
     after `start`."""
@@ -441,6 +447,10 @@ class Agent:
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Where the request goes, or `None` or a `Refusal` to reject it."""
+        raise NotImplementedError
+
+    def review(self, view: View) -> int:
+        """Choose the kernel of a compiled run again, at a request; returns for how many decisions it then holds."""
         raise NotImplementedError
 
     def decide_line(

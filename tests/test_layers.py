@@ -21,7 +21,7 @@ RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split(
 INSIDE = {
     "agents": (
         "rules nested_agent networked policy running world", "environments formulas availability",
-        "heuristics learned solver",
+        "heuristics learned solver", "adaptive",
     ),
     "agents.heuristics": (
         "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",

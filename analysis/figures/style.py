@@ -55,6 +55,7 @@ SHIPPED: dict[str, Look] = {
     "dot-product": (ORANGE, "v"),
     "alpha-evolve": (WINE, "D"),
     "internal": (SKY, "p"),
+    "adaptive": (BLACK, "s"),
     "tetris": (BLUE, "<"),
     "nulb": (VERMILLION, "o"),
     "nalb": (GREEN, "s"),

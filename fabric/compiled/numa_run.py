@@ -110,17 +110,17 @@ class CompiledSimulation(Simulation):
             self._ready = decide, loop
         return self._ready[1], decide, weights
 
-    def go(self, rule: Compiled, answers: int = -1) -> int:
+    def go(self, rule: Compiled, answers: int = -1, ahead: bool = False) -> int:
         """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
-        Raises `InfeasiblePlacement` as `answer` does.
+        With `ahead` the clock runs on to the next request afterwards. Raises `InfeasiblePlacement` as `answer` does.
         """
         made = 0
-        while made != answers and not self.state.at[STOPPED]:
+        while (ahead or made != answers) and not self.state.at[STOPPED]:
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
             loop, *form = self._loop(rule)
-            more, status, code = loop(*form, self.requests, self.state, self.rules, mode, change, answers - made, False)
+            more, status, code = loop(*form, self.requests, self.state, self.rules, mode, change, answers - made, ahead)
             made += more
             self.follow()
             if status == GROW:
@@ -221,14 +221,21 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         raise TypeError(f"{type(agent).__name__} is not compiled")
     simulation.prepare(rule)
     simulation.thought = 0
+    held = 0 if agent.reviews else -1
     left = watch()
     while left:
         before = perf_counter_ns()
-        made = simulation.go(rule, left)
+        if not held:
+            simulation.go(rule, 0, ahead=True)
+            on_offer = simulation.waiting and not simulation.stopped
+            held, rule = agent.review(simulation.view) if on_offer else -1, agent.compiled or rule
+        asked = left if held < 0 else held if left < 0 else min(left, held)
+        made = simulation.go(rule, asked)
         simulation.thought += perf_counter_ns() - before
-        if made != left:
+        if made != asked:
             simulation.let_go()
             break
-        left = watch()
+        left, held = left - made if left > 0 else left, held - made
+        left = left or watch()
     simulation.ledger.confirm()
     return simulation.thought
