@@ -1,0 +1,65 @@
+"""What one feature of a place is, for rules that are compiled: as `agents.formulas.program` has it for many places."""
+
+from __future__ import annotations
+
+from agents.formulas.vocabulary import AFTER, CAPACITY, DEMAND, LEAST, NODES, OTHER, PLACE, SHARE, SPREAD
+from simcore.jit import lean_numeric_inlined
+from simcore.types import QUANTUM, Amounts, Ints
+
+
+@lean_numeric_inlined
+def feature(
+    free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, quantity: int, scope: int, r: int
+) -> float:
+    """Return a quantity of some nodes of a server, in units, for a request that is placed on `node`, or spread.
+
+    `free` and `capacity` are int64 [nodes, resources]; `quantity`, `scope` and `r` are those of a `Feature`.
+    """
+    nodes = len(free)
+    asked = 0
+    for each in range(len(demand)):
+        asked += demand[each] * (each == r)
+    if quantity == NODES:
+        return 1.0 * nodes
+    if quantity == SPREAD:
+        return 1.0 * spread
+    if quantity == DEMAND:
+        return asked / QUANTUM
+    amount, installed, extreme, there = 0, 0, 0.0, False
+    for n in range(nodes):
+        own = spread or n == node
+        if (scope == PLACE and not own) or (scope == OTHER and own):
+            continue
+        one, here = capacity[n, r] if quantity == CAPACITY else free[n, r], capacity[n, r]
+        if own and (quantity in (AFTER, SHARE)):
+            one -= asked // nodes + (n < asked % nodes) if spread else asked
+        amount += one
+        installed += here
+        if scope >= LEAST and here > 0:
+            value = one / (here if quantity == SHARE else QUANTUM)
+            if not there or (value < extreme if scope == LEAST else value > extreme):
+                extreme = value
+            there = True
+    if scope >= LEAST:
+        return extreme
+    if quantity == SHARE:
+        return amount / installed if installed > 0 else 0.0
+    return amount / QUANTUM
+
+
+@lean_numeric_inlined
+def over(x: float, y: float) -> float:
+    """Divide; by zero it gives infinity or no number."""
+    return x / y
+
+
+@lean_numeric_inlined
+def smaller(x: float, y: float) -> float:
+    """Return the smaller one; of equals, and of what is no number, the first."""
+    return y if y < x else x
+
+
+@lean_numeric_inlined
+def larger(x: float, y: float) -> float:
+    """Return the larger one; of equals, and of what is no number, the first."""
+    return y if y > x else x
