@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from scenarios.evaluation.evaluator import Evaluation, Evaluator
     from scenarios.learn.tune import tune
     from scenarios.schema.scenario import Scenario
+    from scenarios.search.search import search
     from simcore.engine import Simulation
     from simcore.errors import BinwrightError, UserError
     from simcore.moves import Move, Mover, Running
@@ -61,6 +62,7 @@ _HOME = {
         "scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
         "scenarios.learn.tune": ("tune",),
         "scenarios.schema.scenario": ("Scenario",),
+        "scenarios.search.search": ("search",),
         "simcore.engine": ("Simulation",),
         "simcore.errors": ("BinwrightError", "UserError"),
         "simcore.moves": ("Move", "Mover", "Running"),
@@ -110,6 +112,7 @@ __all__ = [
     "reproduce",
     "run",
     "scenario",
+    "search",
     "size",
     "solve",
     "train",

@@ -32,7 +32,7 @@ INSIDE = {
         "online", "movers",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
-    "scenarios": ("schema", "build", "run", "batch", "learn size draft", "evaluation"),
+    "scenarios": ("schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),
 }  # fmt: skip
 """The parts of a package, written like the ladder: each imports only those before it."""
 STRANGERS = ("agents.heuristics", "agents.learned", "agents.solver")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +14,11 @@ from agents.formulas.vocabulary import PLAIN
 EVERYWHERE = ("demand_", *PLAIN)
 """How the names of features begin that are the same at all places."""
 ZERO, ONE = constant(0.0), constant(1.0)
-_BINARY: dict[str, Callable[[float, float], float]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power,
-    "min": lambda x, y: y if y < x else x, "max": lambda x, y: y if y > x else x,
-    "<": np.less, "<=": np.less_equal, "==": np.equal,
-}  # fmt: skip
-_UNARY: dict[str, Callable[[float], float]] = {
-    "negative": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "floor": np.floor,
-    "ceil": np.ceil, "not": lambda x: x == 0,
+COMPUTED: dict[str, Callable[..., Any]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power, "min": min, "max": max,
+    "<": np.less, "<=": np.less_equal, "==": np.equal, "negative": np.negative, "abs": np.abs, "exp": np.exp,
+    "log": np.log, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "not": np.logical_not,
+    "where": lambda test, x, y: x if test else y,
 }  # fmt: skip
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
@@ -61,16 +59,12 @@ def _written(one: Term) -> tuple[str, int]:
     if op == "feature":
         return one.name, 4
     if op in FUNCTIONS:
-        return f"{op}({', '.join(_written(part)[0] for part in one.of)})", 4
-    if op == "negative":
-        return f"-{_within(one.of[0], 3)}", 3
-    if op == "not":
-        return f"not {_within(one.of[0], 4)}", 0
-    x, y = one.of
-    if op in _STRENGTH:
-        strength = _STRENGTH[op]
-        return f"{_within(x, strength)} {op} {_within(y, strength + 1)}", strength
-    return f"{_within(x, 4)} {op} {_within(y, 4)}", 3 if op == "**" else 0
+        return f"{op}({', '.join(map(written, one.of))})", 4
+    if len(one.of) == 1:
+        return (f"-{_within(one.of[0], 3)}", 3) if op == "negative" else (f"not {_within(one.of[0], 4)}", 0)
+    strength = _STRENGTH.get(op, 0)
+    x, y = (_within(part, max(strength + at, 4 * (not strength))) for at, part in enumerate(one.of))
+    return f"{x} {op} {y}", 3 if op == "**" else strength
 
 
 def _within(part: Term, strength: int) -> str:
@@ -79,14 +73,13 @@ def _within(part: Term, strength: int) -> str:
 
 
 def simplified(formula: Term) -> Term:
-    """Return a formula of as many steps or fewer that has the same value wherever all its parts are numbers.
+    """Return a formula of no more steps that has the same value, but for last digits, where all its parts are numbers.
 
-    Only the last digits may differ. Sums and products are put into one order, so that equal formulas look alike.
+    Sums and products are put into one order, so that equal formulas look alike.
     """
-    parts = tuple(map(simplified, formula.of))
-    if not parts:
+    if not formula.of:
         return formula
-    found = term(formula.op, *parts)
+    found = term(formula.op, *map(simplified, formula.of))
     while (shorter := _shorter(found)) is not None:
         found = shorter
     return found
@@ -94,88 +87,65 @@ def simplified(formula: Term) -> Term:
 
 def _shorter(one: Term) -> Term | None:
     """Apply one rule to a formula whose parts are simplified; None where none applies."""
-    values = [part.value for part in one.of if part.op == "constant"]
-    if len(values) == len(one.of) and values:
-        value = _folded(one.op, values)
-        return None if value is None else constant(value)
-    if len(one.of) == 1:
-        return _of_one(one.op, one.of[0])
-    if one.op == "where":
-        test, yes, no = one.of
-        if yes == no or test.op == "constant":
-            return yes if yes == no or test.value else no
-        return None
-    return _of_two(one.op, *one.of) if len(one.of) == 2 else None
-
-
-def _folded(op: str, values: Sequence[float]) -> float | None:
-    """Compute an operation on constants; None where the result is no finite number."""
+    op, parts = one.op, one.of
+    if parts and all(part.op == "constant" for part in parts):
+        with np.errstate(all="ignore"):
+            value = float(COMPUTED[op](*(np.float64(part.value) for part in parts)))
+        return constant(value) if isfinite(value) else None
     if op == "where":
-        return values[1] if values[0] else values[2]
-    with np.errstate(all="ignore"):
-        value = float(_UNARY[op](*values) if len(values) == 1 else _BINARY[op](*values))
-    return value if isfinite(value) else None
-
-
-def _of_one(op: str, x: Term) -> Term | None:
+        return parts[1] if parts[1] == parts[2] else parts[1 + (not parts[0].value)] if _is_number(parts[0]) else None
     if op == "negative":
-        if x.op == "negative":
-            return x.of[0]
-        if x.op == "-":
-            return _again("-", x.of[1], x.of[0])
-        if x.op in ("*", "/") and x.of[0].op == "constant":
-            return _again(x.op, constant(-x.of[0].value), x.of[1])
-    if op == "abs" and x.op in ("abs", "negative"):
-        return x if x.op == "abs" else _again("abs", x.of[0])
-    return None
+        return _negated(parts[0])
+    if op == "abs" and parts[0].op in ("abs", "negative"):
+        return term("abs", parts[0].of[0])
+    return _of_two(op, *parts) if len(parts) == 2 else None
+
+
+def _is_number(one: Term) -> bool:
+    return one.op == "constant"
+
+
+def _negated(x: Term) -> Term | None:
+    """Write minus a formula as one that is no longer."""
+    if x.op == "negative":
+        return x.of[0]
+    if x.op == "-":
+        return term("-", x.of[1], x.of[0])
+    if x.op in ("*", "/") and _is_number(x.of[0]):
+        return term(x.op, constant(-x.of[0].value), x.of[1])
+    return constant(-x.value) if _is_number(x) else None
 
 
 def _of_two(op: str, x: Term, y: Term) -> Term | None:
     if x == y and op in ("-", "/", "min", "max", "+"):
-        return {"-": ZERO, "/": ONE, "min": x, "max": x}.get(op) or _again("*", constant(2.0), x)
+        return {"-": ZERO, "/": ONE, "+": term("*", constant(2.0), x)}.get(op, x)
     if op in ("+", "*", "min", "max") and _order(op, y) < _order(op, x):
-        return _again(op, y, x)
-    if op == "+":
-        if y == ZERO:
-            return x
-        if y.op == "negative":
-            return _again("-", x, y.of[0])
-        if x.op == "negative":
-            return _again("-", y, x.of[0])
-        if y.op == "constant" and y.value < 0:
-            return _again("-", x, constant(-y.value))
-    if op == "-":
+        return term(op, y, x)
+    if op in ("+", "-"):
         if y == ZERO:
             return x
         if x == ZERO:
-            return _again("negative", y)
-        if y.op == "negative":
-            return _again("+", x, y.of[0])
-        if y.op == "constant" and y.value < 0:
-            return _again("+", x, constant(-y.value))
-    if op == "*":
-        if x in (ZERO, ONE):
-            return y if x == ONE else ZERO
-        if x == constant(-1.0):
-            return _again("negative", y)
-        if x.op == "constant" and y.op == "*" and y.of[0].op == "constant":
-            return _again("*", constant(x.value * y.of[0].value), y.of[1])
-    if op in ("*", "/") and "negative" in (x.op, y.op):
-        positive = _again(op, *(part.of[0] if part.op == "negative" else part for part in (x, y)))
-        return positive if x.op == y.op else _again("negative", positive)
-    if op == "/" and y == ONE:
-        return x
+            return term("negative", y)  # sums have numbers last
+        if y.op == "negative" or (_is_number(y) and y.value < 0):
+            return term("-" if op == "+" else "+", x, y.of[0] if y.of else constant(-y.value))
+        if op == "+" and x.op == "negative":
+            return term("-", y, x.of[0])
+    elif op in ("*", "/"):
+        if op == "*" and x in (ZERO, ONE, constant(-1.0)):
+            return ZERO if x == ZERO else y if x == ONE else term("negative", y)
+        if op == "/" and y == ONE:
+            return x
+        if op == "*" and _is_number(x) and y.op == "*" and _is_number(y.of[0]):
+            return term("*", constant(x.value * y.of[0].value), y.of[1])
+        if "negative" in (x.op, y.op):
+            positive = simplified(term(op, *(part.of[0] if part.op == "negative" else part for part in (x, y))))
+            return positive if x.op == y.op else term("negative", positive)
     return None
-
-
-def _again(op: str, *parts: Term) -> Term:
-    found = term(op, *parts)
-    return _shorter(found) or found
 
 
 def _order(op: str, one: Term) -> tuple[bool, str]:
     """Say where a part of a sum or a product belongs: numbers come last in sums, else first."""
-    return (one.op == "constant") == (op == "+"), written(one)
+    return _is_number(one) == (op == "+"), written(one)
 
 
 def ranking(formula: Term) -> Term:
@@ -193,11 +163,10 @@ def _ranking(one: Term) -> Term | None:
         return one.of[0]
     if one.op == "negative":
         shorter = _ranking(one.of[0])
-        return None if shorter is None else term("negative", shorter)
+        return shorter and term("negative", shorter)
     if one.op == "where" and is_same_everywhere(one.of[0]):
-        test, yes, no = one.of
-        shorter_yes, shorter_no = _ranking(yes), _ranking(no)
-        return None if shorter_yes is shorter_no is None else term("where", test, shorter_yes or yes, shorter_no or no)
+        yes, no = map(_ranking, one.of[1:])
+        return term("where", one.of[0], yes or one.of[1], no or one.of[2]) if yes or no else None
     if len(one.of) != 2:
         return None
     x, y = one.of
@@ -205,10 +174,9 @@ def _ranking(one: Term) -> Term | None:
         return x
     if one.op in ("+", "-") and is_same_everywhere(x):
         return y if one.op == "+" else term("negative", y)
-    if one.op == "*" and x.op == "constant" and abs(x.value) != 1:
-        return y if x.value > 0 else term("negative", y)
-    if one.op == "/" and y.op == "constant" and y.value:
-        return x if y.value > 0 else term("negative", x)
+    number, other = (x, y) if one.op == "*" else (y, x)
+    if one.op in ("*", "/") and _is_number(number) and abs(number.value) not in (0, 1):
+        return other if number.value > 0 else term("negative", other)
     return None
 
 

@@ -11,10 +11,7 @@ from simcore.types import QUANTUM, Amounts, Ints
 def feature(
     free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int, quantity: int, scope: int, r: int
 ) -> float:
-    """Return a quantity of some nodes of a server, in units, for a request that is placed on `node`, or spread.
-
-    `free` and `capacity` are int64 [nodes, resources]; `quantity`, `scope` and `r` are those of a `Feature`.
-    """
+    """Return what a `Feature` is for a request on `node` of a server; `free`, `capacity` int64 [nodes, resources]."""
     nodes = len(free)
     asked = 0
     for each in range(len(demand)):
@@ -45,21 +42,3 @@ def feature(
     if quantity == SHARE:
         return amount / installed if installed > 0 else 0.0
     return amount / QUANTUM
-
-
-@lean_numeric_inlined
-def over(x: float, y: float) -> float:
-    """Divide; by zero it gives infinity or no number."""
-    return x / y
-
-
-@lean_numeric_inlined
-def smaller(x: float, y: float) -> float:
-    """Return the smaller one; of equals, and of what is no number, the first."""
-    return y if y < x else x
-
-
-@lean_numeric_inlined
-def larger(x: float, y: float) -> float:
-    """Return the larger one; of equals, and of what is no number, the first."""
-    return y if y > x else x

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from binwright.parser.drafts import add_fit, add_init
 from binwright.parser.drawing import add_figures
-from binwright.parser.learning import add_evaluate, add_train, add_tune
+from binwright.parser.learning import add_evaluate, add_search, add_train, add_tune
 from binwright.parser.options import add_heading, add_sets, add_several, add_where_runs
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
 from simcore.errors import nearest, suggest
@@ -404,7 +404,7 @@ GROUPS = {
     "Run": (_validate, _watch, _reproduce),
     "Understand": (_why, add_figures, _export),
     "Plan": (add_pack, add_fit),
-    "Learn": (add_train, add_tune, add_evaluate),
+    "Learn": (add_train, add_tune, add_search, add_evaluate),
     "Solve": (add_explain, add_serve, add_jobs),
     "Look up": (_scenarios, _agents, _movers, _workloads, _topology, _traces, _schema, _completion, _help, _man),
 }

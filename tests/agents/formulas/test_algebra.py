@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,26 +10,22 @@ from hypothesis import assume, given
 
 from agents import AGENTS
 from agents.formulas.agent import Formula
-from agents.formulas.algebra import constants, ranking, simplified, with_constants, written
+from agents.formulas.algebra import COMPUTED, constants, ranking, simplified, with_constants, written
 from agents.formulas.as_python import python_of
 from agents.formulas.parse import Term, expression
-from tests.agents.formulas.test_formulas import expressions, in_units, played
 from tests.reference import formulas
+from tests.reference.agents import feasible
+from tests.support.formulas import expressions, in_units, played
 from tests.support.properties import scaled
 from tests.support.rooms import Case, cases
 
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power, "min": np.minimum,
-    "max": np.maximum, "<": np.less, "<=": np.less_equal, "==": np.equal, "negative": np.negative, "abs": np.abs,
-    "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "not": np.logical_not,
-    "where": lambda test, x, y: np.where(test != 0, x, y),
-}  # fmt: skip
+OPERATIONS = COMPUTED | {"min": np.minimum, "max": np.maximum, "where": lambda test, x, y: np.where(test != 0, x, y)}
 
 
 def values(formula: Term, case: Case) -> list[np.ndarray]:
     """What a formula, and then its parts, are at every place on which the request of a case fits."""
     free, capacity, demand, spread = in_units(case)
-    where = formulas.feasible(free, demand, spread)
+    where = feasible(free, demand, spread)
     known = [formulas.features(free, capacity, demand, spread, one) for one in where]
     found: list[np.ndarray] = []
 
@@ -51,7 +45,7 @@ def values(formula: Term, case: Case) -> list[np.ndarray]:
 
 
 @given(text=expressions(), case=cases())
-@scaled(30)
+@scaled(8)
 def test_what_is_simplified_has_the_same_value_and_is_read_as_it_is_written(text: str, case: Case) -> None:
     formula = expression(text)
     shorter = simplified(formula)
@@ -63,7 +57,7 @@ def test_what_is_simplified_has_the_same_value_and_is_read_as_it_is_written(text
 
 
 @given(text=expressions(3), case=cases())
-@scaled(30)
+@scaled(8)
 def test_a_ranking_ranks_as_the_formula_does(text: str, case: Case) -> None:
     formula = expression(text)
     shorter = ranking(formula)
@@ -123,7 +117,7 @@ def test_a_formula_as_python_places_as_it_does(tmp_path: Path) -> None:
     kind = AGENTS.load(f"{file}:Found")
 
     @given(case=cases().filter(lambda case: len(case[2]) < 3))
-    @scaled(30)
+    @scaled(8)
     def holds(case: Case) -> None:
         assert played(kind(), case) == played(Formula.of(formula), case)
 

@@ -1,0 +1,70 @@
+"""`search`: finds a rule of placement, and says what it is worth."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from inspect import signature
+from math import inf
+from typing import TYPE_CHECKING
+
+import yaml
+
+from binwright.commands.console import new_table, out, say, show, where
+from binwright.commands.progress import EVERY, Line, duration
+from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    from scenarios.batch.journal import Row
+    from scenarios.search.islands import State
+
+
+class Searching(Line):
+    """The line of a search: how far it is, and the best rule so far. Without a terminal it is a line now and then."""
+
+    def __init__(self, evaluations: int | None, minutes: float | None) -> None:
+        super().__init__("search", 1.0, "the heuristics are played first")
+        self._evaluations, self._minutes, self._said = evaluations, minutes, 0.0
+
+    def __call__(self, state: State) -> None:
+        """Note how far the search is."""
+        self.heard()
+        shares = state.evaluations / (self._evaluations or inf), state.seconds / 60 / (self._minutes or inf)
+        self.done = min(1.0, max(shares))
+        far = f"generation {state.generation}, {state.evaluations:,} evaluations, {duration(state.seconds)}"
+        self.said = f"{far}, best {state.shown:.5g}: {state.best.text}"
+        if not self.alive and state.seconds - self._said >= EVERY:
+            self._said = state.seconds
+            say(f"{self.what}: {self.said}")
+
+    def run(self, row: Row) -> None:
+        """Note a run on the test seeds."""
+        self.said = f"test seeds, {row['agent']}"
+
+
+def search(asked: Namespace) -> int:
+    """`binwright search FILE...`."""
+    from scenarios.schema.load import load_scenario
+    from scenarios.search.search import EVALUATIONS
+    from scenarios.search.search import search as find
+
+    try:
+        beside = [yaml.safe_load(text) for text in asked.beside]
+    except yaml.YAMLError:
+        remedy = "Write a name, or '{name: {option: value}}'."
+        raise UserError("is not an agent", key="--beside", value=asked.beside, remedy=remedy) from None
+    limit = EVALUATIONS if asked.evaluations is None and asked.minutes is None else asked.evaluations
+    scenarios = [load_scenario(file, asked.sets) for file in asked.files]
+    how = {name: value for name, value in vars(asked).items() if name in signature(find).parameters}
+    with Searching(limit, asked.minutes) as line:
+        found = find(scenarios, on_progress=line, finished=line.run, **{**how, "beside": beside})
+    table = new_table("", ">length", ">search", ">validation", "rule")
+    for row in found.front.iter_rows(named=True):
+        numbers = (f"{row['length']}", f"{row['search']:.5g}", f"{row['validation']:.5g}")
+        table.add_row("*" if row["chosen"] else "", *numbers, row["rule"])
+    out.print(table)
+    show("* chosen: the best on the seeds of validation, or a shorter one that is as good there.\n")
+    for one in found.comparisons:
+        out.print(one.rich(out.width))
+    show((found.folder / "found.yaml").read_text("utf-8").rstrip("\n"))
+    where(f"As Python: {found.folder}/found.py:Found. Figure: {found.folder}/front.png. Runs: {found.folder}/test")
+    return 0

@@ -1,0 +1,224 @@
+"""Finds a rule for one scenario or several, and says what it is worth on seeds that the search never met."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import yaml
+
+from agents import AGENTS
+from agents.formulas.as_python import python_of
+from agents.formulas.parse import expression
+from analysis.compare.comparison import Comparison
+from analysis.figures.rule_front import draw
+from analysis.figures.style import save
+from analysis.results_api import Results
+from scenarios.batch.backends import held
+from scenarios.batch.batch import Batch
+from scenarios.batch.journal import Row, line_of, rows_of
+from scenarios.batch.lock import lock
+from scenarios.build.code import ours
+from scenarios.build.plan import plan
+from scenarios.build.world import build_world
+from scenarios.run.check import start_agents
+from scenarios.schema.agent import AgentSpec
+from scenarios.schema.load import Override, folder_for, loaded, resolved
+from scenarios.schema.scenario import Scenario
+from scenarios.search.islands import Islands, Rule, State
+from scenarios.search.plays import Plays
+from simcore.errors import ResultsError, UserError
+from simcore.files import make_folder, write_text, writing
+from simcore.jit import postponed
+
+EVALUATIONS = 100_000
+"""How many there are where nothing else is said."""
+LEAST = {"seeds": 4, "validation": 4, "test": 2, "islands": 1, "evaluations": 1}
+LABEL = "found"
+"""What the chosen rule is called among agents."""
+FINALISTS = 8
+"""So many of the best rules are played on the seeds of validation, beside the front."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search has found.
+
+    `front` has a row per rule than which none is both shorter and better, and the one that was chosen: `chosen`,
+    `length` in steps, the means `search` and `validation`, and `rule`. `chosen` is the rule with the best validation,
+    or a shorter one that is as good; `agent` is its entry for `agents:`. `results` has, of each scenario, the runs on
+    the test seeds.
+    """
+
+    front: pl.DataFrame
+    chosen: str
+    agent: dict[str, Any]
+    results: list[Results]
+    metric: str
+    folder: Path
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Return, for each scenario, all others beside the chosen rule on the test seeds, corrected by Holm."""
+        return [Comparison([one], LABEL, [self.metric]) for one in self.results]
+
+
+def search(
+    scenario: str | Path | Scenario | Sequence[str | Path | Scenario],
+    *overrides: Override,
+    metric: str = "acceptance",
+    evaluations: int | None = None,
+    minutes: float | None = None,
+    seeds: int = 200,
+    validation: int = 400,
+    test: int = 100,
+    seed: int = 0,
+    islands: int = 4,
+    random: bool = False,
+    beside: Sequence[str | Mapping[str, Any]] = (),
+    jobs: int | None = None,
+    on: str = "local",
+    out: str | Path | None = None,
+    fresh: bool = False,
+    on_progress: Callable[[State], None] = lambda state: None,
+    finished: Callable[[Row], None] = lambda row: None,
+) -> Found:
+    """Search a formula with the best mean of `metric` in a scenario, or in several together.
+
+    The budget is `evaluations`, plays of a rule on one seed of a scenario, or `minutes`, or both. `seeds` are those of
+    the search, `validation` those of the choice among what it found, and `test` of the scenario's own are for the
+    chosen rule beside the heuristics that can run there, and `beside`, other agents. `random` is a control: rules are
+    only proposed at random. `out` (default `results/<name>/search`) gets journal.jsonl, from which the same call goes
+    on, front.csv, front.png, found.py and found.yaml. `jobs` and `on` are those of `run`. `on_progress` is called after
+    every step, `finished` with every run on the test seeds.
+    """
+    given = [scenario] if isinstance(scenario, str | Path | Scenario) else scenario
+    scenarios = [loaded(one, overrides) for one in given]
+    limit = EVALUATIONS if evaluations is None and minutes is None else evaluations
+    numbers = {"seeds": seeds, "validation": validation, "test": test, "islands": islands, "evaluations": limit or 1}
+    _check(scenarios, numbers)
+    asked = {"metric": metric, "seeds": seeds, "seed": seed, "islands": islands, "random": random}
+    folder, others = folder_for(scenarios[0], out, "search"), [AgentSpec.model_validate(one) for one in beside]
+    with _journal(folder, scenarios, asked, fresh) as journal, held(on, jobs):
+        plays = Plays(scenarios, metric, jobs, on, journal)
+        found = Islands(plays, seeds, seed, islands, random)
+
+        def spent() -> float:
+            return max(plays.done / limit if limit else 0.0, plays.seconds / 60 / minutes if minutes else 0.0)
+
+        for state in found.run(spent):
+            on_progress(state)
+        front, rule = _chosen(found.rules, plays, validation)
+        agent = AgentSpec.model_validate({"name": "formula", "options": {"score": rule.text}, "label": LABEL})
+        _write(folder, scenarios, front, agent, metric)
+        results = []
+        for one in scenarios:
+            agents = {each.label: each for each in (agent, *_heuristics(one), *others)}
+            update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
+            batch = one.model_copy(update=update)
+            batch._source = None  # which has other agents
+            own = folder / "test" / (one.name if len(scenarios) > 1 else "")
+            results.append(Batch(batch, own, alone=True).run(jobs=jobs, on=on, finished=finished))
+    return Found(front, rule.text, agent.model_dump(), results, metric, folder)
+
+
+def _check(scenarios: Sequence[Scenario], numbers: Mapping[str, int]) -> None:
+    """Refuse a search that cannot be: with too little of something, or over different resources."""
+    for key, value in numbers.items():
+        if value < LEAST[key]:
+            raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
+    for one in scenarios:
+        if one.resources != scenarios[0].resources:
+            problem = f"has other resources than {scenarios[0].name}, and a rule names them"
+            remedy = "Search over scenarios with the same resources."
+            raise UserError(problem, file=one.file, key="cluster", value=", ".join(one.resources), remedy=remedy)
+
+
+@contextmanager
+def _journal(folder: Path, scenarios: Sequence[Scenario], asked: Mapping[str, Any], fresh: bool) -> Iterator[FileIO]:
+    """Take the folder, and give its journal, the first line of which says which search it is of."""
+    said = json.dumps([[resolved(one) for one in scenarios], asked, ours()])
+    head = {"run": "search", "digest": hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}
+    with writing(folder):
+        make_folder(folder)
+        file = (folder / "journal.jsonl").open("a+b", buffering=0)
+    with file:
+        lock(file, folder)
+        known = [] if fresh else rows_of(Path(file.name))[0]
+        if known and known[0] != head:
+            remedy = "Begin anew with --fresh, or name another folder with --out."
+            raise ResultsError("has another search, or one by other code", file=folder, remedy=remedy)
+        if not known:
+            file.truncate(0)
+            file.write(line_of(head).encode())
+        yield file
+
+
+def _chosen(rules: Sequence[Rule], plays: Plays, seeds: int) -> tuple[pl.DataFrame, Rule]:
+    """Play the front, and the best rules, on the seeds of validation; returns the front's table, and the rule chosen.
+
+    That is the shortest one that loses on the best one at most half a standard error of their paired difference.
+    """
+    front: list[Rule] = []
+    for rule in sorted(rules, key=lambda one: (one.size, -one.score)):
+        if not front or rule.score > front[-1].score:
+            front.append(rule)
+    tried = list(dict.fromkeys([*front, *rules[:FINALISTS]]))
+    found = plays.objective([one.text for one in tried], range(seeds), "validation")
+    found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, np.nanmin(found) - 1)
+    means, less = found.mean(axis=1), found[int(found.mean(axis=1).argmax())] - found
+    near = np.flatnonzero(less.mean(axis=1) <= less.std(axis=1) / seeds**0.5 / 2).tolist()
+    chosen = min(near, key=lambda number: (tried[number].size, -means[number]))
+    rows = [
+        {
+            "chosen": number == chosen,
+            "length": rule.size,
+            "search": plays.shown(rule.score),
+            "validation": plays.shown(float(means[number])),
+            "rule": rule.text,
+        }
+        for number, rule in enumerate(tried)
+        if number < len(front) or number == chosen
+    ]
+    return pl.DataFrame(rows).sort("length"), tried[chosen]
+
+
+def _heuristics(scenario: Scenario) -> list[AgentSpec]:
+    """List the heuristics that can run in a scenario and, as formulas do, know nothing of lifetimes."""
+    own = [one for one in scenario.agents if AGENTS.home(one.name).startswith("agents.heuristics")]
+    there = {one.name for one in own if not one.options} | {one.label for one in own}
+    others = [name for name in AGENTS if AGENTS.home(name).startswith("agents.heuristics") and name not in there]
+    world, found = build_world(scenario), []
+    workload = world.draw(scenario.seed)
+    for spec in (*own, *map(AgentSpec.model_validate, others)):
+        alone = scenario.model_copy(update={"agents": (spec,)})
+        alone._source = None
+        try:
+            with postponed():
+                start_agents(alone, plan(alone)[0], [spec], world, workload)
+        except UserError:
+            continue
+        found += [spec] * (not AGENTS.load(spec.name).needs_lifetimes)
+    return found
+
+
+def _write(folder: Path, scenarios: Sequence[Scenario], front: pl.DataFrame, agent: AgentSpec, metric: str) -> None:
+    """Write the front as a table and a figure, and the chosen rule as Python and as YAML."""
+    names = " and ".join(one.name for one in scenarios)
+    title, what = f"Found by `binwright search` for {metric} in {names}.", metric
+    if len(scenarios) > 1:
+        what = f"{metric}, in standard deviations above Best-Fit"
+    write_text(folder / "front.csv", front.write_csv())
+    save(draw(front, what), folder / "front.png")
+    formula = expression(agent.options["score"])
+    write_text(folder / "found.py", python_of(formula, scenarios[0].resources, title))
+    entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
+    write_text(folder / "found.yaml", f"# {title}\n{entry}")
