@@ -215,6 +215,7 @@ ONLY_PARSED = {
     "export": "wants results; tests/binwright/test_export.py has some",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
     "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
+    "search": "searches for minutes; tests/scenarios/test_search.py runs it",
     "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
 }
 """Commands that are parsed, and nothing more."""
