@@ -62,7 +62,6 @@ MOVERS = Registry(
         "deschedule": "agents.heuristics.movers.deschedule:Deschedule",
         "empty": "agents.heuristics.movers.empty:Empty",
         "lars": "agents.heuristics.movers.empty:Lars",
-        "solver": "agents.solver.movers.defragment:SolverMover",
         "vmr": "agents.learned.vmr.agent:Vmr",
     },
 )

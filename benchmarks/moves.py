@@ -27,7 +27,6 @@ from analysis.figures.style import (
     ORANGE,
     PURPLE,
     VERMILLION,
-    WINE,
     heading,
     new,
     save,
@@ -44,7 +43,6 @@ SINGLE, GROUPS = list(MOVERS)[:2]
 LOOKS = {
     SINGLE: (BLUE, "o"),
     GROUPS: (GREEN, "D"),
-    "solver": (WINE, ">"),
     "vmr": (VERMILLION, "s"),
     "vmr and 8 samples": (PURPLE, "^"),
     OWN: (ORANGE, "p"),
@@ -75,7 +73,6 @@ clusters like those it learned on. On 280 and 1,000 servers groups and vmr gain 
 better, unless vmr learned on that trace.
 
 - **greedy**: at each step the best move (`defragment`), single or in groups of up to 4 that leave one node together.
-- **solver**: local search with a limit on moves, 4 runs; a plan for 1,000 servers would take minutes.
 - **vmr**: learned on 24 servers and other seeds in 94 s of CPU; on the trace on 6 servers and earlier rows in 128 s.
   With **samples** it takes the best of 8 more plans.
 - **controls**: the untrained network, and a random choice; both stop at the move with the fewest fragments.

@@ -14,8 +14,7 @@ import numpy as np
 from agents.heuristics.movers.defragment import Defragment
 from agents.learned.vmr.agent import Vmr
 from agents.learned.vmr.trainer import snapshots
-from agents.rules.moving import Standing, apply, can_move, fragment_rate, standing
-from agents.solver.movers.defragment import SolverMover
+from agents.rules.moving import Standing, apply, fits, fragment_rate, standing
 from benchmarks.moves_bound import best
 from scenarios.build.world import build_learning
 from scenarios.schema.load import load_scenario
@@ -40,7 +39,6 @@ class Case(NamedTuple):
     changes: tuple[str, ...]
     seeds: int
     bound: bool = False
-    solver: bool = True
     own: str | None = None
 
 
@@ -53,14 +51,13 @@ def of_servers(servers: int, every: float, requests: int) -> tuple[str, ...]:
 CASES = {
     "small": Case("24 servers", "moves/vmr", of_servers(24, 60, 900), 12, bound=True),
     "medium": Case("280 servers", "moves/vmr", (), 8),
-    "large": Case("1,000 servers", "moves/vmr", of_servers(1000, 1.43, 28000), 3, solver=False),
+    "large": Case("1,000 servers", "moves/vmr", of_servers(1000, 1.43, 28000), 3),
     "huawei": Case("The Huawei trace, 60 servers", "lifetimes/huawei", ("sweep=null",), 8, own="huawei-60"),
 }
 OWN = "vmr, learned on this trace"
 MOVERS: dict[str, Callable[[], Mover]] = {
     "greedy, single moves": lambda: Defragment(size=SIZE, together=1),
     "greedy, groups of up to 4": lambda: Defragment(size=SIZE),
-    "solver": lambda: SolverMover(size=SIZE),
     "vmr": lambda: Vmr(size=SIZE),
     "vmr and 8 samples": lambda: Vmr(size=SIZE, samples=8),
     "control: vmr, untrained": lambda: Vmr("untrained", size=SIZE),
@@ -74,14 +71,17 @@ def applied(view: View, running: Running, plan: list[Move]) -> Any:
     rows = {row: which for which, row in enumerate(running.row.tolist())}
     for row, placement in plan:
         place = placement.shares[0][0] * nodes + (0 if len(placement.shares) > 1 else placement.shares[0][1])
-        assert can_move(now, rows[row], place)
-        apply(now, rows[row], place)
+        which, node = rows[row], place % nodes
+        kind = now.kind[which]
+        assert place != now.place[which]
+        assert fits(now.free[place // nodes], now.demands[kind], now.spread[kind], node)
+        apply(now, which, place)
     return now.free
 
 
 def movers_of(case: Case) -> dict[str, Callable[[], Mover]]:
     """Return the movers that are measured in a case."""
-    found = {name: make for name, make in MOVERS.items() if case.solver or name != "solver"}
+    found = dict(MOVERS)
     if case.own:
         found[OWN] = partial(Vmr, case.own, size=SIZE)
     return found

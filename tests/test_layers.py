@@ -29,7 +29,7 @@ INSIDE = {
     "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl sched_rl value_es vmr"),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
-        "online", "movers",
+        "online",
     ),
     "analysis": ("measure", "results", "compare", "figures", "report", "results_api"),
     "scenarios": ("schema", "build", "run", "batch", "learn size draft", "evaluation", "search"),

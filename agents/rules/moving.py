@@ -173,16 +173,6 @@ def apply(now: Standing, which: int, place: int) -> None:
     now.place[which] = place
 
 
-@kernel
-def can_move(now: Standing, which: int, place: int) -> bool:
-    """Tell whether a request may go there: it fits beside its old place, which it holds till then."""
-    nodes, kind = now.free.shape[1], now.kind[which]
-    spread, old = now.spread[kind], now.place[which]
-    if place == old or (spread and place % nodes):
-        return False
-    return fits(now.free[place // nodes], now.demands[kind], spread, place % nodes)
-
-
 def fragment_rate(free: Ints, size: int) -> float:
     """Return the share of the free first resource that requests of this size, in quanta, cannot use, as in VMR2L."""
     total = int(free[:, :, 0].sum())

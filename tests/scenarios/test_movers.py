@@ -21,7 +21,6 @@ MOVERS: list[Any] = [
     {"defragment": {"goal": "stranded"}},
     "empty",
     "lars",
-    {"solver": {"size": 4, "runs": 1}},
     {"vmr": {"size": 4}},
 ]
 

@@ -1,1 +1,0 @@
-"""Movers that search from where things are."""
