@@ -45,7 +45,7 @@ RULES: dict[str, tuple[str, Options]] = {
 SORTED = "fgd, largest first"
 FILLS = (50, 60, 70, 80, 90, 95, 100, 110, 130)
 """Percent of the GPUs that pods have asked for so far."""
-SHOWN = (50, 80, 90, 95, 100, 130)
+SHOWN = (50, 90, 100, 130)
 """The fills that the tables have."""
 TEXT = """# How many GPUs are held while a cluster fills?
 

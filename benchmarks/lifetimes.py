@@ -73,7 +73,7 @@ CASES = {
         "Agents that learned, in a network",
         "best-home",
         ("best-home declining", "nara", "cheapest-candidate"),
-        ("acceptance", "allocation_cpu"),
+        ("acceptance",),
         NETWORK,
     ),
 }

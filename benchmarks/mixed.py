@@ -73,8 +73,8 @@ of `cvd-rl` (450 iterations) and three of `value-es` (40); `untrained` and `rand
 
 By sizes, `value-es` accepts more than by shares and more than every rule, but its untrained start already does:
 training adds nothing. For `cvd-rl`, sizes gain nothing that could be shown: its trainings differ more than the two ways
-do, and neither is above chance. Below the first table the intervals are over trainings, those of a difference over
-pairs. """
+do, and neither is above chance. Intervals of differences are over trainings, or over
+pairs of them. """
 
 
 def measured(scenario: Scenario, made: Callable[[], Agent], seed: int) -> tuple[float, float]:
@@ -142,7 +142,7 @@ def learned(folder: Path, seeds: Sequence[int]) -> str:
     against = {f"{name} - random": means - control for name, means in over.items()}
     against |= {f"{one} - {other}": over[one] - over[other] for one, other in PAIRS}
     shown = {name: columns for name, columns in found.items() if ", training" not in name}
-    return f"{table(shown)}\n\n{table(over, 'mean over trainings')}\n\n{table(against, 'difference')}"
+    return f"{table(shown)}\n\n{table(against, 'difference')}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:

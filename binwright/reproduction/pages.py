@@ -23,6 +23,8 @@ T = TypeVar("T")
 WIDTH = 118
 COLUMNS = 12
 """A matrix has so many columns of values at most, if it can."""
+MANY = 50
+"""Values of a table that its figure alone shows where all of them are within."""
 HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
 MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BETTER: "*{}+*"}
 """How cells of other verdicts than `within` are written: docs/assets/site.css gives each a colour."""
@@ -82,9 +84,11 @@ def page(
     notes: set[str] = set()
     dots = {one.drawing.name: one.file(one.kind) for one in drawn if one.kind}
     for name, table in _compared(rows).items():
+        plain = _plain(table)
+        is_repeated = len(plain) > MANY and _slug(name) in dots and {one.verdict for one in plain} == {Verdict.WITHIN}
         new = dict.fromkeys(one.deviates for one in table if one.deviates and one.deviates not in notes)
         notes |= new.keys()
-        parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), _matrix(_plain(table))]
+        parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), *([] if is_repeated else [_matrix(plain)])]
         if _slug(name) in dots:
             parts.append(f"![As dots]({FIGURES}/{dots[_slug(name)]})")
     if reasons := [*_explained(rows), *(f"- {line}" for line in _incomparable(rows))]:
