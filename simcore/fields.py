@@ -300,14 +300,6 @@ class Quantity(Shown):
         return quantity(self.measure, self.example, self.above_zero)
 
 
-def _lifespan(value: object) -> float:
-    return inf if value in ("never", inf) else TIME.parse(value)
-
-
-def _show_lifespan(seconds: float) -> str:
-    return "never" if seconds == inf else TIME.show(seconds)
-
-
 def _resource(name: str) -> None:
     """Refuse what is no name of a resource."""
     if not is_name(name):
@@ -320,21 +312,14 @@ def _amounts(values: object) -> dict[str, float]:
 
 
 def _units(values: object) -> dict[str, float]:
-    def read(name: str, value: object) -> float:
-        return checked(_unit(name), (name,))(value)
-
-    return mapping_of(values, "columns to units", "{cpu: millicores, mem: GiB}", read, _resource)
+    return mapping_of(values, "columns to units", "{cpu: millicores, mem: GiB}", _checked_unit, _resource)
 
 
-def _unit(name: str) -> Callable[[object], float]:
-    """Make what reads a unit by its name or as an amount: `GiB` is `1 GiB`."""
-    measure = TIME if name in TIMES else measure_of(name)
-
-    def parse(value: object) -> float:
-        named = isinstance(value, str) and value.strip()[:1].isalpha()
-        return positive(measure)(f"1 {value}" if named else value)
-
-    return parse
+def _checked_unit(name: str, value: object) -> float:
+    """Read a unit by its name or as an amount: `GiB` is `1 GiB`."""
+    read = positive(TIME if name in TIMES else measure_of(name))
+    named = isinstance(value, str) and value.strip()[:1].isalpha()
+    return checked(lambda given: read(f"1 {given}" if named else given), (name,))(value)
 
 
 def show_units(units: Mapping[str, float]) -> dict[str, str]:
@@ -356,8 +341,8 @@ Time: TypeAlias = Annotated[float, Quantity("time", TIME, "10 min")]
 PositiveTime: TypeAlias = Annotated[float, Quantity("time above 0", TIME, "10 min", above_zero=True)]
 Lifespan: TypeAlias = Annotated[
     float,
-    BeforeValidator(checked(_lifespan)),
-    PlainSerializer(_show_lifespan, return_type=str),
+    BeforeValidator(checked(lambda value: inf if value in ("never", inf) else TIME.parse(value))),
+    PlainSerializer(lambda seconds: "never" if seconds == inf else TIME.show(seconds), return_type=str),
     WithJsonSchema({"anyOf": [*quantity(TIME)["anyOf"], {"const": "never"}], "description": "A time, or never."}),
     Shown("time or `never`"),
 ]

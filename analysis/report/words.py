@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from math import inf
@@ -11,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from analysis.compare.differences import BETTER, WORSE, Differences
+from analysis.compare.finding import finding
 from analysis.compare.statistics import FEWEST, differences
-from analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
+from analysis.compare.table import EXACT, Table, TableRow
 from analysis.measure.metric import Metric
 from analysis.report.points import by_point
 from analysis.results.folder import ResultsFolder
@@ -147,35 +147,10 @@ def _p(row: dict[str, Any]) -> str:
 
 
 def _swept(table: Table, number: int, metric: Metric) -> str:
-    """Say how often each agent is the best of its point, and how often the seeds tell it from all others."""
-    points: dict[tuple[object, ...], list[TableRow]] = {}
-    for row in table.rows:
-        points.setdefault(row.point, []).append(row)
-    wins: Counter[str] = Counter()
-    clear = none = same = 0
-    for rows in points.values():
-        ranked = _ranked(rows, number, metric)
-        entries = [entry for row in ranked if (entry := row.entries[number])]
-        if len({entry.mean for entry in entries}) < 2:
-            same += 1
-            continue
-        wins.update(row.agent for row in _leading(ranked, number))
-        marks = {entry.mark for entry in entries}
-        clear += BEST in marks and TIED not in marks
-        none += BEST not in marks
-    heading = escape(metric.heading)
-    if not wins:
-        return f"All agents have the same {heading} at all {len(points)} points."
-    (best, times), *others = wins.most_common()
-    first = f"<strong>{escape(table.heading(best))}</strong> has the {_extreme(metric)} {heading}"
-    text = f"{first} at {times} of {len(points)} points"
-    text += "".join(f", {escape(table.heading(agent))} at {count}" for agent, count in others[:NAMED])
-    text += f", others at {sum(count for _, count in others[NAMED:])}." if others[NAMED:] else "."
-    text += f" The seeds tell the best of a point from every other agent at {clear or 'no'} point{'s' * (clear != 1)}"
-    text += f", and from none at {none}" if none else ""
-    text += f"; at {same} all are the same." if same else "."
+    """Say how often each agent is the best of its point, in the words of figures, and where."""
+    said = finding(table, metric) or f"All agents have the same {metric.heading} at all points"
     told = by_point(table, number, metric)
-    return f"{text} In detail: {told}" if told else text
+    return f"{escape(said)}.{told and f' In detail: {told}'}"
 
 
 def _names(table: Table, agents: list[str]) -> str:

@@ -351,10 +351,7 @@ def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypat
 def test_words_over_points(tmp_path: Path) -> None:
     values = {"good": [0.5 + noise for noise in NOISE], "bad": [0.3 + 1.1 * noise for noise in NOISE]}
     text = said(made(tmp_path, values, {"cluster.servers": [1, 2, 3]}))
-    assert text == (
-        "<strong>good</strong> has the highest accepted % at 3 of 3 points. The seeds tell the best of a point from "
-        "every other agent at 3 points."
-    )
+    assert text == "good accepts most at all 3 points."
 
 
 @pytest.mark.long
