@@ -519,13 +519,8 @@ def test_what_stands_for_results_and_metrics_is_suggested(binwright: Asker) -> N
         assert f"quotes around it: {option.replace(', ', ',')}" in said.err
 
 
-@pytest.mark.parametrize(
-    "variables", [{"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}, {"FORCE_COLOR": "1"}]
-)
-def test_a_log_in_a_file_has_no_line_that_lives_whatever_the_environment_says(
-    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in variables.items():
+def test_a_log_in_a_file_has_no_line_that_lives_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "FORCE_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     asked = process("run", "s.yaml")
     out, err = asked.communicate(timeout=60)

@@ -24,7 +24,7 @@ from tests.support.rooms import Case, cases
 
 
 @given(text=expressions(), case=cases())
-@scaled(20)
+@scaled(6)
 @example("1 / (free_a - 1)", ([[[2]], [[1]], [[4]]], [[[5]], [[5]], [[5]]], (1,), False))
 @example("log(free_a - 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
 @example("min(0 / 0 * free_a, 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
@@ -56,7 +56,7 @@ STRANGE = f"-where({GAP} == 0, 0/0, where({GAP} == 1, 1/0, where({GAP} == 2, -lo
 
 
 @given(case=cases())
-@scaled(20)
+@scaled(6)
 def test_the_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:
     assert played(Formula(STRANGE), case) == played(Strange(), case)
 
