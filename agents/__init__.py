@@ -16,6 +16,7 @@ AGENTS = Registry(
         "balance-fit": "agents.heuristics.servers.balance_fit:BalanceFit",
         "dot-product": "agents.heuristics.servers.dot_product:DotProduct",
         "alpha-evolve": "agents.heuristics.servers.alpha_evolve:AlphaEvolve",
+        "funsearch": "agents.heuristics.servers.funsearch:FunSearch",
         "tetris": "agents.heuristics.networks.tetris:Tetris",
         "nulb": "agents.heuristics.networks.locality:NULB",
         "nalb": "agents.heuristics.networks.locality:NALB",

@@ -21,7 +21,7 @@ import numpy as np
 
 from simcore.errors import WorkloadError, suggest
 from simcore.types import QUANTUM, Floats, Ints, Workload
-from workloads import literature
+from workloads import literature, published_items
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])
@@ -200,7 +200,7 @@ CLASSES = {
 NINTH, TENTH, PLANTED = "ct9", "ct10", "planted"
 OPEN = (*CLASSES, NINTH, TENTH, PLANTED)
 """Inputs with as many machines as are asked for."""
-NAMES = (*FITTED, *OPEN, *literature.NAMES)
+NAMES = (*FITTED, *OPEN, *literature.NAMES, *published_items.NAMES)
 
 
 PIECES = 5
@@ -221,8 +221,8 @@ def machines(name: str, seed: int = 1, count: int | None = None) -> Machines:
         remedy = f"Leave it out, or take one of {', '.join(OPEN)}."
         number = len(machines(name, seed).demand)
         raise WorkloadError(f"{name} has {number} machines", key="count", value=count, remedy=remedy)
-    if name in literature.NAMES:
-        sizes, room = literature.sizes(name, rng)
+    if name in (*literature.NAMES, *published_items.NAMES):
+        sizes, room = literature.sizes(name, rng) if name in literature.NAMES else published_items.sizes(name, seed)
         return Machines(name, ("size",), sizes[:, None] * QUANTUM, np.array([room * QUANTUM]))
     if name in FITTED:
         demand = np.rint(FITTED[name].draw(rng) * QUANTUM).astype(np.int64)

@@ -84,6 +84,7 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "analysis.measure.metrics.requests:cumulative",
+    "servers_used_end": "analysis.measure.metrics.servers:used_at_the_end",
     **{
         name: f"analysis.measure.metrics.batch:{name}"
         for name in (

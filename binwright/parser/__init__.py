@@ -241,7 +241,7 @@ def _reproduce(commands: Commands) -> None:
         "publications",
         nargs="+",
         metavar="PUBLICATION",
-        help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, or all",
+        help="one or more of nara, cvd-rl, wrasse, spane, fgd, rlscheduler, funsearch, or all",
     )
     reproduce.add_argument(
         "--quick", action="store_true", help="fewer seeds and less time: what will probably come out, in minutes"

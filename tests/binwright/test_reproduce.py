@@ -75,7 +75,15 @@ def without_runs(name: str) -> Reproduction:
 
 def test_all_published_values_are_read() -> None:
     found = Counter(one.publication for one in everything())
-    assert found == {"nara": 188, "cvd-rl": 272, "wrasse": 52, "fgd": 96, "spane": 4, "rlscheduler": 48}
+    assert found == {
+        "nara": 188,
+        "cvd-rl": 272,
+        "wrasse": 52,
+        "fgd": 96,
+        "spane": 4,
+        "rlscheduler": 48,
+        "funsearch": 21,
+    }
     values = {(one.publication, one.table, one.condition, one.agent, one.metric) for one in everything()}
     assert len(values) == len(everything()), "what is printed in two tables is compared once"
     assert [one.printed for one in everything() if one.value is None] == ["Adam", "6-layer MLP with ReLU"]

@@ -11,6 +11,8 @@ from fractions import Fraction
 from math import floor
 from typing import TypeAlias
 
+import numpy as np
+
 Room: TypeAlias = list[list[list[int]]]
 Demand: TypeAlias = tuple[int, ...]
 Where: TypeAlias = tuple[int, int]
@@ -134,6 +136,46 @@ def alpha_evolve(free: Room, capacity: Room, demand: Demand, spread: bool) -> Wh
     return min(feasible(free, demand, spread), key=key, default=None)
 
 
+def bins_of(free: Room, capacity: Room, places: list[Where], spread: bool, hold: int) -> list[tuple[int, int, float]]:
+    """What each place has free and in all of the first resource, and the first where the second counts as `hold`."""
+    found = []
+    for server, node in places:
+        nodes = range(len(free[server])) if spread else [node]
+        has, of = (sum(room[server][n][0] for n in nodes) for room in (free, capacity))
+        found.append((has, of, has * float(hold) / of if of else 0.0))
+    return found
+
+
+def funsearch(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """The printed program for Weibull's items, in numpy."""
+    places = feasible(free, demand, spread)
+    if not places or not demand[0]:
+        return next(iter(places), None)
+    found = bins_of(free, capacity, places, spread, 100)
+    item, bins = np.array([demand[0] * 100.0 / of for _, of, _ in found]), np.array([each[2] for each in found])
+    score = (bins - max(bins)) ** 2 / item + bins**2 / (item * item)
+    score += bins**2 / (item * item * item)
+    larger = np.array([has > demand[0] for has, _, _ in found])
+    score[larger] = -score[larger]
+    score[1:] -= score[:-1]
+    return places[int(np.argmax(score))]
+
+
+def funsearch_or(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """The printed program for the OR-Library's items."""
+    places = feasible(free, demand, spread)
+
+    def score(has: int, of: int) -> float:
+        rest = Fraction(150 * (has - demand[0]), of) if of else 0
+        for limit, value in ((2, 4), (3, 3), (5, 2), (7, 1), (9, 0.9), (12, 0.95), (15, 0.97), (18, 0.98), (21, 0.98)):
+            if rest <= limit:
+                return value
+        return 0.99
+
+    scores = [score(has, of) for has, of, _ in bins_of(free, capacity, places, spread, 150)]
+    return places[scores.index(max(scores))] if places else None
+
+
 def sizes_held(room: list[list[int]], capacity: list[list[int]]) -> list[bool]:
     """Whether every node has 80, 40, 20 % of every resource."""
     return [
@@ -172,6 +214,8 @@ RULES: dict[str, Rule] = {
     "balance-fit": balance_fit,
     "dot-product": dot_product,
     "alpha-evolve": alpha_evolve,
+    "funsearch": funsearch,
+    "funsearch or": funsearch_or,
     "internal": internal,
     "in-line": first_fit,
     "two-stage": best_fit,

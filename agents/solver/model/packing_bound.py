@@ -44,11 +44,11 @@ def lower_bound(demand: Ints, capacity: Ints, foes: Iterable[tuple[int, int]] = 
     best = 1
     for column, of in columns:
         amounts = np.sort(column)
-        best = max(best, _l2(amounts, of), _by_count(amounts, of), *_dual_feasible(amounts, of))
+        best = max(best, l2(amounts, of), _by_count(amounts, of), *_dual_feasible(amounts, of))
     return max(best, len(clique(demand, capacity, foes, best)))
 
 
-def _l2(amounts: Ints, capacity: int) -> int:
+def l2(amounts: Ints, capacity: int) -> int:
     """Compute L2 of ascending amounts.
 
     For each threshold up to a half, balls below it do not count. A ball above capacity - threshold is alone; one above

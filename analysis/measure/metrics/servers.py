@@ -26,6 +26,12 @@ def used(run: FinishedRun) -> float:
     return float(run.samples["in_use"].mean())
 
 
+@metric(name="servers_used_end", heading="servers used at the end", better="lower", meaning="holding something then")
+def used_at_the_end(run: FinishedRun) -> int:
+    """Count the servers that hold something after the last decision."""
+    return int(run.samples["in_use"][-1])
+
+
 @metric(
     name="fragmentation_{}",
     per="resource",

@@ -25,8 +25,9 @@ from tests.support.views import ask, view_of
 
 def make(name: str) -> Agent:
     """A fresh agent; `best-fit loose` is `best-fit` with that option."""
-    name, _, node = name.partition(" ")
-    agent: Agent = AGENTS.load(name)(**({"node": node} if node else {}))
+    name, _, chosen = name.partition(" ")
+    option = "rule" if name == "funsearch" else "node"
+    agent: Agent = AGENTS.load(name)(**({option: chosen} if chosen else {}))
     return agent
 
 
