@@ -359,6 +359,8 @@ def _remedy(error: RunError, view: View) -> str:
     if error.__cause__ is None:
         return ""
     said = str(error.__cause__)
+    if isinstance(error.__cause__, UserError) and error.__cause__.remedy:
+        return error.__cause__.remedy
     if re.search(r"empty|size 0\b|range", said) or isinstance(error.__cause__, StopIteration):
         remedy = "Let decide return None where a request fits nowhere."
     elif re.search(r"shape|dimension|size", said):

@@ -75,6 +75,11 @@ def from_here(file: str | Path) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
+def without_numbers(error: str) -> str:
+    """Take the numbers out of the message of an error: alike are those that differ in nothing else."""
+    return re.sub(r"\d+(\.\d+)?", "#", error)
+
+
 def as_one(mistakes: Iterable[UserError]) -> UserError:
     """Join mistakes: the first of them says the others, too, and it alone says what lists all names."""
     first, *others = dict.fromkeys(one for mistake in mistakes for one in mistake.each())

@@ -20,13 +20,15 @@ from simcore.file_tracking import follow
 class Registry:
     """The things of one kind: `Registry("agent", "binwright.agents", {"first-fit": "module:Class"})`.
 
-    `listed` is the command that lists them, if there is one.
+    `listed` is the command that lists them, if there is one; `functions` says that they are no classes.
     """
 
     every: ClassVar[list[Registry]] = []
 
-    def __init__(self, kind: str, group: str, builtin: Mapping[str, str], listed: str = "") -> None:
-        self.kind = kind
+    def __init__(
+        self, kind: str, group: str, builtin: Mapping[str, str], listed: str = "", functions: bool = False
+    ) -> None:
+        self.kind, self.functions = kind, functions
         self.listed = listed and f"`{listed}`"
         self._group = group
         self._builtin = dict(builtin)
@@ -75,11 +77,11 @@ class Registry:
             if target is not name:
                 remedy = f"Mend the installed package that registers it as {target}, or uninstall that."
                 raise UnknownName(f"cannot import this {self.kind}: {why}", value=name, remedy=remedy) from error
-            remedy = (
-                "Write package.module:Class, or file.py:Class relative to the scenario (--agents: the working folder)."
-            )
+            what = "function" if self.functions else "Class"
+            remedy = f"Write package.module:{what}, or file.py:{what} relative to the scenario"
+            remedy += " (--agents: the working folder)."
             if isinstance(error, AttributeError) and error.name == attribute:
-                why, remedy = f"there is no {attribute} in it", class_in(where, folder) or remedy
+                why, remedy = f"there is no {attribute} in it", named_in(where, folder, self.functions) or remedy
             elif at := _line_in(where, folder, error):
                 problem = error.problem if isinstance(error, UserError) else getattr(error, "msg", why)
                 why, remedy = f"{problem} ({at})", "Mend that line: before, no class of this file can be used."
@@ -105,19 +107,23 @@ def _line_in(where: str, folder: Path | None, error: BaseException) -> str:
     return f"{shown}:{lines[-1]}{f', in class {kind}' if kind else ''}"
 
 
-def class_in(name: str, folder: Path | None = None) -> str:
-    """Say what to write for a Python file without a class, or with a wrong one; empty where the name is no file's."""
+def named_in(name: str, folder: Path | None = None, functions: bool = False) -> str:
+    """Say what to write for a Python file without a class, or with a wrong one; empty where the name is no file's.
+
+    It may be a function that belongs there instead.
+    """
     if not name.endswith(".py"):
         return ""
     try:
         found = [
             one.name
             for one in ast.parse(((folder or Path.cwd()) / name).read_bytes()).body
-            if isinstance(one, ast.ClassDef)
+            if isinstance(one, ast.FunctionDef if functions else ast.ClassDef)
         ]
     except (SyntaxError, ValueError, OSError):
         found = []
-    return f"Name the class in this file, too: {' or '.join(f'{name}:{one}' for one in found or ['Class'])}."
+    what = "function" if functions else "class"
+    return f"Name the {what} in this file, too: {' or '.join(f'{name}:{one}' for one in found or [what.title()])}."
 
 
 def _from_file(where: str, folder: Path | None) -> Any:

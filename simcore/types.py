@@ -201,9 +201,9 @@ class Workload:
     The first requests may run already when the run begins: `age` float64 [m] says of the first m for how long, and
     their `duration` is what is left. Where `watched` float64 [n] is given, it says of those whose end is not known, and
     whose `duration` is inf therefore, for how long they were seen to run. `requested` float64 [n] is how long
-    users said that requests would stay, where they did. `priority` int64 [n], the higher the more urgent, is `None`
-    where all are equal. `gangs` say which requests have several parts, of which `demand` is that of each. `origin` is
-    when arrivals begin, in seconds of the trace's own clock.
+    users said that requests would stay, NaN where they did not. `priority` int64 [n], the higher the more urgent, is
+    `None` where all are equal. `gangs` say which requests have several parts, of which `demand` is that of each.
+    `origin` is when arrivals begin, in seconds of the trace's own clock.
     """
 
     resources: tuple[str, ...]

@@ -134,17 +134,21 @@ def _median(table: _Stays, elapsed: float) -> float:
 
 
 class Requested(Predictor):
-    """Agents are told how long users asked for, and that this is over at any moment once it has passed."""
+    """Agents are told how long users asked for, and that this is over at any moment once it has passed.
+
+    Where that is not known, they are told the truth.
+    """
 
     summary: ClassVar[str] = "the time that users asked for, of traces that have it."
     drawn: ClassVar[bool] = False
+    sees_truth: ClassVar[bool] = True
 
     def predict(self, requests: Workload, rng: np.random.Generator) -> Floats:
         if requests.requested is None:
             remedy = "Take a trace that does, such as swf, or predict lifetimes in another way."
             key = "knowledge.lifetimes.predicted.requested"
             raise WorkloadError("the requests do not say how long users asked for", key=key, remedy=remedy)
-        return requests.requested.copy()
+        return np.where(np.isnan(requests.requested), requests.duration, requests.requested)
 
     def again(self, requests: Workload, row: int, first: float, elapsed: float) -> float:
         return first

@@ -83,7 +83,7 @@ def select(
             remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
             raise WorkloadError("nobody says how long requests may run", file=file, key="workload.ends", remedy=remedy)
         table = table.copy()
-        table["lifetime"] = np.minimum(table["lifetime"], table[REQUESTED])
+        table["lifetime"] = np.fmin(table["lifetime"], table[REQUESTED])
     blocks = None
     if window.resample:
         table, blocks = resampled(table, window.resample, seed, file)

@@ -37,6 +37,12 @@ DECISIONS, UNDEFINED, LOST = range(3)
 nothing was chosen for that reason."""
 
 
+def no_score(lost: int, decisions: int) -> str:
+    """Say at how many decisions a policy scored no number wherever the request fitted; empty if there are none."""
+    said = f"at {lost:,} of {decisions:,} decisions the score was no number wherever the request fitted"
+    return said if lost else ""
+
+
 class Program(NamedTuple):
     """A formula as the interpreter takes it.
 

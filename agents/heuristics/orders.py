@@ -109,7 +109,12 @@ BUILT_IN = {
     "wfp3-slip": wfp3_slip,
     "unicep-slip": unicep_slip,
 }
-ORDERS = Registry("order", "binwright.orders", {name: f"{__name__}:{rule.__name__}" for name, rule in BUILT_IN.items()})
+ORDERS = Registry(
+    "order",
+    "binwright.orders",
+    {name: f"{__name__}:{rule.__name__}" for name, rule in BUILT_IN.items()},
+    functions=True,
+)
 """Their names; others add theirs by this entry point group."""
 TIMELESS = ("fcfs", "priority", "random")
 """Those that need not know how long requests stay."""

@@ -22,7 +22,8 @@ KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
-    *("windows", "outside", "missing_models", "missing_groups", "too_late", "reasons", "random", "engine", "check"),
+    *("windows", "outside", "missing_models", "missing_groups", "unscored", "too_late", "reasons", "random"),
+    *("engine", "check"),
     *("refused_by", "refused_sizes", "refused_times"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""

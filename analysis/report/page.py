@@ -29,7 +29,7 @@ from analysis.report.tables import by_what, comparison_tables, legend, main_tabl
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
 from analysis.results.swept_values import as_written
-from simcore.errors import ResultsError, UserError
+from simcore.errors import ResultsError, UserError, without_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -195,18 +195,18 @@ def _player(states: dict[str, Any], again: bool) -> str:
 
 
 def failed_runs(results: ResultsFolder) -> str:
-    """List every failed run; runs that failed with the same words are together."""
+    """List every failed run; runs that failed with the same words, whatever the numbers among them, are together."""
     return "\n".join(_failed(results)) or "<p>None.</p>"
 
 
 def _failed(results: ResultsFolder) -> Iterator[str]:
-    together: dict[str, list[str]] = {}
+    together: dict[str, tuple[str, list[str]]] = {}
     for row in results.failed.iter_rows(named=True):
         point = "".join(f", {results.short(key)} {as_written(row[key])}" for key in results.swept)
-        together.setdefault(str(row["error"]).strip(), []).append(
-            f"{results.heading(row['agent'])}, seed {row['seed']}{point}"
-        )
-    for number, (error, names) in enumerate(together.items()):
+        error = str(row["error"]).strip()
+        _, names = together.setdefault(without_numbers(error), (error, []))
+        names.append(f"{results.heading(row['agent'])}, seed {row['seed']}{point}")
+    for number, (error, names) in enumerate(together.values()):
         runs = f"{_count(len(names), 'run')}: {escape('; '.join(names))}"
         if number < MOST_ERRORS:
             yield f"<details><summary>{runs}</summary>\n<pre>{escape(error)}</pre>\n</details>"

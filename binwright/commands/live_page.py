@@ -34,6 +34,7 @@ SHARE = 10
 """The batch needs the processor: after a look that took a second comes the next one ten seconds later."""
 RECENT = 60.0
 """Seconds that the rate is counted over."""
+PORT = 8001
 ALIVE = 15.0
 """Seconds of silence after which a browser is written to, to find out whether it is still there."""
 WAITING, GOING, OVER = "waiting", "going", "over"
@@ -204,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 def serve(asked: Namespace) -> int:
     """`binwright watch RESULTS --serve`, until Ctrl-C."""
-    folder, port = Path(asked.results), asked.port
+    folder, port = Path(asked.results), PORT if asked.port is None else asked.port
     live = LivePage(folder)
     try:
         server = _Server(port, live)

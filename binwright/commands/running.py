@@ -14,7 +14,8 @@ from analysis.results.swept_values import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Live, duration
-from simcore.errors import UserError
+from simcore.errors import UserError, without_numbers
+from simcore.lazy_imports import pl
 
 if TYPE_CHECKING:
     from analysis.results_api import Results
@@ -34,7 +35,7 @@ def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
     from scenarios.batch.backends import checked_jobs
     from scenarios.batch.batch import run_batches
-    from scenarios.run.check import without_effect, without_order
+    from scenarios.run.check import without_effect, without_order, without_requested
     from simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -58,6 +59,7 @@ def run(asked: Namespace) -> int:
         _warn(results)
         _warn_of(without_effect(batch.scenario))
         _warn_of(without_order(batch.scenario))
+        _warn_of(without_requested(batch.scenario, batch.folder))
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -154,7 +156,14 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
     """Say what is odd about a scenario that can be run."""
-    from scenarios.run.check import impossible_of, overlap_of, running_at_start, without_effect, without_order
+    from scenarios.run.check import (
+        impossible_of,
+        overlap_of,
+        running_at_start,
+        without_effect,
+        without_order,
+        without_requested,
+    )
 
     _warn_of(overlap_of(scenario))
     if running := running_at_start(scenario, folder):
@@ -162,6 +171,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
     _warn_of(impossible_of(scenario, folder))
     _warn_of(without_effect(scenario))
     _warn_of(without_order(scenario))
+    _warn_of(without_requested(scenario, folder))
 
 
 def _warn_of(what: object) -> None:
@@ -183,6 +193,9 @@ def _warn(results: Results) -> None:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"
         _warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
+    if "unscored" in done.columns:
+        first = done.filter(pl.col("unscored").is_not_null()).row(0, named=True)
+        _warn_of(f"{first['agent']}, seed {first['seed']}: {first['unscored']}, which was refused for that.")
     if "too_late" in done.columns:
         said = done["too_late"].drop_nulls()
         late = list(dict.fromkeys(what for each in said.unique().sort() for what in each.split(", ")))
@@ -208,7 +221,8 @@ def list_failed(results: Results) -> None:
     out.print(f"[red]{many_of(len(failed), 'run')} failed:[/]")
     alike: dict[str, list[dict[str, Any]]] = {}
     for row in failed.iter_rows(named=True):
-        alike.setdefault(_REQUEST.sub("", row["error"].strip().splitlines()[-1]), []).append(row)
+        said = _REQUEST.sub("", row["error"].strip().splitlines()[-1])
+        alike.setdefault(without_numbers(said), []).append(row)
     for rows in list(alike.values())[:SHOWN]:
         first = rows[0]
         point = "".join(f", {key} {as_written(first[key])}" for key in results.swept)

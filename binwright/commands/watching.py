@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, show
 from binwright.commands.progress import Live, duration
+from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from scenarios.batch.watching import BatchProgress
@@ -21,6 +22,8 @@ def watch(asked: Namespace) -> int:
     """`binwright watch RESULTS`: a line that lives until the batch is over, then what came of it."""
     from scenarios.batch.watching import WatchedFolder
 
+    if asked.port is not None:
+        raise UserError("is of the page that --serve opens", key="--port", value=asked.port, remedy="Add --serve.")
     watched = WatchedFolder(asked.results)
     found = watched.look()
     if not asked.once and found.running:

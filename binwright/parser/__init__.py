@@ -180,7 +180,7 @@ def _watch(commands: Commands) -> None:
         help="serve a page of it to browsers of this machine until Ctrl-C: runs under way, the table as it fills, what "
         "failed, and the report when it is over; RESULTS need not be there yet",
     )
-    watch.add_argument("--port", type=int, default=8001, help="of that page (default: 8001); 0 is any free one")
+    watch.add_argument("--port", type=int, help="of the page of --serve (default: 8001); 0 is any free one")
 
 
 def _compare(commands: Commands) -> None:

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from agents.formulas.program import no_score
 from scenarios.batch.child_process import child
 from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from scenarios.schema.scenario import Scenario
@@ -116,12 +117,6 @@ def _played(prepared: PreparedScenario, seeds: Sequence[int], source: str, name:
     except BaseException as error:  # whatever it is, it is a reason
         return reason_of(error)
     return no_score(sum(one.lost for one in made.agents), sum(one.decisions for one in made.agents)) or found
-
-
-def no_score(lost: int, decisions: int) -> str:
-    """Say at how many decisions a policy scored no number wherever the request fitted; empty if there are none."""
-    said = f"at {lost:,} of {decisions:,} decisions the score was no number wherever the request fitted"
-    return said if lost else ""
 
 
 def _limit(memory: int) -> None:

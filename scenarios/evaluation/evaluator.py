@@ -21,13 +21,14 @@ from pydantic import ValidationError
 
 from agents import AGENTS
 from agents.formulas.agent import Formula
-from agents.formulas.parse import NotAFormula, source
-from agents.formulas.program import DECISIONS, LOST
+from agents.formulas.parse import NotAFormula, names_in, source
+from agents.formulas.program import DECISIONS, LOST, no_score
 from agents.formulas.source import checked
+from agents.formulas.vocabulary import features
 from agents.rules.scan import ScanAgent
 from analysis.compare.statistics import differences, mean_interval
 from scenarios.build.world import build_agent
-from scenarios.evaluation.confined import MB, Confined, check_limits, no_score
+from scenarios.evaluation.confined import MB, Confined, check_limits
 from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from scenarios.learn.tune import FIRST
 from scenarios.schema.agent import AgentSpec
@@ -36,7 +37,7 @@ from scenarios.schema.load import Override, loaded
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.yaml_source import Source
 from simcore.cores import usable_cpus
-from simcore.errors import UserError, short, suggest, unread
+from simcore.errors import UserError, nearest, short, suggest, unread
 from simcore.jit import is_kernel
 from simcore.types import Agent
 
@@ -131,7 +132,7 @@ class Evaluator:
         }
         self._prepared = PreparedScenario(given, metric)
         self._seconds, self._memory = seconds, memory * MB
-        self._baseline = _parse(given.agents[0] if baseline is None else baseline)
+        self._baseline = self._parse(given.agents[0] if baseline is None else baseline)
         self._base: dict[Split, list[float]] = {}
         self._idle: dict[Split, list[Confined]] = {split: [] for split in get_args(Split)}
         self._lock = Lock()
@@ -150,7 +151,7 @@ class Evaluator:
         began = perf_counter()
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
-            read = _parse(policy)
+            read = self._parse(policy)
             label, values = read.label, self._values(read, on)
         except Exception as error:
             values = reason_of(error)
@@ -201,6 +202,15 @@ class Evaluator:
                 raise UserError(f"the baseline has no score: {values}", key="baseline", value=self._baseline.label)
             self._base[on] = values
         return self._base[on]
+
+    def _parse(self, policy: Policy) -> _ParsedPolicy:
+        """Read a policy; who writes a word that is no feature of the scenario may have meant an agent."""
+        word = policy if isinstance(policy, str) and re.fullmatch(r"[a-z][\w-]*", policy) else ""
+        if word not in AGENTS and nearest(word, AGENTS):
+            formula = Formula(word).formula
+            if not names_in(formula) <= features(self.scenario.resources).keys():
+                raise UserError("unknown agent", key="policy", value=word, remedy=suggest(word, AGENTS))
+        return _parse(policy)
 
     def _values(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
         """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""

@@ -19,6 +19,7 @@ from scenarios.run.execute import cache_of
 from scenarios.run.sandbox import STARTING, limited, printing
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.explain import locate
+from scenarios.schema.knowledge import OtherLifetimes
 from scenarios.schema.moves import MovesSpec
 from scenarios.schema.overflow import wait_of
 from scenarios.schema.scenario import Scenario
@@ -137,6 +138,21 @@ def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
             "asked about them (metric `impossible`)."
         )
     return said
+
+
+def without_requested(scenario: Scenario, folder: Path | None = None) -> str:
+    """Say of how many requests of the first seed agents are told the truth, as nobody knows what users asked for."""
+    told = scenario.knowledge.lifetimes
+    if not isinstance(told, OtherLifetimes) or told.predicted is None or told.predicted.chosen[0] != "requested":
+        return ""
+    try:
+        requested = build_world(scenario, _cache(scenario, folder)).draw(scenario.seed).requested
+    except UserError:
+        return ""  # it is said elsewhere
+    if requested is None or not (unknown := int(np.isnan(requested).sum())):
+        return ""
+    said = f"the log does not say for how long users asked in {unknown:,} of {len(requested):,} requests"
+    return f"{said}: agents are told how long these really stay."
 
 
 def without_order(scenario: Scenario) -> str:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from agents.formulas.agent import Formula
+from agents.formulas.program import DECISIONS, LOST, no_score
 from agents.learned.common.training_conditions import Learned, outside, regime_of
 from agents.world import WarmStart, World
 from analysis.measure.finished_run import FinishedRun
@@ -200,6 +202,7 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **_outside(started.agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
+        **_unscored(started.agent),
         **_too_late(started.scenario, simulation),
         **refusals(simulation, started.first),
         "random": started.random,
@@ -268,6 +271,15 @@ def _outside(agent: Agent, simulation: Simulation, ledger: Ledger) -> dict[str, 
     demand = demand[ledger.possible(demand)]
     now = regime_of(simulation.view.capacity, demand, ledger.spreads(demand))
     return {"outside": outside(agent.regime, now)} if now else {}
+
+
+def _unscored(agent: Agent) -> dict[str, str]:
+    """Say at how many decisions a formula had no score at all; a column if there are any."""
+    if not isinstance(agent, Formula):
+        return {}
+    counts = agent.numbers[2][-1]
+    said = no_score(int(counts[LOST]), int(counts[DECISIONS]))
+    return {"unscored": said} if said else {}
 
 
 def _unasked(ledger: Ledger) -> dict[str, str]:

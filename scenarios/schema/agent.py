@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -14,7 +15,7 @@ from simcore.errors import UserError, suggest
 from simcore.fields import Model, Shown, Text, wrong
 from simcore.json_schema import PLUGIN, Schema, mapping, nullable
 from simcore.options import by_name, check_options, needs_none
-from simcore.registry import class_in
+from simcore.registry import named_in
 from simcore.types import Agent
 
 
@@ -54,7 +55,7 @@ class AgentSpec(Model):
         if ":" not in name and name not in AGENTS:
             several = name.split()
             remedy = f"Write commas between agents: {','.join(several)}." if len(several) > 1 else ""
-            remedy = remedy or class_in(name) or suggest(name, AGENTS, AGENTS.listed)
+            remedy = remedy or named_in(name) or suggest(name, AGENTS, AGENTS.listed)
             raise wrong("unknown agent", remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
@@ -111,11 +112,16 @@ def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
 
 
 def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
-    """Options with the last parts of every `path` only, without the suffix that all weights have."""
+    """Options with the last parts of every `path` only, without the suffix that all weights have.
+
+    Of a function or class in a file, such as an order, the file's name is one part less.
+    """
 
     def end(key: str, value: Any) -> Any:
         if isinstance(value, Mapping):
             return _ends(value, parts)
+        if isinstance(value, str) and re.fullmatch(r".+\.py:\w+", value):
+            return str(Path(*Path(value).parts[1 - parts :]))
         if key != "path" or not isinstance(value, str):
             return value
         return str(Path(*Path(value).parts[-parts:])).removesuffix(".safetensors")

@@ -31,7 +31,7 @@ class StandardWorkload(Trace):
 
     Left out are jobs that never ran (a run time of -1, or 0 for those that were cancelled), jobs without processors,
     and lines that are parts of others. Memory is that which is requested for each processor, times the processors. A
-    job whose requested time is not known is taken to have asked for the time that it ran.
+    requested time that is not known is NaN.
     """
 
     summary: ClassVar[str] = "jobs of a parallel machine in the Standard Workload Format: processors and GB."
@@ -40,7 +40,7 @@ class StandardWorkload(Trace):
     licence: ClassVar[str] = "of each log, see the archive; cite it and the log's source"
     files: ClassVar[tuple[str, ...]] = ("workload.swf", "workload.swf.gz")
     units: ClassVar[dict[str, str]] = {"cpu": "cores", "mem": "GB"}
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @classmethod
     def recognises(cls, start: bytes) -> bool:
@@ -63,7 +63,7 @@ class StandardWorkload(Trace):
             lifetime="run time",
             cpu=processors,
             mem=pl.max_horizontal("requested memory", 0) * processors * GB_PER_KB,
-            **{REQUESTED: pl.when(pl.col("requested time") > 0).then("requested time").otherwise("run time")},
+            **{REQUESTED: pl.when(pl.col("requested time") > 0).then("requested time").otherwise(float("nan"))},
             **{f"{LABELS}{label}": _number(field) for label, field in (("tenant", "user"), ("queue", "queue"))},
         )
         keys = {"id": "job number", "arrival": "submit time", "lifetime": "run time", "mem": "requested memory"}
