@@ -163,6 +163,7 @@ def test_orders_are_as_published() -> None:
     assert found == pytest.approx(
         {
             "fcfs": 0,
+            "priority": 0,
             "sjf": 50,
             "longest": -50,
             "f1": log10(50) * 8 + 870 * since,
