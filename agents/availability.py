@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, nextafter
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from agents.running import Job
-from simcore.types import Floats, Ints, Placement, Request, View, part
+from fabric.availability import at_once, earliest, over, overdrawn, take
+from simcore.types import Ints, Placement, Request, View, part
 
 MANY = 2**31
 """Parts that ask for nothing."""
@@ -19,57 +20,56 @@ class AvailabilityProfile:
     """Keeps how much is free in one place, from now on: `free` int64 [kinds], and how that changes."""
 
     def __init__(self, now: float, free: Ints) -> None:
-        self._times = [now]
-        self._changes = [free.tolist()]
+        self._times, self._levels = np.empty(16), np.empty((16, len(free)), np.int64)
+        self._times[0], self._levels[0], self._count = now, free, 1
 
-    def change(self, time: float, demand: Sequence[int], sign: int) -> None:
-        """Note that so much more is free from then on, or less."""
-        self._times.append(time)
-        self._changes.append([sign * amount for amount in demand])
+    def _room(self) -> None:
+        """Have room for two more changes."""
+        if self._count + 2 > len(self._times):
+            self._times, self._levels = np.tile(self._times, 2), np.tile(self._levels, (2, 1))
+
+    def ends(self, time: float, demand: Sequence[int]) -> None:
+        """Note that so much more is free from a time on."""
+        if time < inf:
+            self._room()
+            need = np.array(demand, np.int64)
+            self._count = take(self._times, self._levels, self._count, time, inf, need, -1)
 
     def take(self, start: float, duration: float, demand: Sequence[int], sign: int = 1) -> None:
         """Note that a job takes so much for so long; with sign -1, that it does not after all.
 
         A job of no time takes it for a moment, so that it needs room.
         """
-        self.change(start, demand, -sign)
-        self.change(max(start + duration, nextafter(start, inf)), demand, sign)
-
-    def _levels(self) -> tuple[Floats, Ints]:
-        """Return the times at which something changes, float64 [n], and what is free from each on, int64 [n, kinds]."""
-        times = np.array(self._times)
-        order = np.argsort(times, kind="stable")
-        times = times[order]
-        free = np.cumsum(np.array(self._changes)[order], axis=0)
-        last = np.append(times[1:] > times[:-1], True)  # of all changes at one time
-        return times[last], free[last]
+        self._room()
+        need, end = np.array(demand, np.int64), over(start, duration)
+        self._count = take(self._times, self._levels, self._count, start, end, need, sign)
 
     def earliest(self, duration: float, demand: Sequence[int]) -> float:
         """Return when that much is free for so long; infinity for never."""
-        times, free = self._levels()
-        enough = (free >= demand).all(axis=1)
-        short = np.where(enough, inf, times)
-        until = np.minimum.accumulate(short[::-1])[::-1]
-        found = np.flatnonzero(enough & (until >= times + duration))
-        return float(times[found[0]]) if len(found) else inf
+        return earliest(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
+
+    def at_once(self, duration: float, demand: Sequence[int]) -> bool:
+        """Tell whether that much is free for so long from now on."""
+        return at_once(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
 
     @property
     def times(self) -> list[float]:
         """When something changes."""
-        return self._times
+        found: list[float] = self._times[: self._count].tolist()
+        return found
 
     def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
         """Count how many parts that ask for so much have room from a time on, together, for so long."""
-        times, free = self._levels()
+        times, free = self._times[: self._count], self._levels[: self._count]
         first = max(int(np.searchsorted(times, start, "right")) - 1, 0)
-        last = int(np.searchsorted(times, max(start + duration, nextafter(start, inf))))
+        last = int(np.searchsorted(times, over(start, duration)))
         asked = np.array(demand)
         return max(int((free[first:last, asked > 0] // asked[asked > 0]).min(initial=MANY)), 0)
 
     @property
     def overdrawn(self) -> bool:
         """Whether more is promised than will be there."""
-        return bool((self._levels()[1] < 0).any())
+        return overdrawn(self._levels, self._count)
 
 
 class Reservation(NamedTuple):
@@ -91,7 +91,7 @@ class ClusterAvailability:
         self._promised: list[int] = [0] * len(self._profiles)
         for job in jobs:
             for server, node, amounts in job.shares:
-                self._profiles[server].change(job.end, self._on(node, amounts), 1)
+                self._profiles[server].ends(job.end, self._on(node, amounts))
 
     def _on(self, node: int, amounts: Sequence[int]) -> list[int]:
         """Write amounts on a node as amounts of its whole server."""
@@ -167,7 +167,7 @@ class ClusterAvailability:
         for server, promised in enumerate(self._promised):
             for nodes, demand in self._ways(request) if promised else ():
                 fits = (view.free[server].ravel() >= demand).all()
-                if fits and self._profiles[server].earliest(request.duration, demand) > self.now:
+                if fits and not self._profiles[server].at_once(request.duration, demand):
                     shown = view.free.copy() if shown is view.free else shown
                     shown[server, nodes] = 0
         return view if shown is view.free else view.showing(shown)

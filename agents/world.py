@@ -63,11 +63,11 @@ class World:
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, `ruled` whether there are rules about where requests may lie, `gangs`
-    whether requests have several parts, `timed` whether single decisions are to be
-    timed, and `hidden` whether agents are told nothing of how long requests stay; `cells` say how the servers are
-    divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none does. Nothing here
-    changes while a run is played.
+    servers, `ruled` whether there are rules about where requests may lie, `gangs` whether requests have several parts,
+    `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
+    stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
+    the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
+    does. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -85,6 +85,7 @@ class World:
     gangs: bool = False
     timed: bool = False
     hidden: bool = False
+    asks_again: bool = False
     cells: Cells | None = None
     moves: str = ""
 
@@ -118,7 +119,7 @@ class World:
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
             ("cluster.failures", self.fails, "servers fail"),
-            ("overflow.wait", self.overflow.together, "requests that wait are offered together"),
+            ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             (self.moves, self.moves, "requests that run are moved"),
             ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
             ("record", self.timed, "single decisions are timed"),
@@ -126,6 +127,16 @@ class World:
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):
             if there:
+                return key, problem
+        waits = self.overflow.together
+        for key, there, problem in (
+            ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
+            ("placement", self.ruled, "rules of placement hold for requests that wait together"),
+            ("warm_start", warm is not None, "requests wait together after a warm start"),
+            ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),
+            ("agents", self._orders_in_python(agent), f"{type(agent).__name__} chooses among requests in Python"),
+        ):
+            if waits and there:
                 return key, problem
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
@@ -138,6 +149,11 @@ class World:
                 return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
         return None
 
+    @staticmethod
+    def _orders_in_python(agent: Agent) -> bool:
+        rule = agent.compiled
+        return rule is not None and rule.in_order is None and type(agent).decide_line is not Agent.decide_line
+
     def simulation(self, seed: int, ledger: Ledger | None = None, *, compiled: bool = False) -> Simulation:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
         ledger = ledger or self.ledger(seed)
@@ -145,6 +161,10 @@ class World:
         if self.cells:
             return self._in_cells(self.cells, workload, ledger, seed, compiled)
         if compiled:
+            if self.overflow.together:
+                from fabric.compiled.queue_run import CompiledQueue  # numba
+
+                return CompiledQueue(workload, ledger, self.overflow)
             from fabric.compiled.numa_run import CompiledSimulation  # numba
 
             return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)

@@ -92,6 +92,8 @@ class Simulation:
         were offered together: an empty array where that is to be noted."""
         self.thought = 0
         """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
+        self.counted: int | None = None
+        """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
         self.moving: Moves | None = None
         """What moves requests that run, where something does."""
         self.lacked: dict[int, tuple[int, str]] = {}

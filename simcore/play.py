@@ -19,8 +19,8 @@ class Watchers:
     def __init__(self, simulation: Simulation, *callbacks: Callable[[], int]) -> None:
         self._simulation = simulation
         self._callbacks, self._left = list(callbacks), [0] * len(callbacks)
-        self._together = simulation.overflow.together > 0
-        self._asked_for = self._before = 0
+        self._together = simulation.overflow.together > 0 and simulation.counted is None
+        self._asked_for = self._before = self._counted = 0
 
     def add(self, callback: Callable[[], int]) -> None:
         """Call another one, too, from the next call on."""
@@ -30,7 +30,9 @@ class Watchers:
     def _settle(self) -> None:
         """Count what was decided since the last call, and call those whose turn it is."""
         answered = self._asked_for
-        if answered and self._together:  # as `play` counts
+        if answered and self._simulation.counted is not None:
+            answered = self._simulation.counted - self._counted
+        elif answered and self._together:  # as `play` counts
             answered = max(1, len(self._simulation.record.sequence) - self._before)
         self._asked_for = 0
         for each, callback in enumerate(self._callbacks):
@@ -44,7 +46,7 @@ class Watchers:
         self._settle()
         asked_for = min((left for left in (*self._left, most) if left >= 0), default=-1)
         self._asked_for = min(1, asked_for) if self._together else asked_for
-        self._before = len(self._simulation.record.sequence)
+        self._before, self._counted = len(self._simulation.record.sequence), self._simulation.counted or 0
         return self._asked_for
 
 

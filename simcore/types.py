@@ -408,14 +408,33 @@ class View:
         return self.free if self.free_of_rules is None else self.free_of_rules
 
 
+class InOrder(NamedTuple):
+    """Says, for compiled simulations, in which order those that wait are asked for, and who passes whom.
+
+    `backfilling` is an option of In-line. The least `score` is the first; none: in order of arrival. Where the score
+    changes with the wait, `by_wait` returns its constants of a request: (a, b) for -(wait / a)^3 b, or (a,) for
+    -(wait + `LITTLE`) / a.
+    """
+
+    backfilling: str = "any"
+    score: Callable[[View, Request], float] | None = None
+    by_wait: Callable[[Request], tuple[float, ...]] | None = None
+
+
+LITTLE = 1e-15
+"""What keeps UNICEP from dividing by nothing, as published."""
+
+
 class Compiled(NamedTuple):
     """What an agent decides, as one kernel: (free, capacity, demand, spread) -> server * nodes + node, -1 for nowhere.
 
-    The node is 0 for a spread request. `weights` are more arguments of the kernel, each float64 [any].
+    The node is 0 for a spread request. `weights` are more arguments of the kernel, each float64 [any]. `in_order` is
+    for an agent that orders those that wait.
     """
 
     scan: Any
     weights: tuple[Floats, ...] = ()
+    in_order: InOrder | None = None
 
 
 class Agent:

@@ -10,12 +10,12 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from agents.availability import ClusterAvailability, Reservation
-from agents.heuristics.orders import ORDERS, TIMELESS, Order
+from agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
 from agents.nested_agent import inner
 from agents.running import Running
 from simcore.agent_state import named
 from simcore.errors import UnknownName, UserError, suggest
-from simcore.types import Agent, Placement, Refusal, Request, View
+from simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
 
 Backfilling = Literal["none", "any", "easy", "conservative"]
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
@@ -28,7 +28,7 @@ class InLine(Agent):
     or random. `backfilling` says who may start when one before gets no place: nobody, anybody, who does not delay the
     first that waits (easy), or who delays nobody before (conservative). With `commit` the first that waits stays the
     first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
-    time at which it could start when its turn came.
+    time at which it could start when its turn came. `reserved` has what was promised last, by the row of the request.
     """
 
     reference = (
@@ -70,10 +70,20 @@ class InLine(Agent):
         self.agent.start(view, of_agent)
         self._running = Running()
         self._kept: dict[int, list[Reservation]] = {}
+        self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf
         self.remembers = None if self._reserves or self.commit else named(self.agent, "agent")
 
     places_gangs = True
+
+    @property
+    def compiled(self) -> Compiled | None:
+        """The agent's kernel, where an order of ours says who is asked for."""
+        rule, order = self.agent.compiled, self.order
+        if rule is None or rule.in_order or self.commit or order not in BUILT_IN:
+            return None
+        score = None if order == "fcfs" or order in BY_WAIT else BUILT_IN[order]
+        return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""
@@ -84,14 +94,15 @@ class InLine(Agent):
         if self.commit:
             yield from self._committed(view, list(requests))
         elif self._reserves:
-            yield from self._reserving(view, self._in_order(view, requests))
+            yield from self._reserving(view, self.in_order(view, requests))
         else:
-            for request in self._in_order(view, requests):
+            for request in self.in_order(view, requests):
                 placed = yield from self.agent.decide_parts(view, request)
                 if self.backfilling == "none" and not placed:
                     return
 
-    def _in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
+    def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
+        """Sort requests by the order; where it is random, draw one."""
         score = self._score
         if score is None:
             return [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
@@ -110,7 +121,7 @@ class InLine(Agent):
             availability.reserve(one)
         if availability.overdrawn:  # somebody runs for longer than expected, or a server has failed
             kept, availability = {}, ClusterAvailability(view, self._running.look(view))
-        self._kept, waiting = {}, 0
+        self._kept, self.reserved, waiting = {}, {}, 0
         for request in line:
             for one in kept.get(request.index, ()):
                 availability.cancel(one)
@@ -121,6 +132,7 @@ class InLine(Agent):
                 promised = availability.earliest(request)
                 for one in promised:
                     availability.reserve(one)
+                    self.reserved[request.index] = one
                 if promised and self.backfilling == "conservative":
                     self._kept[request.index] = promised
 
@@ -149,7 +161,7 @@ class InLine(Agent):
         while line:
             first = next((request for request in line if request.index == self._chosen), None)
             if first is None:
-                first, self._until = self._in_order(view, line)[0], -inf
+                first, self._until = self.in_order(view, line)[0], -inf
             if not (yield from self.agent.decide_parts(view, first)):
                 break
             line.remove(first)
@@ -157,6 +169,7 @@ class InLine(Agent):
             return
         if self._reserves and self._chosen != first.index:
             promised = ClusterAvailability(view, self._running.look(view)).earliest(first)
+            self.reserved = {first.index: promised[0]} if promised else {}
             self._until = promised[0].start if promised else inf
         self._chosen = first.index
         for request in line:

@@ -11,11 +11,9 @@ from collections.abc import Callable
 from math import log2, log10, sqrt
 
 from simcore.registry import Registry
-from simcore.types import QUANTUM, Request, View
+from simcore.types import LITTLE, QUANTUM, Request, View
 
 Order = Callable[[View, Request], float]
-LITTLE = 1e-15
-"""What keeps UNICEP from dividing by nothing, as published."""
 
 
 def fcfs(view: View, request: Request) -> float:
@@ -79,11 +77,22 @@ def unicep_slip(view: View, request: Request) -> float:
 
 
 def _wfp3(wait: float, request: Request) -> float:
-    return -((wait / _time(request)) ** 3) * _processors(request)
+    time, processors = of_wfp3(request)
+    return -((wait / time) ** 3) * processors
 
 
 def _unicep(wait: float, request: Request) -> float:
-    return -(wait + LITTLE) / (log2(max(_processors(request), 1.0) + LITTLE) * _time(request))
+    return -(wait + LITTLE) / of_unicep(request)[0]
+
+
+def of_wfp3(request: Request) -> tuple[float, float]:
+    """Return what WFP3 makes of a request beside its wait."""
+    return _time(request), _processors(request)
+
+
+def of_unicep(request: Request) -> tuple[float]:
+    """Return what UNICEP makes of a request beside its wait."""
+    return (log2(max(_processors(request), 1.0) + LITTLE) * _time(request),)
 
 
 def _time(request: Request) -> float:
@@ -116,5 +125,7 @@ ORDERS = Registry(
     functions=True,
 )
 """Their names; others add theirs by this entry point group."""
+BY_WAIT = {"wfp3": of_wfp3, "unicep": of_unicep}
+"""Those of the built-in ones that change while a request waits."""
 TIMELESS = ("fcfs", "priority", "random")
 """Those that need not know how long requests stay."""

@@ -47,7 +47,7 @@ class TwoStage(Agent):
         profile = AvailabilityProfile(now, view.free.sum(axis=(0, 1)))
         for job in self._running.look(view):
             for _, _, amounts in job.shares:
-                profile.change(job.end, amounts, 1)
+                profile.ends(job.end, amounts)
         for request in sorted(requests, key=lambda one: -one.duration) if self.order == "longest" else requests:
             start = profile.earliest(request.duration, request.demand)
             profile.take(start, request.duration, request.demand)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ALL, FOUR = "all", 4
 """The kind that is all of them; so many are drawn where none is asked for."""
+OWN = {"gantt", "timeline"}
+"""These draw what samples and requests have, and no metrics of runs."""
 
 
 def figures(asked: Namespace) -> int:
@@ -44,7 +46,7 @@ def figures(asked: Namespace) -> int:
             )
     folder, file = _where(asked, kinds, FORMATS)
     trainings, results = _given(asked, kinds)
-    if not trainings and all(name in (ALL, *FIGURES) for name in kinds):  # others have metrics of their own
+    if not trainings and all(name in (ALL, *FIGURES) for name in kinds) and not OWN.issuperset(kinds):
         _refuse_unknown(asked.metrics, results)
     asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
     forms = (asked_for, *(one.look.get("format") for one in results))

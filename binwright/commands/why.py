@@ -131,6 +131,7 @@ def _print(which: str, found: Why) -> None:
         f"{which}: request {found.id} (row {request.index}), {found.answer}",
         f"It asked for {asked_for} on {where}, {lasts}, {when} after the first one.",
     ]
+    lines += found.waited
     counts = found.servers["why"].value_counts(sort=True)
     lines += [f"  {many_of(count, 'server')}: {word}" for word, count in counts.iter_rows()]
     if found.largest and not (found.servers["why"] == ROOM).any():

@@ -128,7 +128,7 @@ class CompiledSimulation(Simulation):
             elif status == CHANGE:
                 self._change(*self._planned.pop()[1:])
             elif status == BROKEN:
-                self._complain(code)
+                self._complain(int(self.requests.rows[self.state.at[HEAD]]), code)
             else:
                 break
             self._lay_out()
@@ -183,9 +183,8 @@ class CompiledSimulation(Simulation):
         self.state = self.state._replace(due=np.zeros(0), holder=np.zeros(0, np.int64), sequence=none)
         self.requests = self.requests._replace(rows=none)
 
-    def _complain(self, code: int) -> None:
+    def _complain(self, row: int, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""
-        row = int(self.requests.rows[self.state.at[HEAD]])
         workload, spread = self.workload, bool(self._spreads[row])
         times = float(workload.arrival[row]), float(workload.duration[row])
         role = 0 if self._roles is None else int(self._roles[row])

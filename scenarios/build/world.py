@@ -19,6 +19,7 @@ from scenarios.schema.overflow import OtherOverflow, Word, after_room, expand_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.warm_start import WarmStart as WarmStartSpec
+from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.options import check_options
@@ -50,6 +51,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         gangs=bool(scenario.workload.gangs),
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
+        asks_again=_asks_again(scenario),
         cells=scenario.cluster.cells,
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
@@ -120,6 +122,15 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
     if agent.on_devices:
         raise no_devices_for(agent)
     return WithDevices(agent)
+
+
+def _asks_again(scenario: Scenario) -> bool:
+    """Tell whether predictions change when they have passed: not the times that users asked for, of whole runs."""
+    spec, trace = scenario.knowledge.lifetimes, scenario.workload
+    if isinstance(spec, str) or spec.predicted is None:
+        return False
+    whole = not isinstance(trace, Trace) or trace.start is None or trace.running == "drop"
+    return spec.predicted.chosen[0] != "requested" or not whole
 
 
 def _warm_start(spec: WarmStartSpec) -> WarmStart:

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.adaptive.agent import Adaptive
+from agents.heuristics.in_line import InLine
 from agents.world import World
+from analysis.measure.metric import duration
 from fabric.devices import DeviceView
 from fabric.ledger import Ledger
 from scenarios.build.engines import agents_of, is_compiled
@@ -39,7 +41,8 @@ class Why:
     (null where the request takes a part of every node), of every resource what is `free_<resource>` there and what it
     `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
     `largest` says of every resource the most that the request could have asked for with all else as it was; None where
-    no amount would have done. It is empty in a network, where requests are divided among servers.
+    no amount would have done. It is empty in a network, where requests are divided among servers. `waited` says in
+    words who was ahead of one that waited in a line when it was first left there, and what was promised to whom.
     """
 
     request: Request
@@ -49,6 +52,7 @@ class Why:
     resources: tuple[str, ...]
     servers: pl.DataFrame
     largest: dict[str, float | None]
+    waited: tuple[str, ...] = ()
 
 
 def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
@@ -203,13 +207,16 @@ class _Asked:
         """Let the agent answer until the row has its answer."""
         simulation, row = self._simulation, self._row
         seen: Why | None = None
+        waited: tuple[str, ...] | None = None
         request: Request | None
         while (request := simulation.advance()) is not None:
             mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
             if mine is not None and seen is None:
                 seen = self._look(mine, self._view.everything_free, "")
-            if simulation.offer:
+            if line := list(simulation.offer):
                 answer_all(agent, self._view, simulation.offer, simulation.answer, self._ledger.offer)
+                if mine is not None and waited is None and simulation.record.outcome[row] == PENDING:
+                    waited = self._waits(agent, line)
             else:
                 try:
                     placement = agent.decide(self._view, request)
@@ -222,7 +229,27 @@ class _Asked:
             remedy = "Look at its reason without --request."
             problem = "the run ended before the agent was asked about it"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
-        return replace(seen, answer=self._became(seen.time))
+        return replace(seen, answer=self._became(seen.time), waited=waited or ())
+
+    def _waits(self, agent: Agent, line: list[Request]) -> tuple[str, ...]:
+        """Say who of the line was ahead of the row and still waits, too, and what is promised to these."""
+        ids, record = self._simulation.workload.id, self._simulation.record
+        queue = agent if isinstance(agent, InLine) else None
+        if queue and queue.order == "random":
+            return ("The order was random.",)
+        ordered = queue.in_order(self._view, line) if queue else line
+        place = next(place for place, one in enumerate(ordered) if one.index == self._row)
+        ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
+        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + ", ..." * (len(ahead) > 3)
+        said = [f"{len(ahead)} waited ahead of it: {names}." if ahead else "Nobody waited ahead of it."]
+        for row in (*ahead[:1], self._row):
+            if queue and (one := queue.reserved.get(row)):
+                name = "It" if row == self._row else str(ids[self._simulation.source(row)])
+                later = f"{duration(one.start - self._simulation.now)} later"
+                said.append(f"{name} was promised server {one.server}, {later}.")
+        if queue and queue.backfilling == "none" and ahead:
+            said.append("Nobody may pass those ahead: `backfilling: easy` lets who delays nobody.")
+        return tuple(said)
 
     def impossible(self) -> Why:
         """Look at the servers before the run, none of which can hold the row."""

@@ -67,7 +67,21 @@ def test_the_results_do_not_depend_on_the_engine(name: str, trace: Path, tmp_pat
             assert_frame_equal(one, other, check_exact=True)
 
 
+WAIT = "overflow={wait: {together: 99}}"
 SMALL = ["workload.requests=60", "replications=1"]
+
+
+def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
+    agents = "agents=[best-fit, {in-line: {order: sjf, backfilling: easy}}, {in-line: {backfilling: conservative}}]"
+    crowded = ["workload.requests=150", "cluster.servers=2", "knowledge.lifetimes=known", "metrics=[slowdown_mean]"]
+    scenario = load_scenario("quickstart", [*crowded, WAIT, agents, "record=[requests, samples]", "replications=1"])
+    simpy, compiled = (Batch(scenario, tmp_path / name).run(engine=name) for name in ("simpy", "compiled"))
+    assert compiled.runs["engine"].unique().to_list() == ["compiled"]
+    kept = [column for column in simpy.runs.columns if column not in TIMES]
+    assert_frame_equal(simpy.runs[kept], compiled.runs[kept], check_exact=True)
+    for run in simpy.runs["run"]:
+        assert_frame_equal(simpy.requests(run), compiled.requests(run), check_exact=True)
+        assert_frame_equal(simpy.samples(run), compiled.samples(run), check_exact=True)
 
 
 def test_auto_takes_what_can_be(tmp_path: Path) -> None:
@@ -81,6 +95,11 @@ OBSTACLES: list[tuple[list[str], str]] = [
     (["agents=[best-fit]", "cluster.failures={mtbf: 1 h, mttr: 1 h}"], "cluster.failures"),
     (["agents=[best-fit]", "pacing={step: 1 s}"], "pacing"),
     (["agents=[best-fit]", "warm_start={resource: cpu, until: 10 %, with: random}"], "warm_start.with"),
+    (["agents=[best-fit]", "overflow={wait: {together: 9, one_by_one: true}}"], "overflow.wait"),
+    ([WAIT, "agents=[in-line]", "cluster.expansion=[{at: 1 h, by: 2}]"], "cluster.expansion"),
+    ([WAIT, "agents=[in-line]", "warm_start={resource: cpu, until: 10 %, with: best-fit}"], "warm_start"),
+    ([WAIT, "agents=[in-line]", "knowledge={lifetimes: {predicted: {noise: {sigma: 1}}}}"], "knowledge.lifetimes"),
+    ([WAIT, "agents=[{in-line: {order: random}}]"], "agents"),
     # At the first point of a sweep the agent itself is refused.
     (["agents=[sched-rl]", "sweep={product: {overflow: [stop, {expand: {by: 1, limit: 20}}]}}"], "agents"),
     (

@@ -274,6 +274,45 @@ def test_waiting_and_the_network() -> None:
     assert found.largest == {}
 
 
+QUEUE = {"cluster": {"servers": 1, "node": {"cpu": 4}}, "knowledge": {"lifetimes": "known"}}
+"""Four jobs: the first takes all but one cpu for 10 s, the second waits for all, and the others ask for little."""
+
+
+@pytest.mark.parametrize(
+    ("agent", "waited"),
+    [
+        (
+            "in-line",
+            ("1 waited ahead of it: b.", "Nobody may pass those ahead: `backfilling: easy` lets who delays nobody."),
+        ),
+        ({"in-line": {"backfilling": "easy"}}, ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
+        (
+            {"in-line": {"backfilling": "conservative"}},
+            (
+                "1 waited ahead of it: b.",
+                "b was promised server 0, 8 s later.",
+                "It was promised server 0, 18 s later.",
+            ),
+        ),
+        (
+            {"in-line": {"order": "sjf", "backfilling": "easy"}},
+            ("1 waited ahead of it: b.", "b was promised server 0, 8 s later."),
+        ),
+        ({"in-line": {"order": "random"}}, ("The order was random.",)),
+        ("first-fit", ("1 waited ahead of it: b.",)),
+    ],
+)
+def test_who_was_ahead_and_what_was_promised(agent: Any, waited: tuple[str, ...], tmp_path: Path) -> None:
+    jobs = "id,arrival,lifetime,cpu\na,0,10,3\nb,1,10,4\nc,2,20,2\nd,30,1,1\n"
+    (tmp_path / "jobs.csv").write_text(jobs)
+    trace = {"trace": "table", "path": str(tmp_path / "jobs.csv")}
+    run = run_of(**QUEUE, workload=trace, overflow={"wait": {"together": 9}}, agents=[agent])
+    found = why(run, "c")
+    assert found.waited == waited
+    assert found.answer.startswith("placed on server 0")
+    assert why(run, "a").waited == ()
+
+
 def test_mistakes() -> None:
     run = run_of(warm_start={"resource": "cpu", "until": "30 %", "with": "first-fit"})
     with pytest.raises(UserError, match=r"(?s)came during the warm start.*begin at row"):

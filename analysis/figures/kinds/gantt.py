@@ -1,56 +1,71 @@
-"""Requests on servers over time: a bar for each, from its decision to its end."""
+"""Requests on servers over time: a bar for each, from its decision to its end.
+
+On a single server bars are as high as what they take of its first resource: processors, as batch queues are drawn.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from typing import Any
 
 import numpy as np
 import polars as pl
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.kinds.timeline import CLOCK
-from analysis.figures.style import VERMILLION, heading, ink, new, tidy
-from simcore.errors import ResultsError
+from analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, tidy
+from simcore.errors import ResultsError, suggest
+from simcore.types import Floats
+from workloads.traces.check import LABELS
 
-MOST_SERVERS, MOST_AGENTS = 24, 4
-"""Of more servers the first are drawn."""
+MOST_SERVERS, MOST_AGENTS, MOST_ROWS = 24, 4, 4096
+"""Of more servers the first are drawn; requests take whole rows, so many at most."""
+NAMES = ("blue", "red", "green", "pink", "orange", "sky", "black", "wine")
+"""What `COLOURS` are called in a caption."""
 
 
 @figure(meaning="requests on servers over time, with moves and interruptions", needs="record: [requests]")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw the first seed of every agent at one point; darker bars ask for more of the first resource."""
+    """Draw the first seed of every agent at one point; darker bars ask for more of the first resource.
+
+    With `--metric` bars have the colours of a column of the requests instead: of its most frequent words, or darker for
+    more.
+    """
     agents, _ = chosen.few_agents(MOST_AGENTS), chosen.few_points(1)
     runs = {agent: runs for _, agent, runs in chosen.seeded()}
     seed, resource = chosen.shared_seed(runs.values()), chosen.results.resources[0]
     frames = {agent: _placed(chosen, runs[agent][seed]) for agent in agents}
     end = max(float(frame["decided"].to_numpy().max(initial=0)) for frame in frames.values())
-    most = max(float(frame[resource].to_numpy().max(initial=0)) for frame in frames.values()) or 1.0
     servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
     scale, unit = CLOCK.scale(end)
-    shown = min(servers, MOST_SERVERS)
-    figure = new(options.width or "page", 0.8 + len(agents) * (0.5 + 0.13 * shown))
+    shown, alone = min(servers, MOST_SERVERS), servers == 1
+    figure = new(options.width or "page", 0.8 + len(agents) * (2.2 if alone else 0.5 + 0.13 * shown))
+    paint, said = _painter(chosen, list(frames.values()), resource)
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
     cut = moved = False
     for ax, agent in zip(axes, agents, strict=True):
         tidy(ax, grid="x")
         frame = frames[agent].filter(pl.col("server") < shown)
-        _bars(ax, frame, scale, end, most, resource)
+        tall = frame[resource].to_numpy() if alone else np.ones(len(frame))
+        top = _bars(ax, frame, scale, end, paint(frame), tall.astype(np.float64), alone)
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
         moved |= _moves(ax, chosen, runs[agent][seed], scale, shown)
         ax.set_title(chosen.heading(agent), fontsize=points(), loc="left")
-        ax.set_ylabel("server")
-        ax.set_ylim(shown - 0.4, -0.6)
+        ax.set_ylabel(resource if alone else "server")
+        ax.set_ylim((0, 1.02 * top) if alone else (shown - 0.4, -0.6))
         ax.yaxis.get_major_locator().set_params(integer=True)
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
     notes = [f"{chosen.title}: seed {seed}"]
     notes += [f"the first {shown} of {servers} servers"] * (shown < servers)
-    notes += [f"darker: more {resource}", *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
+    notes += [said, *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
 
@@ -63,32 +78,78 @@ def _placed(chosen: FigureData, run: str) -> pl.DataFrame:
     return found.sort("decided", maintain_order=True)
 
 
-def lanes(begin: list[float], end: list[float]) -> list[int]:
-    """Give intervals in order of their begin the lowest lanes in which they do not overlap."""
+def _painter(
+    chosen: FigureData, frames: Sequence[pl.DataFrame], resource: str
+) -> tuple[Callable[[pl.DataFrame], Any], str]:
+    """Return what colours the bars of a frame, [n, 4], and what the colours say."""
+    name = chosen.options.metrics[0] if chosen.options.metrics else resource
+    column = next((one for one in (name, f"{LABELS}{name}") if one in frames[0].columns), None)
+    if column is None:
+        known = [one.removeprefix(LABELS) for one in frames[0].columns]
+        raise ResultsError("is no column of the requests", key=f"--metric {name}", remedy=suggest(name, known))
+    values = pl.concat([frame[column] for frame in frames])
+    if values.dtype.is_numeric():
+        most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]
+        scheme = colormaps["Blues"]
+        return lambda frame: scheme(0.25 + 0.7 * frame[column].fill_nan(0).to_numpy() / most), f"darker: more {name}"
+    counts = (
+        values.cast(pl.String).value_counts(sort=True, name="times").sort("times", column, descending=[True, False])
+    )
+    words = counts[column].head(len(NAMES)).to_list()
+    colours = {word: to_rgba(colour) for word, colour in zip(words, COLOURS, strict=False)}
+    said = [f"{word} {colour}" for word, colour in zip(words, NAMES, strict=False)]
+    said += ["the others grey"] * (len(counts) > len(words))
+
+    def paint(frame: pl.DataFrame) -> Any:
+        return [colours.get(word, to_rgba(GREY)) for word in frame[column].cast(pl.String).to_list()]
+
+    return paint, f"{name}: {', '.join(said)}"
+
+
+def rows(begin: list[float], end: list[float], amounts: list[int]) -> list[list[int]]:
+    """Give intervals in order of their begin so many rows each, the lowest in which they do not overlap."""
     free: list[int] = []
-    busy: list[tuple[float, int]] = []
-    found = []
-    for one, until in zip(begin, end, strict=True):
+    busy: list[tuple[float, list[int]]] = []
+    top, found = 0, []
+    for one, until, amount in zip(begin, end, amounts, strict=True):
         while busy and busy[0][0] <= one:
-            heappush(free, heappop(busy)[1])
-        lane = heappop(free) if free else len(busy)
-        heappush(busy, (until, lane))
-        found.append(lane)
+            for row in heappop(busy)[1]:
+                heappush(free, row)
+        mine = [heappop(free) for _ in range(min(amount, len(free)))]
+        mine += range(top, top + amount - len(mine))
+        top = max(top, 1 + max(mine, default=-1))
+        heappush(busy, (until, mine))
+        found.append(mine)
     return found
 
 
-def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, most: float, resource: str) -> None:
-    """Draw a bar for each request, those at one time on a server above one another."""
-    scheme = colormaps["Blues"]
-    for (server,), mine in frame.group_by("server", maintain_order=True):
+def _bars(ax: Axes, frame: pl.DataFrame, scale: float, end: float, colours: Any, amounts: Floats, alone: bool) -> float:
+    """Draw a bar for each request, those at one time on a server above one another; returns how high they reach.
+
+    A request has a bar for every run of rows that it takes.
+    """
+    top, paint = 0.0, np.array(colours)
+    unit = (
+        max(1.0, float(amounts.max(initial=1)) / MOST_ROWS) if (amounts % 1 == 0).all() else amounts.max() / MOST_ROWS
+    )
+    for (server,), place in frame.with_row_index("bar").group_by("server", maintain_order=True):
+        mine, at = place, place["bar"].to_numpy()
         begin, until = mine["decided"].to_numpy(), np.minimum(mine["end"].to_numpy(), end)
-        lane = np.array(lanes(begin.tolist(), until.tolist()))
-        height = 0.8 / (1 + lane.max())
-        y = int(str(server)) - 0.4 + height * (lane + 0.5)
-        colours = scheme(0.25 + 0.7 * mine[resource].to_numpy() / most)
-        ax.barh(y, scale * (until - begin), height, scale * begin, color=colours, linewidth=0, rasterized=True)
-        cut = (mine["outcome"].cast(pl.String) == "interrupted").to_numpy()
-        ax.plot(scale * until[cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
+        taken = rows(begin.tolist(), until.tolist(), np.ceil(amounts[at] / unit).astype(int).tolist())
+        height = unit if alone else 0.8 / (1 + max(row for each in taken for row in each))
+        foot = 0.0 if alone else int(str(server)) - 0.4
+        split = [np.split(each, np.flatnonzero(np.diff(each) > 1) + 1) for each in taken]
+        runs = [(i, run[0], len(run)) for i, each in enumerate(split) for run in each if len(run)]
+        if not runs:
+            continue
+        which, first, count = np.array(runs).T
+        y = foot + height * (first + count / 2)
+        start, length = scale * begin[which], scale * (until - begin)[which]
+        ax.barh(y, length, height * count, start, color=paint[at][which], linewidth=0, rasterized=True)
+        top = max(top, float((y + height * count / 2).max()))
+        cut = (mine["outcome"].cast(pl.String) == "interrupted").to_numpy()[which] & (np.diff(which, prepend=-1) > 0)
+        ax.plot(scale * until[which][cut], y[cut], "x", color=VERMILLION, markersize=2.5, markeredgewidth=0.7)
+    return top
 
 
 def _moves(ax: Axes, chosen: FigureData, run: str, scale: float, shown: int) -> bool:

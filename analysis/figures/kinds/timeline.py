@@ -1,4 +1,4 @@
-"""Utilisation over time: the mean over the seeds with its band, expansion and failures marked."""
+"""Utilisation and the queue over time: means over the seeds with bands, expansion and failures marked."""
 
 from __future__ import annotations
 
@@ -20,12 +20,16 @@ from simcore.types import Floats
 
 MOMENTS = 200
 """The moments at which seeds are averaged."""
+COUNTS = ("servers", "waiting")
+"""What is counted, and no share."""
 CLOCK = Metric("time", "time", "s")
 
 
-@figure(meaning="utilisation over time, with expansion and failures", needs="record: [samples]")
+@figure(meaning="utilisation and queue length over time, with expansion and failures", needs="record: [samples]")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw a column per agent, the others grey behind it: a panel per resource and tier, and for servers if they grow.
+    """Draw a column per agent, the others grey behind it: a panel per resource and tier.
+
+    There is one for servers if they grow, and one for those that wait if they are several.
 
     Lines end when the first seed of the agent does: a mean over those that are left would be one of other runs.
     """
@@ -35,13 +39,14 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     frames = [frame for found in samples.values() for frame in found]
     names = _names(chosen, frames)
     grows = any(frame["servers"].n_unique() > 1 for frame in frames)
-    rows = [*names, *(["servers"] if grows else [])]
+    counted = [name for name, there in zip(COUNTS, (grows, _wait(chosen, frames)), strict=True) if there]
+    rows = [*(name for name in names if name not in COUNTS), *counted]
     width = options.width or ("column" if len(agents) == 1 else "page")
     scale, unit = CLOCK.scale(max(frame["time"][-1] for frame in frames))
     figure = new(width, 0.9 + 1.15 * len(rows))
     axes = figure.subplots(len(rows), len(agents), squeeze=False, sharex=True, sharey="row")
     for name, line in zip(rows, axes, strict=True):
-        line[0].set_ylabel("servers" if name == "servers" else f"{name} %")
+        line[0].set_ylabel(name if name in COUNTS else f"{name} %")
         for ax, agent in zip(line, agents, strict=True):
             tidy(ax)
             for other in (*(one for one in agents if one != agent), agent):
@@ -70,11 +75,19 @@ def _names(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> list[str]:
             remedy="Run the scenario again with this one.",
         )
     for name in chosen.options.metrics:
-        if name not in known:
+        if name not in known and name != "waiting":
             raise ResultsError(
-                "is neither a resource nor a link tier", key=f"--metric {name}", remedy=suggest(name, known)
+                "is neither a resource nor a link tier",
+                key=f"--metric {name}",
+                remedy=suggest(name, [*known, "waiting"]),
             )
     return list(chosen.options.metrics) or known
+
+
+def _wait(chosen: FigureData, frames: Sequence[pl.DataFrame]) -> bool:
+    """Tell whether the queue is drawn: where it is asked for, or several wait and nothing is asked for."""
+    asked = chosen.options.metrics
+    return "waiting" in asked or (not asked and any(bool((frame["waiting"] > 1).any()) for frame in frames))
 
 
 def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colour: str) -> None:
@@ -88,16 +101,18 @@ def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colou
         return
     ax.plot(scale * times, mean, color=colour, linewidth=1.0, drawstyle="steps-post")
     if len(runs) > 1:
-        low, high = np.maximum(mean - half, 0), mean + half if name == "servers" else np.minimum(mean + half, 100)
+        low, high = np.maximum(mean - half, 0), mean + half if name in COUNTS else np.minimum(mean + half, 100)
         ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
+    if name == "waiting":
+        return
     grown = runs[0].filter(pl.col("servers").diff() > 0)["time"].to_numpy()
     grown = grown[grown <= end]
     ax.plot(scale * grown, np.interp(grown, times, mean), "o", color=colour, markersize=2.2)
 
 
 def _at(run: pl.DataFrame, name: str, times: Floats) -> Floats:
-    """Return what the last sample before each time says: servers, or percent of what is installed, float64 [times]."""
-    value = run["servers"] if name == "servers" else 100 * run[f"used_{name}"] / run[f"capacity_{name}"]
+    """Return what the last sample before each time says: a count, or percent of what is installed, float64 [times]."""
+    value = run[name] if name in COUNTS else 100 * run[f"used_{name}"] / run[f"capacity_{name}"]
     last = np.searchsorted(run["time"].to_numpy(), times, side="right") - 1
     found: Floats = value.to_numpy()[last].astype(np.float64)
     return found

@@ -32,7 +32,7 @@ from analysis.figures.draw import draw, summary, svg
 from analysis.figures.kind import kind_named
 from analysis.figures.kinds import distances
 from analysis.figures.kinds.distances import DOTS, LARGEST
-from analysis.figures.kinds.gantt import lanes
+from analysis.figures.kinds.gantt import rows
 from analysis.figures.style import SHIPPED, new, noted_values, save
 from analysis.measure.metric import Metric
 from analysis.results.combined import Together
@@ -736,15 +736,46 @@ def test_the_heat_map_shows_every_server_at_every_moment(found: dict[str, Result
         draw(results, "servers", metrics=["gpu"])
 
 
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), max_size=20))
-def test_lanes_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tuple[int, int]]) -> None:
-    begin, end = [float(at) for at, _ in sorted(drawn)], [float(at + lasts) for at, lasts in sorted(drawn)]
-    found = lanes(begin, end)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 3)), max_size=20))
+def test_rows_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tuple[int, int, int]]) -> None:
+    drawn = sorted(drawn)
+    begin, end = [float(at) for at, _, _ in drawn], [float(at + lasts) for at, lasts, _ in drawn]
+    found = rows(begin, end, [amount for _, _, amount in drawn])
+    assert [len(set(each)) for each in found] == [amount for _, _, amount in drawn]
     for one, other in combinations(range(len(begin)), 2):
         overlap = begin[one] < end[other] and begin[other] < end[one]
-        assert not (overlap and found[one] == found[other])
-    at_once = max((len([1 for b, e in zip(begin, end, strict=True) if b <= at < e]) for at in begin), default=0)
-    assert len(set(found)) == at_once
+        assert not (overlap and set(found[one]) & set(found[other]))
+    at_once = (sum(n for b, e, (_, _, n) in zip(begin, end, drawn, strict=True) if b <= at < e) for at in begin)
+    assert len({row for each in found for row in each}) == max(at_once, default=0)
+
+
+def test_a_queue_is_drawn_as_processors_with_colours_by_user(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(
+        "id,arrival,lifetime,cpu,user\n"
+        + "".join(f"{i},{i},{9 + i % 5},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(40))
+    )
+    (tmp_path / "queue.yaml").write_text(
+        "cluster: {servers: 1, node: {cpu: 8}}\n"
+        "workload: {trace: table, path: log.csv, labels: {user: user}}\n"
+        "overflow: {wait: {together: 99}}\nagents: [in-line]\nrecord: [requests, samples]\nreplications: 1\n"
+    )
+    results = bw.run(tmp_path / "queue.yaml", out=tmp_path / "out")
+    figure = draw(results, "gantt", metrics=["user"])
+    area = sum(patch.get_width() * patch.get_height() for patch in figure.axes[0].patches)  # type: ignore[attr-defined]
+    requests = results.requests(results.done["run"][0])
+    scale = 1 / 60 if "min" in figure.axes[0].get_xlabel() else 1
+    assert area == pytest.approx(
+        scale * float((requests["cpu"] * (requests["end"] - requests["decided"])).sum()), rel=0.2
+    )
+    assert figure.axes[0].get_ylabel() == "cpu"
+    assert len({patch.get_facecolor() for patch in figure.axes[0].patches}) == 2
+    assert "user: a blue, b red" in title(figure)
+    with pytest.raises(ResultsError, match="is no column of the requests"):
+        draw(results, "gantt", metrics=["usr"])
+    line = draw(results, "timeline")
+    assert [ax.get_ylabel() for ax in line.axes] == ["cpu %", "waiting"]
+    assert np.max(line.axes[1].lines[0].get_ydata()) == results.samples(results.done["run"][0])["waiting"].max()
+    assert [ax.get_ylabel() for ax in draw(results, "timeline", metrics=["cpu"]).axes] == ["cpu %"]
 
 
 def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:

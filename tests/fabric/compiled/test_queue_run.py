@@ -1,0 +1,116 @@
+"""Compiled queues against the engine, job by job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.in_line import InLine
+from analysis.measure.samples import Sampler
+from fabric.cluster import NEVER, Cluster
+from fabric.compiled.numa_run import play_compiled
+from fabric.compiled.queue_run import CompiledQueue
+from fabric.ledger import Ledger
+from simcore.engine import Simulation
+from simcore.errors import InfeasiblePlacement
+from simcore.lifetime_info import LifetimeInfo
+from simcore.play import Watchers, play
+from simcore.rng import stream
+from simcore.rules import Overflow
+from simcore.types import Agent, Floats, Workload
+from tests.fabric.compiled.test_numa_run import wrong
+from tests.support.compiled import RULES, agent_of, assert_same
+from tests.support.properties import first, forms, scaled
+
+BACKFILLING = ["none", "any", "easy", "conservative"]
+ORDERS = ["fcfs", "fcfs", "sjf", "longest", "f1", "f2", "f3", "f4", "wfp3", "unicep", "wfp3-slip", "unicep-slip"]
+
+
+@st.composite
+def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine]:
+    """Draw small clusters on which many jobs wait, some of which run longer than expected, and some shorter."""
+    nodes, servers = draw(st.sampled_from([(1, 1), (1, 1), (1, 3), (2, 1), (2, 3)]))
+    resources = draw(forms(1, 2))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, scale = draw(st.integers(1, 50)), draw(st.sampled_from([1.0, 0.1]))
+    least, ends = draw(st.sampled_from([(0, []), (1, [inf])]))
+    duration = rng.choice([0.0, 1.0, 2.0, 3.0, 7.0, 7.5, *ends], n) * scale
+    workload = Workload(
+        ("a", "b")[:resources],
+        np.sort(rng.integers(0, 1 + n // draw(st.integers(1, 4)), n)).astype(np.float64) * scale,
+        duration.astype(np.float64),
+        rng.integers(least, 5, (n, resources)) * 1_000_000,
+        np.arange(n),
+        origin=draw(st.sampled_from([0.0, 7e6])),
+    )
+    if draw(st.booleans()):
+        expected = np.round(duration * rng.choice(draw(st.sampled_from([[1.0, 1.5, 3.0], [0.3, 1.0, 2.0]])), n), 1)
+        workload = replace(workload, foresight=LifetimeInfo(expected, lambda row, first, elapsed: first))
+    capacity = rng.integers(2, 7, (servers, nodes, resources)) * 1_000_000
+    above = tuple(rng.choice([2_000_000, NEVER], resources).tolist())
+    cluster = Cluster(workload.resources, capacity, above, capacity[0])
+    overflow = Overflow("wait", together=draw(st.sampled_from([99, 99, 2, 5])), window=draw(st.sampled_from([0, 0, 2])))
+    agent = InLine("first-fit", draw(st.sampled_from(ORDERS)), draw(st.sampled_from(BACKFILLING)))
+    agent.agent = agent_of(draw(st.sampled_from(RULES)))
+    return workload, cluster, overflow, agent
+
+
+def both(workload: Workload, cluster: Cluster, overflow: Overflow, agent: Agent) -> tuple[Simulation, CompiledQueue]:
+    """Play a queue on SimPy's clock and in machine code, and compare what was seen on the way."""
+    seen: list[Any] = []
+    ledgers = Ledger(cluster), Ledger(cluster)
+    engine, compiled = Simulation(workload, ledgers[0], overflow), CompiledQueue(workload, ledgers[1], overflow)
+    for one, ledger, way in (engine, ledgers[0], play), (compiled, ledgers[1], play_compiled):
+        sampler = Sampler(one, ledger)
+        agent.start(one.view, stream(0, "agent"))
+        way(one, agent, Watchers(one, sampler))  # type: ignore[arg-type]
+        sampler.look()
+        seen.append((sampler.columns(), one.now, one.offered, one.waiting))
+    assert_same(compiled, engine)
+    for name, column in seen[0][0].items():
+        np.testing.assert_array_equal(seen[1][0][name], column, name)
+    assert seen[0][1:] == seen[1][1:]
+    return engine, compiled
+
+
+@given(queues())
+@scaled(6)
+def test_a_compiled_queue_is_the_engines(case: tuple[Workload, Cluster, Overflow, InLine]) -> None:
+    both(*case)
+
+
+@pytest.mark.parametrize("name", first(1, ["best-fit", "worst-fit", "dot-product"]))
+def test_rules_and_many_servers(name: str) -> None:
+    rng, n = np.random.default_rng(1), 300
+    demand = rng.integers(1, 16, (n, 1)) * 1_000_000
+    times: Floats = np.round(rng.exponential(30, n), 1).astype(np.float64)
+    capacity = np.full((5, 2, 1), 20_000_000)
+    cluster = Cluster(("cpu",), capacity, (10_000_000,), capacity[0])
+    workload = Workload(("cpu",), np.cumsum(rng.integers(0, 2, n)).astype(np.float64), times, demand, np.arange(n))
+    for backfilling in BACKFILLING[1:]:
+        engine, _ = both(workload, cluster, Overflow("wait", together=1000), InLine(name, backfilling=backfilling))  # type: ignore[arg-type]
+        assert (engine.record.decided > workload.arrival + 60).any()
+    both(workload, cluster, Overflow("wait", together=1000), agent_of(RULES[1]))
+
+
+def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
+    cluster = Cluster(("cpu",), np.full((1, 1, 1), 4), (NEVER,), np.full((1, 1), 4))
+    workload = Workload(("cpu",), np.arange(3.0), np.ones(3), np.ones((3, 1), np.int64), np.arange(3))
+    said = []
+    for kind, way in (Simulation, play), (CompiledQueue, play_compiled):
+        with pytest.raises(InfeasiblePlacement) as error:
+            way(kind(workload, Ledger(cluster), Overflow("wait", together=9)), agent_of(wrong))  # type: ignore[arg-type]
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+def test_what_is_asked_in_python_is_not_compiled() -> None:
+    assert InLine(order="random").compiled is None
+    assert InLine(commit=True).compiled is None
+    assert InLine("random").compiled is None
