@@ -134,6 +134,7 @@ class World:
             ("placement", self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", warm is not None, "requests wait together after a warm start"),
             ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),
+            ("agents", agent.reviews, f"{type(agent).__name__} reviews its rule, and requests wait together"),
             ("agents", self._orders_in_python(agent), f"{type(agent).__name__} chooses among requests in Python"),
         ):
             if waits and there:

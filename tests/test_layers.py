@@ -20,7 +20,7 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
     "agents": (
-        "rules nested_agent networked policy running world", "environments formulas availability",
+        "rules nested_agent networked policy running world", "availability", "environments formulas",
         "heuristics learned solver", "adaptive",
     ),
     "agents.heuristics": (

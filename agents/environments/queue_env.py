@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from agents.availability import ClusterAvailability
 from agents.environments.stepping import Seen
-from agents.heuristics.in_line import InLine
+from agents.nested_agent import inner
 from agents.running import Running
 from agents.world import World
 from simcore.engine import Simulation
@@ -52,8 +52,11 @@ class QueueEnv(gymnasium.Env[Seen, np.int64]):
         if world.hidden or world.ruled or world.devices or world.networked or world.gangs:
             remedy = "Take plain servers, and write `knowledge: {lifetimes: known}`, or how they are predicted."
             raise UserError("jobs are chosen here by how long they take", key="knowledge.lifetimes", remedy=remedy)
+        if backfilling not in ("none", "easy"):
+            remedy = "Give none or easy."
+            raise UserError("unknown backfilling", key="backfilling", value=backfilling, remedy=remedy)
         self.render_mode, self._world, self._window, self._longest = render_mode, world, window, longest
-        self._agent, self._passing = InLine(agent, backfilling=backfilling, commit=True).agent, backfilling == "easy"
+        self._agent, self._passing = inner(agent, None), backfilling == "easy"
         jobs, mask = spaces.Box(0, 1, (window, FEATURES), np.float32), spaces.Box(0, 1, (window,), np.int8)
         self.observation_space: Any = spaces.Dict({"jobs": jobs, "mask": mask})
         self.action_space = spaces.Discrete(window)

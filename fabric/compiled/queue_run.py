@@ -72,7 +72,7 @@ class CompiledQueue(CompiledSimulation):
             at,
         )
 
-    def go(self, rule: Compiled, answers: int = -1) -> int:
+    def go(self, rule: Compiled, answers: int = -1, ahead: bool = False) -> int:
         """Offer the line until there were so many answers, or to the end of the run when negative; returns how many.
 
         Raises `InfeasiblePlacement` as `answer` does.

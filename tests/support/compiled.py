@@ -39,6 +39,12 @@ def moody(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
     return -1 if chance % 5 == 0 else best
 
 
+@kernel
+def wrong(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
+    """Take, as a `Scan`, the second node whatever is free there."""
+    return 1
+
+
 RULES = [first_fit, best_fit, moody]
 
 

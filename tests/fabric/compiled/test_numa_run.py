@@ -26,16 +26,10 @@ from simcore.play import play
 from simcore.record import PLACED
 from simcore.roles import Role, Roles
 from simcore.types import Amounts, Compiled, Floats, Ints
-from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played
+from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
 from tests.support.properties import scaled
-
-
-@kernel
-def wrong(free: Ints, capacity: Ints, demand: Amounts, spread: bool) -> int:
-    """A `Scan` that takes the second node whatever is free there."""
-    return 1
 
 
 @given(cases())

@@ -24,8 +24,7 @@ from simcore.play import Watchers, play
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.types import Agent, Floats, Workload
-from tests.fabric.compiled.test_numa_run import wrong
-from tests.support.compiled import RULES, agent_of, assert_same
+from tests.support.compiled import RULES, agent_of, assert_same, wrong
 from tests.support.properties import first, forms, scaled
 
 BACKFILLING = ["none", "any", "easy", "conservative"]
