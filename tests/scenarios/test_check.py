@@ -14,10 +14,9 @@ from binwright.cli import MISTAKE, main
 from scenarios.batch.batch import Batch
 from scenarios.build.requests import forget
 from scenarios.build.world import build_world
-from scenarios.learn.training import check_training
 from scenarios.run.check import check_scenario, missing_files
 from scenarios.run.compatible_agents import suited
-from scenarios.schema.load import load_scenario, scenario_from, shipped
+from scenarios.schema.load import scenario_from
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared
 from simcore.play import play
@@ -217,13 +216,6 @@ def test_other_resources_than_the_weights_are_told(tmp_path: Path) -> None:
     for agent in ("value-es", "padrl", "hindsight", "cvd-rl", "sched-rl"):
         with pytest.raises(UserError, match="these weights were trained with resources cpu, mem, not with cpu, disk"):
             check_scenario(scenario_from({**SERVERS, **changed, "agents": [agent]}))
-
-
-@pytest.mark.parametrize("name", [name for name in shipped() if not name.startswith("wrasse/")])
-def test_shipped_scenarios_are_valid(name: str) -> None:
-    scenario = load_scenario(name)
-    assert check_scenario(scenario) > 0
-    check_training(scenario)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from scenarios.batch.batch import Batch
-from scenarios.build.plan import plan
+from scenarios.learn.training import check_training
+from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
@@ -64,11 +65,20 @@ def test_there_are_some_and_they_are_found_by_name() -> None:
     assert load_scenario("quickstart") == load_scenario(LIBRARY / "quickstart.yaml")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.relative_to(LIBRARY).as_posix())
+ALIKE = [file for file in FILES if file.parent.name == "regimes" and "-" in file.stem]
+"""Their agents are those of large, few and shapes, sixty each."""
+
+
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(file, marks=[pytest.mark.long] * (file in ALIKE)) for file in FILES],
+    ids=lambda file: file.relative_to(LIBRARY).as_posix(),
+)
 def test_it_is_valid_and_says_what_it_is_for(file: Path) -> None:
     scenario = load_scenario(file)
     assert scenario.description
-    assert plan(scenario)
+    assert check_scenario(scenario) > 0
+    check_training(scenario)
     assert scenario_from(yaml.safe_load(resolved(scenario))) == scenario
     spec = scenario.workload  # a window leaves out what runs already: so it was published, and so measured
     assert not isinstance(spec, Trace) or spec.start == 0 or spec.running == "drop"

@@ -54,7 +54,7 @@ def tensors_of(seed: int) -> Tensors:
     return {name: rng.normal(size=shape) for name, shape in SHAPES.items()}
 
 
-@scaled(20)
+@scaled(8)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 3 * SLOTS), st.booleans())
 def test_scoring_one_of_those_that_are_alike_changes_no_decision(seed: int, kinds: int, spread: bool) -> None:
     """Few kinds of servers, and more than may be found alike; what is free may be the same where capacity is not."""
