@@ -16,22 +16,14 @@ from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
 from simcore.engine import Simulation
 from tests.support.bookkeeping import Books, check_record
+from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import scaled
 
 SERVER = {"cpu": 8.0, "mem": 16.0}
 NETWORKS: list[dict[str, Any]] = [
     {"tree": {"fanouts": [3, 2, 2], "capacities": [1, 1, 2]}},
     {"fat-tree": {"k": 4}},
-    {
-        "fabric": {
-            "racks": 4,
-            "servers_per_rack": 2,
-            "racks_per_pod": 2,
-            "fabric_switches": 2,
-            "uplinks": 1,
-            "capacities": [1, 1, 1],
-        }
-    },
+    {"fabric": SMALL_FABRIC},
 ]
 OVERFLOWS = ["drop", "wait", "stop", {"wait": {"together": 4}}]
 LIFETIMES = st.sampled_from(["10 s", "1 min", "5 min"]).map(lambda mean: {"exponential": {"mean": mean}})

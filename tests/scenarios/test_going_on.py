@@ -14,7 +14,6 @@ import pytest
 from scenarios.batch.batch import Batch
 from scenarios.batch.journal import rows_of
 from scenarios.build.plan import plan
-from scenarios.run.checkpoints import Checkpoint
 from scenarios.run.execute import execute
 from scenarios.run.progress import RunProgress
 from scenarios.schema.load import scenario_from
@@ -190,22 +189,3 @@ def test_an_agent_of_ones_own_goes_on_if_it_says_what_it_remembers(tmp_path: Pat
     assert row["decision_us"] == pytest.approx(1e6 * np.mean(took.to_numpy()))  # of both starts
     del found[times], expected[times]
     assert found == expected
-
-
-def test_a_run_that_is_not_what_was_kept_begins_anew(tmp_path: Path) -> None:
-    """Somebody has put another run's answers there."""
-    one, two = asked(FAILS, "random"), asked({**FAILS, "seed": 5}, "random")
-    interrupted(two, tmp_path / "two", 60)
-    (of_one,) = plan(one)
-    (tmp_path / "two").rename(tmp_path / "one")
-    (kept,) = (tmp_path / "one" / "checkpoints").iterdir()
-    kept.rename(Checkpoint(tmp_path / "one", of_one.name).folder)
-    seen: list[int] = []
-    with kept_often():
-        found = execute(of_one, tmp_path / "one", on_progress=lambda told: seen.append(told.requests))
-    expected = execute(of_one, tmp_path / "whole")
-    for key in TIMED:
-        found.pop(key, None), expected.pop(key, None)
-    assert seen[0] < 5
-    assert found == expected
-    assert contents(tmp_path / "one") == contents(tmp_path / "whole")

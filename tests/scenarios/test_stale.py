@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -457,22 +456,3 @@ def test_agents_that_changed_are_left_out(session: Session) -> None:
 def test_a_batch_alone_has_its_own_runs_only(tmp_path: Path) -> None:
     Batch(scenario(), tmp_path).run()
     assert len(Batch(scenario(agents=["best-fit"]), tmp_path, alone=True).run().runs) == 3
-
-
-@pytest.mark.long
-def test_the_command_runs_again_after_an_edit_of_ours(tmp_path: Path) -> None:
-    for package in OURS:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "binwright", "run", "quickstart", "--agents", "cvd-rl", "--seeds", "2"]
-    command += ["--set", "workload.requests=60", "--jobs", "1", "--dry-run"]
-
-    def said(*more: str) -> str:
-        asked = [part for part in command if part not in more]
-        done = subprocess.run(asked, cwd=tmp_path, check=True, capture_output=True, text=True)
-        return done.stdout + done.stderr
-
-    said("--dry-run")
-    assert "2 runs, 2 of them done already" in said()
-    rule = tmp_path / "agents" / "learned" / "cvd_rl" / "rule.py"
-    rule.write_text(rule.read_text() + "\n# edited\n")
-    assert "2 runs, 0 of them done already" in said()

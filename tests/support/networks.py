@@ -18,15 +18,17 @@ from simcore.types import QUANTUM, Request
 
 UNIT = 1_000_000
 """Quanta of one unit."""
+SMALL_FABRIC: dict[str, Any] = {
+    "racks": 4,
+    "servers_per_rack": 2,
+    "racks_per_pod": 2,
+    "fabric_switches": 2,
+    "uplinks": 1,
+    "capacities": [1, 1, 1],
+}
+"""Two pods of two racks of two servers."""
 NETWORKS: dict[str, dict[str, Any]] = {
-    "fabric": {
-        "racks": 4,
-        "servers_per_rack": 2,
-        "racks_per_pod": 2,
-        "fabric_switches": 2,
-        "uplinks": 1,
-        "capacities": [1, 1, 1],
-    },
+    "fabric": SMALL_FABRIC,
     "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
     "fat-tree": {"k": 2},
 }

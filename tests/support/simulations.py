@@ -6,10 +6,11 @@ What a run came to is compared with `tests.reference.engine`.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf, isnan
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -51,29 +52,26 @@ class WatchedLedger(Ledger):
         self.happened += 1
         assert self.happened < MANY, "the run does not end"
 
-    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+    def _taken(self, call: Callable[[Request, Placement], tuple[int, int]], *what: Any) -> tuple[int, int]:
+        """Call what changes nothing where it refuses."""
         before = self.view.everything_free.tobytes()
         try:
-            return super().apply(request, placement)
+            return call(*what)
         except InfeasiblePlacement:
             assert self.view.everything_free.tobytes() == before
             raise
         finally:
             self._observe()
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        return self._taken(super().apply, request, placement)
 
     def release(self, index: int) -> None:
         super().release(index)
         self._observe()
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
-        before = self.view.everything_free.tobytes()
-        try:
-            return super().begin_move(request, placement)
-        except InfeasiblePlacement:
-            assert self.view.everything_free.tobytes() == before
-            raise
-        finally:
-            self._observe()
+        return self._taken(super().begin_move, request, placement)
 
     def end_move(self, row: int, arrived: bool) -> None:
         super().end_move(row, arrived)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from agents import AGENTS
 from simcore import rng
@@ -21,6 +25,17 @@ def started(view: View, seed: int = 0, **options: Any) -> Agent:
     agent: Agent = AGENTS.load("solver")(**options)
     agent.start(view, rng.stream(seed, "agent"))
     return agent
+
+
+@contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """Let no kernel be there until the end: plain Python is through small problems before."""
+    over = threading.Event()
+    with pytest.MonkeyPatch.context() as patch:
+        for what in ("search.find.prepare", "backends.cpu.prepare", "solving.searches.prepare_goals"):
+            patch.setattr(f"agents.solver.{what}", lambda *_: over.wait())
+        yield
+    over.set()
 
 
 def servers(count: int = 6) -> View:

@@ -8,22 +8,12 @@ from typing import Any
 import polars as pl
 
 from agents.learned.common.tensors import read
+from tests.support.networks import SMALL_FABRIC
 
 TINY: dict[str, Any] = {
     "name": "tiny",
     "cluster": {
-        "network": {
-            "topology": {
-                "fabric": {
-                    "racks": 4,
-                    "servers_per_rack": 2,
-                    "racks_per_pod": 2,
-                    "fabric_switches": 2,
-                    "uplinks": 1,
-                    "capacities": [1, 1, 1],
-                }
-            }
-        },
+        "network": {"topology": {"fabric": SMALL_FABRIC}},
         "node": {"cpu": 10, "mem": 10},
     },
     "workload": {"demand": "uniform", "requests": 12, "holding": 4},

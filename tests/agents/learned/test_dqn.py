@@ -38,28 +38,8 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
 torch = pytest.importorskip("torch")
 
-SETTINGS: dict[str, dict[str, Any]] = {
-    "cvd-rl": {
-        "episodes": 2,
-        "pool": 6,
-        "updates": 3,
-        "batch": 8,
-        "memory": 150,
-        "annealed": 3,
-        "target": 4,
-        "warm": [0.0, 0.2],
-    },
-    "sched-rl": {
-        "episodes": 2,
-        "pool": 6,
-        "updates": 3,
-        "batch": 8,
-        "memory": 150,
-        "annealed": 3,
-        "target": 4,
-        "warm": [0.0],
-    },
-}
+FEW: dict[str, Any] = {"episodes": 2, "pool": 6, "updates": 3, "batch": 8, "memory": 150, "annealed": 3, "target": 4}
+SETTINGS: dict[str, dict[str, Any]] = {"cvd-rl": FEW | {"warm": [0.0, 0.2]}, "sched-rl": FEW | {"warm": [0.0]}}
 
 
 def small(agent: str = "cvd-rl", options: dict[str, Any] | None = None, **changed: Any) -> Scenario:

@@ -33,6 +33,7 @@ from simcore.errors import UserError
 from simcore.faults import Kind
 from simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
 from tests.reference.nearby import Slow
+from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import first, scaled
 from tests.support.solving import TEMPLATES
 
@@ -41,14 +42,7 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 SHAPES: dict[str, dict[str, Any]] = {
     "tree": {"fanouts": [2, 2, 2], "capacities": [1, 1, 2]},
     "deep": {"fanouts": [2, 1, 2, 2], "capacities": [1, 2, 2, 1]},
-    "fabric": {
-        "racks": 4,
-        "servers_per_rack": 2,
-        "racks_per_pod": 2,
-        "fabric_switches": 2,
-        "uplinks": 2,
-        "capacities": [1, 1, 1],
-    },
+    "fabric": SMALL_FABRIC | {"uplinks": 2},
 }
 WHOLE = ("PART", "MACHINES", "GROUP", "CLUSTERS", "FIRST", "SIZE")
 """Tables of whole numbers."""

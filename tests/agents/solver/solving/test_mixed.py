@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +17,15 @@ from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, missed
 from agents.solver.solving.depth_first import DepthFirst
 from tests.support.properties import scaled
+from tests.support.solving import nothing_compiled
 
 HOURS = 2
 
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_compiles() -> Iterator[None]:
-    """No kernel is there before the tests of this module end: plain Python is through such problems."""
-    over = threading.Event()
-    with pytest.MonkeyPatch.context() as patch:
-        for what in ("search.find.prepare", "backends.cpu.prepare", "solving.searches.prepare_goals"):
-            patch.setattr(f"agents.solver.{what}", lambda *_: over.wait())
+    with nothing_compiled():
         yield
-    over.set()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -23,18 +22,14 @@ from agents.solver.model.verify import faults
 from agents.solver.solving.depth_first import DepthFirst
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
+from tests.support.solving import nothing_compiled
 from tests.support.specifications import specifications
 
 
 @pytest.fixture(scope="module")
 def nothing_compiles() -> Iterator[None]:
-    """No kernel is there before the tests of this module end."""
-    over = threading.Event()
-    with pytest.MonkeyPatch.context() as patch:
-        for what in ("search.find.prepare", "backends.cpu.prepare", "solving.searches.prepare_goals"):
-            patch.setattr(f"agents.solver.{what}", lambda *_: over.wait())
+    with nothing_compiled():
         yield
-    over.set()
 
 
 def right(given: Problem, places: Sequence[int]) -> bool:
