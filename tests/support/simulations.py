@@ -52,7 +52,7 @@ class WatchedLedger(Ledger):
         self.happened += 1
         assert self.happened < MANY, "the run does not end"
 
-    def _taken(self, call: Callable[[Request, Placement], tuple[int, int]], *what: Any) -> tuple[int, int]:
+    def _unless_refused(self, call: Callable[[Request, Placement], tuple[int, int]], *what: Any) -> tuple[int, int]:
         """Call what changes nothing where it refuses."""
         before = self.view.everything_free.tobytes()
         try:
@@ -64,14 +64,14 @@ class WatchedLedger(Ledger):
             self._observe()
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
-        return self._taken(super().apply, request, placement)
+        return self._unless_refused(super().apply, request, placement)
 
     def release(self, index: int) -> None:
         super().release(index)
         self._observe()
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
-        return self._taken(super().begin_move, request, placement)
+        return self._unless_refused(super().begin_move, request, placement)
 
     def end_move(self, row: int, arrived: bool) -> None:
         super().end_move(row, arrived)
