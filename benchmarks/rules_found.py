@@ -27,9 +27,9 @@ from scenarios.schema.scenario import Scenario
 from simcore.files import write_table
 
 BUDGET = {
-    "shapes": 60_000, "large": 25_000, "shapes-light": 40_000, "large-light-short": 12_000, "mixed": 40_000,
-    "shapes-short": 40_000, "large-short": 20_000, "large-light": 8_000, "bursts": 15_000, "filling": 40_000,
-    "few-short": 8_000, "few-light-short": 6_000, "few": 5_000, "few-light": 4_000,
+    "large": 40_000, "shapes": 60_000, "large-light-short": 25_000, "mixed": 40_000, "shapes-light": 40_000,
+    "shapes-short": 40_000, "large-short": 30_000, "filling": 40_000, "large-light": 15_000, "bursts": 20_000,
+    "few-short": 10_000, "few-light-short": 8_000, "few": 6_000, "few-light": 5_000,
 }  # fmt: skip
 """Plays of a rule on a seed; those of long runs take more time."""
 SEEDS, FEW_SEEDS = 200, 100

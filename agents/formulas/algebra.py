@@ -31,7 +31,7 @@ def walk(formula: Term) -> Iterator[Term]:
 
 
 def constants(formula: Term) -> list[float]:
-    """List the constants of a formula, in the order in which they are written."""
+    """List the constants of a formula, in order."""
     return [one.value for one in walk(formula) if one.op == "constant"]
 
 
@@ -93,16 +93,14 @@ def _shorter(one: Term) -> Term | None:
             value = float(COMPUTED[op](*(np.float64(part.value) for part in parts)))
         return constant(value) if isfinite(value) else None
     if op == "where":
-        return parts[1] if parts[1] == parts[2] else parts[1 + (not parts[0].value)] if _is_number(parts[0]) else None
+        return (
+            parts[1] if parts[1] == parts[2] else parts[1 + (not parts[0].value)] if parts[0].op == "constant" else None
+        )
     if op == "negative":
         return _negated(parts[0])
     if op == "abs" and parts[0].op in ("abs", "negative"):
         return term("abs", parts[0].of[0])
     return _of_two(op, *parts) if len(parts) == 2 else None
-
-
-def _is_number(one: Term) -> bool:
-    return one.op == "constant"
 
 
 def _negated(x: Term) -> Term | None:
@@ -111,9 +109,9 @@ def _negated(x: Term) -> Term | None:
         return x.of[0]
     if x.op == "-":
         return term("-", x.of[1], x.of[0])
-    if x.op in ("*", "/") and _is_number(x.of[0]):
+    if x.op in ("*", "/") and x.of[0].op == "constant":
         return term(x.op, constant(-x.of[0].value), x.of[1])
-    return constant(-x.value) if _is_number(x) else None
+    return constant(-x.value) if x.op == "constant" else None
 
 
 def _of_two(op: str, x: Term, y: Term) -> Term | None:
@@ -126,7 +124,7 @@ def _of_two(op: str, x: Term, y: Term) -> Term | None:
             return x
         if x == ZERO:
             return term("negative", y)  # sums have numbers last
-        if y.op == "negative" or (_is_number(y) and y.value < 0):
+        if y.op == "negative" or (y.op == "constant" and y.value < 0):
             return term("-" if op == "+" else "+", x, y.of[0] if y.of else constant(-y.value))
         if op == "+" and x.op == "negative":
             return term("-", y, x.of[0])
@@ -135,7 +133,7 @@ def _of_two(op: str, x: Term, y: Term) -> Term | None:
             return ZERO if x == ZERO else y if x == ONE else term("negative", y)
         if op == "/" and y == ONE:
             return x
-        if op == "*" and _is_number(x) and y.op == "*" and _is_number(y.of[0]):
+        if op == "*" and x.op == "constant" and y.op == "*" and y.of[0].op == "constant":
             return term("*", constant(x.value * y.of[0].value), y.of[1])
         if "negative" in (x.op, y.op):
             positive = simplified(term(op, *(part.of[0] if part.op == "negative" else part for part in (x, y))))
@@ -145,7 +143,7 @@ def _of_two(op: str, x: Term, y: Term) -> Term | None:
 
 def _order(op: str, one: Term) -> tuple[bool, str]:
     """Say where a part of a sum or a product belongs: numbers come last in sums, else first."""
-    return _is_number(one) == (op == "+"), written(one)
+    return (one.op == "constant") == (op == "+"), written(one)
 
 
 def ranking(formula: Term) -> Term:
@@ -175,7 +173,7 @@ def _ranking(one: Term) -> Term | None:
     if one.op in ("+", "-") and is_same_everywhere(x):
         return y if one.op == "+" else term("negative", y)
     number, other = (x, y) if one.op == "*" else (y, x)
-    if one.op in ("*", "/") and _is_number(number) and abs(number.value) not in (0, 1):
+    if one.op in ("*", "/") and number.op == "constant" and abs(number.value) not in (0, 1):
         return other if number.value > 0 else term("negative", other)
     return None
 

@@ -15,11 +15,12 @@ def draw(front: pl.DataFrame, what: str) -> Figure:
     with style():
         figure = new("page", 3.2)
         ax = figure.add_subplot()
-        for column, colour, marker in (("search", GREY, "o"), ("validation", BLUE, "s")):
-            ax.plot(front["length"], front[column], marker, linestyle="-", color=colour, markerfacecolor="white",
-                    markersize=5, linewidth=1, label=f"{column} seeds")  # fmt: skip
+        for column, colour in (("search", GREY), ("validation", BLUE)):
+            ax.plot(
+                front["length"], front[column], "o-", color=colour, mfc="white", ms=5, lw=1, label=f"{column} seeds"
+            )
         chosen = front.filter("chosen")
-        ax.plot(chosen["length"], chosen["validation"], "s", color=VERMILLION, markersize=7, label="chosen")
+        ax.plot(chosen["length"], chosen["validation"], "o", color=VERMILLION, ms=7, label="chosen")
         ax.set_xlabel("length of the rule, in steps")
         ax.set_ylabel(what)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

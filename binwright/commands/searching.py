@@ -7,11 +7,9 @@ from inspect import signature
 from math import inf
 from typing import TYPE_CHECKING
 
-import yaml
-
 from binwright.commands.console import new_table, out, say, show, where
 from binwright.commands.progress import EVERY, Line, duration
-from simcore.errors import UserError
+from binwright.commands.tuning import agent_of
 
 if TYPE_CHECKING:
     from scenarios.batch.journal import Row
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Searching(Line):
-    """The line of a search: how far it is, and the best rule so far. Without a terminal it is a line now and then."""
+    """The line of a search: how far it is, and the best rule so far."""
 
     def __init__(self, evaluations: int | None, minutes: float | None) -> None:
         super().__init__("search", 1.0, "the heuristics are played first")
@@ -47,11 +45,7 @@ def search(asked: Namespace) -> int:
     from scenarios.search.search import EVALUATIONS
     from scenarios.search.search import search as find
 
-    try:
-        beside = [yaml.safe_load(text) for text in asked.beside]
-    except yaml.YAMLError:
-        remedy = "Write a name, or '{name: {option: value}}'."
-        raise UserError("is not an agent", key="--beside", value=asked.beside, remedy=remedy) from None
+    beside = [agent_of(text, "--beside") for text in asked.beside]
     limit = EVALUATIONS if asked.evaluations is None and asked.minutes is None else asked.evaluations
     scenarios = [load_scenario(file, asked.sets) for file in asked.files]
     how = {name: value for name, value in vars(asked).items() if name in signature(find).parameters}

@@ -10,7 +10,7 @@ import numpy as np
 from agents.formulas.algebra import constants, ranking, walk, with_constants
 from agents.formulas.parse import NotAFormula, Term, constant, expression, term
 
-LONGEST = 60
+LONGEST = 80
 """Steps of the longest rule that is proposed."""
 DEPTH = 4
 _BINARY = (*("+",) * 4, *("-",) * 4, *("*",) * 3, "/", "min", "max")
@@ -121,7 +121,8 @@ def heuristics(resources: Sequence[str]) -> dict[str, Term]:
     a, several = names[0], names[:2]
 
     def least(of: str) -> str:
-        return f"min({', '.join(of.format(r=r) for r in several)}, 1)"
+        parts = [of.format(r=r) for r in several]
+        return f"min({', '.join(parts)})" if len(parts) > 1 else parts[0]
 
     free, other = least("free_{r} / capacity_{r}"), least("other_free_{r} / capacity_{r}")
     before, then = least("least_free_{r} / most_capacity_{r}"), least("least_share_{r}")

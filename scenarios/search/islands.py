@@ -22,7 +22,7 @@ KEPT, FEWEST, STAGES = 3, 4, 4
 """In a race one of so many rules goes on to so many times as many seeds; how many seeds and stages there are."""
 MIGRATION = 4
 """Generations after which the best rule of an island goes to the next one."""
-PRICE = 0.03
+PRICE = 0.005
 """What a step costs a rule, in standard errors of a mean over all seeds of the search."""
 SHARE = 0.8
 """The part of the budget that genetic programming has; the constants have the rest."""
@@ -41,7 +41,7 @@ class Rule:
 
 
 class State(NamedTuple):
-    """Says how far a search is: what is best so far, and its mean as `Plays.shown` has it."""
+    """Says how far a search is: the best rule so far, and its mean as `Plays.shown` has it."""
 
     generation: int
     evaluations: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -11,7 +11,7 @@ from io import FileIO
 from math import nan
 from pathlib import Path
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import yaml
@@ -88,24 +88,17 @@ class Player:
         return nan if any(agent.numbers[2][-1][LOST] for agent in made.agents) else value
 
 
-class Task(NamedTuple):
-    """Some seeds of a scenario, which is `written` as YAML and has this number, on which rules are to be played."""
-
-    scenario: int
-    written: str
-    rules: Sequence[str]
-    seeds: Sequence[int]
-
-
 @lru_cache(maxsize=16)
 def _player(written: str, metric: str) -> Player:
     return Player(scenario_from(yaml.safe_load(written)), metric)
 
 
-def _on_node(task: Task, metric: str, there: str, code: str) -> list[list[float]]:
+def _on_node(
+    written: str, metric: str, rules: Sequence[str], seeds: Sequence[int], there: str, code: str
+) -> list[list[float]]:
     """On a node of a cluster: play formulas in a scenario."""
     check_code(there, code)
-    return _player(task.written, metric).values(task.rules, task.seeds)
+    return _player(written, metric).values(rules, seeds)
 
 
 class Plays:
@@ -159,25 +152,19 @@ class Plays:
         return values
 
     def _played(self, rules: Sequence[str], seeds: Sequence[int]) -> Floats:
-        """Divide the seeds among threads, or nodes of a cluster, and play all rules on each."""
-        found, parts = np.full((len(self.scenarios), len(rules), len(seeds)), nan), min(len(seeds), self._jobs)
-        tasks = [
-            Task(number, text, rules, seeds[part::parts])
-            for number, text in enumerate(self._written)
-            for part in range(parts)
-        ]
-        for task, values in self._answers(tasks):
-            found[task.scenario][:, [seeds.index(seed) for seed in task.seeds]] = values
-        return found
-
-    def _answers(self, tasks: Sequence[Task]) -> Iterable[tuple[Task, list[list[float]]]]:
+        """Divide the seeds of every scenario among threads, or nodes of a cluster, and play all rules on each."""
+        found, hands = np.full((len(self.scenarios), len(rules), len(seeds)), nan), min(len(seeds), self._jobs)
+        parts = [(one, first) for one in range(len(self.scenarios)) for first in range(hands)]
         if self._on == "local":
             with ThreadPoolExecutor(self._jobs) as pool:
-                return list(zip(tasks, pool.map(self._here, tasks), strict=True))
-        check_installed()
-        with RayCluster(self._on.removeprefix("ray").removeprefix("://"), self._jobs) as cluster:
-            how = self._metric, version("binwright"), ours()
-            return list(cluster.answers(_on_node, deque(tasks), lambda task: (task, *how), 1))
-
-    def _here(self, task: Task) -> list[list[float]]:
-        return self._players[task.scenario].values(task.rules, task.seeds)
+                values = pool.map(lambda part: self._players[part[0]].values(rules, seeds[part[1] :: hands]), parts)
+                answers = list(zip(parts, values, strict=True))
+        else:
+            check_installed()
+            code = version("binwright"), ours()
+            how = {(one, at): (self._written[one], self._metric, rules, seeds[at::hands], *code) for one, at in parts}
+            with RayCluster(self._on.removeprefix("ray").removeprefix("://"), self._jobs) as cluster:
+                answers = list(cluster.answers(_on_node, deque(parts), how.__getitem__, 1))
+        for (one, first), some in answers:
+            found[one][:, first::hands] = some
+        return found

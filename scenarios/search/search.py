@@ -50,12 +50,10 @@ FINALISTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search has found.
+    """What a search has found; `results` are of each scenario, with the runs on the test seeds.
 
-    `front` has a row per rule than which none is both shorter and better, and the one that was chosen: `chosen`,
-    `length` in steps, the means `search` and `validation`, and `rule`. `chosen` is the rule with the best validation,
-    or a shorter one that is as good; `agent` is its entry for `agents:`. `results` has, of each scenario, the runs on
-    the test seeds.
+    `front` has a row per rule than which none is both shorter and better, and the `chosen` one, whose entry for
+    `agents:` is `agent`: whether it is `chosen`, `length` in steps, the means `search` and `validation`, and `rule`.
     """
 
     front: pl.DataFrame
@@ -103,8 +101,7 @@ def search(
     given = [scenario] if isinstance(scenario, str | Path | Scenario) else scenario
     scenarios = [loaded(one, overrides) for one in given]
     limit = EVALUATIONS if evaluations is None and minutes is None else evaluations
-    numbers = {"seeds": seeds, "validation": validation, "test": test, "islands": islands, "evaluations": limit or 1}
-    _check(scenarios, numbers)
+    _check(scenarios, seeds=seeds, validation=validation, test=test, islands=islands, evaluations=limit or 1)
     asked = {"metric": metric, "seeds": seeds, "seed": seed, "islands": islands, "random": random}
     folder, others = folder_for(scenarios[0], out, "search"), [AgentSpec.model_validate(one) for one in beside]
     with _journal(folder, scenarios, asked, fresh) as journal, held(on, jobs):
@@ -130,7 +127,7 @@ def search(
     return Found(front, rule.text, agent.model_dump(), results, metric, folder)
 
 
-def _check(scenarios: Sequence[Scenario], numbers: Mapping[str, int]) -> None:
+def _check(scenarios: Sequence[Scenario], **numbers: int) -> None:
     """Refuse a search that cannot be: with too little of something, or over different resources."""
     for key, value in numbers.items():
         if value < LEAST[key]:
@@ -177,18 +174,13 @@ def _chosen(rules: Sequence[Rule], plays: Plays, seeds: int) -> tuple[pl.DataFra
     means, less = found.mean(axis=1), found[int(found.mean(axis=1).argmax())] - found
     near = np.flatnonzero(less.mean(axis=1) <= less.std(axis=1) / seeds**0.5 / 2).tolist()
     chosen = min(near, key=lambda number: (tried[number].size, -means[number]))
+    columns = ("chosen", "length", "search", "validation", "rule")
     rows = [
-        {
-            "chosen": number == chosen,
-            "length": rule.size,
-            "search": plays.shown(rule.score),
-            "validation": plays.shown(float(means[number])),
-            "rule": rule.text,
-        }
+        (number == chosen, rule.size, plays.shown(rule.score), plays.shown(float(means[number])), rule.text)
         for number, rule in enumerate(tried)
         if number < len(front) or number == chosen
     ]
-    return pl.DataFrame(rows).sort("length"), tried[chosen]
+    return pl.DataFrame(rows, columns, orient="row").sort("length"), tried[chosen]
 
 
 def _heuristics(scenario: Scenario) -> list[AgentSpec]:
@@ -213,9 +205,8 @@ def _heuristics(scenario: Scenario) -> list[AgentSpec]:
 def _write(folder: Path, scenarios: Sequence[Scenario], front: pl.DataFrame, agent: AgentSpec, metric: str) -> None:
     """Write the front as a table and a figure, and the chosen rule as Python and as YAML."""
     names = " and ".join(one.name for one in scenarios)
-    title, what = f"Found by `binwright search` for {metric} in {names}.", metric
-    if len(scenarios) > 1:
-        what = f"{metric}, in standard deviations above Best-Fit"
+    title = f"Found by `binwright search` for {metric} in {names}."
+    what = f"{metric}{', in standard deviations above Best-Fit' * (len(scenarios) > 1)}"
     write_text(folder / "front.csv", front.write_csv())
     save(draw(front, what), folder / "front.png")
     formula = expression(agent.options["score"])
