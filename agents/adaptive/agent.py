@@ -31,6 +31,8 @@ LEARNED: tuple[Candidate, ...] = tuple(
 """Of the candidates that nobody named, those of `LEARNED` are left out where they cannot run."""
 KEPT = 0.8
 """How much the futures of one mark count at the next one."""
+SAFE = 0
+"""The number of the rule that is followed where no other is ahead of it."""
 GROWTH = 0.6
 """The share of the requests that were seen after which the next mark comes."""
 DIFFERENT = 4
@@ -64,11 +66,12 @@ class Adaptive(Agent):
     At its marks it estimates from the last `memory` requests what may come, plays all `candidates` in such futures of
     at most `horizon` requests from the present state on, and follows the best one from then on. The first mark is after
     `first` requests; later ones when these have grown by three fifths, or by `every`. Every mark may take `budget`
-    decisions in futures. Another rule has to be ahead of the one that is followed by `hysteresis` standard errors.
+    decisions in futures. Another rule has to be ahead of the one that is followed, and of `safe` for as long as it is
+    followed, by `hysteresis` standard errors.
 
     Candidates are agents, as a name or {name: {option: value}}, and formulas. Without any, they are heuristics, and the
-    shipped weights of value-es where these can run. Until the first mark it follows `safe`, by default best-fit with
-    `node: loose`. With `choice: random` it follows any of the candidates at every mark, a control.
+    shipped weights of value-es where these can run. Until the first mark, and where nothing is told, it follows `safe`,
+    by default best-fit with `node: loose`. With `choice: random` it follows any candidate at every mark, a control.
     """
 
     reference = "ours: rollouts on bootstrapped futures, as in Bertsekas and Castanon 1999 (rollout algorithms)"
@@ -164,6 +167,11 @@ class Adaptive(Agent):
             self._choose(view, past)
         return max(1, min(self._every, int(past.answered * GROWTH)))
 
+    def _told(self, rule: int, other: int) -> bool:
+        """Tell whether a rule is ahead of another one by enough to be followed instead."""
+        ahead, error = self._race.ahead(rule, other)
+        return ahead > self._hysteresis * error and self._race.different(rule, other) >= DIFFERENT
+
     def _choose(self, view: View, past: Past) -> None:
         mode = "stop" if past.overflow == "expand" else past.overflow
         futures = Futures(view.capacity, view.everything_free, past, mode, self._horizon)
@@ -182,14 +190,13 @@ class Adaptive(Agent):
         race, before = self._race, self._chosen
         left, count, decisions = race.run(before, play, self._budget)
         best = race.best([before, *left])
-        ahead, error = race.ahead(best, before)
-        other = before
-        if ahead <= self._hysteresis * error or race.different(best, before) < DIFFERENT:
-            others = left if len(left) > 1 else range(len(self._labels))
-            other = race.best([rule for rule in others if rule != before] or [before])
-            ahead, error = race.ahead(before, other)
-        else:
-            self._chosen = best
+        follow = best if self._told(best, before) else before
+        if not self._told(follow, SAFE):
+            follow = SAFE
+        others = [rule for rule in (left if len(left) > 1 else range(len(self._labels))) if rule != follow]
+        other = race.best(others or [follow]) if follow == before else before
+        ahead, error = race.ahead(follow, other)
+        self._chosen = follow
         labels = self._labels[self._chosen], self._labels[other]
         unit = {"stop": "%", "wait": "s"}.get(mode, "requests")
         self.choices.append(Choice(past.answered, view.now, *labels, ahead, error, unit, count, decisions))
