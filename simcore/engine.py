@@ -194,8 +194,8 @@ class Simulation:
         Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
         """
         line, offer = self._line, self.offer
-        head = offer[0] if offer else line[0]
         if request is None:
+            head = offer[0] if offer else line[0]
             request = self._next_part(head)
         else:
             head = self._offered(request)
