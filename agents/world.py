@@ -13,6 +13,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
 from simcore.preempting import Preempting
+from simcore.quotas import QuotaRules, Quotas
 from simcore.rng import stream
 from simcore.rules import Overflow
 from simcore.types import Agent, Workload
@@ -67,7 +68,7 @@ class World:
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
     stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
     the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
-    does. Nothing here changes while a run is played.
+    does, and `quotas` bound what tenants use. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -88,6 +89,7 @@ class World:
     asks_again: bool = False
     cells: Cells | None = None
     moves: str = ""
+    quotas: QuotaRules | None = None
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -122,6 +124,7 @@ class World:
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             (self.moves, self.moves, "requests that run are moved"),
             ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
+            ("quotas", self.quotas, "requests wait for quotas"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs, "parts of requests are placed one by one, all or none"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
@@ -179,6 +182,8 @@ class World:
         )
         if self.overflow.preempt:
             Preempting(simulation, self.overflow.preempt)
+        if self.quotas:
+            Quotas(simulation, self.quotas)
         return simulation
 
     def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:

@@ -23,7 +23,7 @@ from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
 from simcore.lifetime_info import LifetimeOracle
 from simcore.looking_back import past_of
-from simcore.model import Moves, Preempts, ResourceModel
+from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.requeue import with_returned
 from simcore.rules import Overflow
@@ -104,6 +104,8 @@ class Simulation:
         self._longer: dict[int, float] = {}  # how long the parts of a gang stay that does without some
         self.preempting: Preempts | None = None
         """What evicts requests that run, where something does."""
+        self.quotas: KeepsQuotas | None = None
+        """What keeps requests within quotas, where something does."""
         self._pacing = pacing
         self._arrival = workload.arrival.copy() if pacing else workload.arrival
         self._line: deque[Request] = deque()
@@ -228,7 +230,13 @@ class Simulation:
         self._begin(request, server, node)
         index = request.index
         duration = request.duration if self._asking is None else self._stays(index)
-        self._end_after(duration, self.ledger.release, index)
+        self._end_after(duration, self._released if self.quotas else self.ledger.release, index)
+
+    def _released(self, row: int) -> None:
+        """Release what a request holds, and its quota."""
+        self.ledger.release(row)
+        if self.quotas:
+            self.quotas.freed(row)
 
     def _begin(self, request: Request, server: int, node: int) -> None:
         """Note that a request has its place, and what that is."""
@@ -310,6 +318,8 @@ class Simulation:
     def _end_gang(self, first: int) -> None:
         for row in range(first, first + self._members.pop(first)):
             self.ledger.release(row)
+        if self.quotas:
+            self.quotas.freed(first)
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""
@@ -363,7 +373,7 @@ class Simulation:
                 break
             if self._pacing:
                 request = yield from self._pace(request, self._pacing)
-            while clock.run_to(request.arrival, self._blocked):
+            while clock.run_to(request.arrival, self._eager):
                 yield from self._serve()
             self.offered = request.index + (request.gang.parts if request.gang else 1)
             self._arrives(request)
@@ -372,6 +382,7 @@ class Simulation:
                 yield self._next_part(line[0])
                 if line:
                     clock.run_to(clock.now, False)  # a holding period of no time is over again
+                self._readmit()
         if self.overflow.one_by_one:
             yield from self._one_by_one(arrivals)
         elif self.overflow.together:
@@ -379,15 +390,17 @@ class Simulation:
         else:
             self.offered = len(self.workload)
             patience = self.all_back
-            while line:
+            while line or self._held:
                 # Random failures and repairs go on for ever: alone, they are waited for until all parts are back.
                 if clock.due > self.endless:
                     patience = self.all_back
                 elif clock.peek() > patience:
                     break
-                if clock.run_to(clock.peek(), self._blocked):
+                if clock.run_to(clock.peek(), self._eager):
                     yield from self._serve()
         self.offered = len(self.workload)
+        if self.quotas:
+            self.quotas.refuse_held()
         while line:
             self._refuse(line.popleft())
 
@@ -395,13 +408,14 @@ class Simulation:
         """Go on where requests that wait are offered together, once for everything at an instant."""
         line, clock, together, window = self._line, self.clock, self.overflow.together, self.overflow.window
         coming, due, patience = next(arrivals, None), inf, -inf
-        while coming or line:
+        while coming or line or self._held:
             time = min(coming.arrival if coming else inf, due)
             if time < inf or clock.due > self.endless:
                 patience = self.all_back
             elif clock.peek() > patience:
                 return
-            changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line))
+            changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line or self._held))
+            changed = self._readmit() or changed
             while coming and coming.arrival <= clock.now:
                 changed = self._arrives(coming) < together or changed
                 self.offered = coming.index + (coming.gang.parts if coming.gang else 1)
@@ -416,7 +430,7 @@ class Simulation:
         """Go on where requests that wait are offered together after every single event; arrivals come first."""
         line, clock = self._line, self.clock
         coming, patience = next(arrivals, None), -inf
-        while coming or line:
+        while coming or line or self._held:
             if coming or clock.due > self.endless:
                 patience = self.all_back
             elif clock.peek() > patience:
@@ -434,6 +448,7 @@ class Simulation:
         """Offer the head of the line, again while somebody gets a place and others move up."""
         line, seen = self._line, 0
         self.view.now = self.clock.now
+        self._readmit()
         while len(line) > seen:
             before, self.offer = len(line), list(islice(line, together))
             seen = len(self.offer) - before
@@ -445,6 +460,7 @@ class Simulation:
             if len(line) == before or len(line) <= seen:
                 if not self._preempts(islice(line, together)):
                     return
+                self._readmit()
                 seen = 0
 
     def _pace(self, request: Request, pacing: Pacing) -> Generator[Request, None, Request]:
@@ -453,7 +469,7 @@ class Simulation:
         if request.index < running:
             return request
         time = clock.now + pacing.step if request.index > running else 0.0
-        while clock.run_to(time, self._blocked):
+        while clock.run_to(time, self._eager):
             yield from self._serve()
         while pacing.await_room and clock.due and not self.ledger.has_room(request):
             clock.run_to(inf, True)
@@ -475,11 +491,36 @@ class Simulation:
         """Offer the line again from its head on, because something changed."""
         self._blocked = False
         self.view.now = self.clock.now
+        self._readmit()
         while self._line and not self._blocked:
             yield self._next_part(self._line[0])
             self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
+            self._readmit()
 
-    def _arrives(self, request: Request) -> int:
+    @property
+    def _held(self) -> Sequence[Request]:
+        """Those who wait apart from the line, above their quotas."""
+        return self.quotas.held if self.quotas else ()
+
+    @property
+    def _eager(self) -> bool:
+        """Whether somebody waits for whatever ends."""
+        return self._blocked or bool(self._held)
+
+    def _readmit(self) -> bool:
+        """Put those into the line whose quotas have room again; tells whether there are any."""
+        admitted = self.quotas.readmitted() if self.quotas and self.quotas.held else ()
+        for request in admitted:
+            self._enters(request)
+        return bool(admitted)
+
+    def _arrives(self, request: Request) -> float:
+        """Put a request into the line, unless it is above its quota; returns its place, infinite if it is."""
+        place = self._enters(request) if self.quotas is None or self.quotas.admits(request) else inf
+        self._readmit()
+        return place
+
+    def _enters(self, request: Request) -> int:
         """Put a request into the line, behind those that are as urgent where others give way; returns its place."""
         line, place = self._line, len(self._line)
         if self.overflow.preempt:
@@ -495,6 +536,7 @@ class Simulation:
     def evict(self, rows: Sequence[int], requeue: bool, kept: Callable[[float], float]) -> None:
         """Interrupt requests that run; `kept` says how much of the time that one has run is not lost."""
         self.ledger.evict(rows)
+        self._blocked = False
         self._interrupt(rows, requeue, kept)
 
     def running_request(self, row: int) -> Request:
@@ -578,7 +620,12 @@ class Simulation:
         ledger = self.ledger
         if refusal is None and request.index in self.lacked:
             refusal = Refusal(self.lacked[request.index][1])
-        reason = refusal.reason if refusal else ledger.reasons[ledger.why_not(request)]
+        self.refuse(request, refusal.reason if refusal else ledger.reasons[ledger.why_not(request)])
+
+    def refuse(self, request: Request, reason: str) -> None:
+        """Note that a request gets no place."""
+        if self.quotas:
+            self.quotas.freed(request.index)
         self.record.rejected(request.index, self.now, reason, request.gang.parts if request.gang else 1)
 
     # -- events --------------------------------------------------------------------------------------------------
@@ -643,11 +690,16 @@ class Simulation:
             self.moving.interrupted(interrupted)
         for index in interrupted:
             self.record.interrupted(index, now)
+            if self.quotas:
+                self.quotas.freed(index)
         if requeue and interrupted:
             back = [self._back(index, now, kept) for index in interrupted]
             if self._gangs is not None:
                 back = self._back_in_gangs(interrupted, back)
             self._returned += back
+            if self.quotas:
+                again = [one for one in back if not one.gang or one.gang.first == one.index]
+                back = [one for one in again if self.quotas.admits(one, again=True)]
             for request in (one for one in reversed(back) if not one.gang or one.gang.first == one.index):
                 ahead = sum(one.priority > request.priority for one in self._line) if self.overflow.preempt else 0
                 self._line.insert(ahead, request)

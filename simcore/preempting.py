@@ -56,6 +56,12 @@ class Preempting:
                     found = "later"
         return "later" if found else ""
 
+    def reclaims(self, rows: Sequence[int], by: int) -> None:
+        """Evict requests of these rows at once, so that another one, in row `by`, has its quota."""
+        evictions = [Eviction(row, by, self._simulation.now) for row in self._simulation.with_parts(rows)]
+        self.log += evictions
+        self._evict(evictions)
+
     def _end_of_grace(self, row: int) -> None:
         """Evict those who had notice, unless the request waits no more."""
         evictions = self._noticed.pop(row)

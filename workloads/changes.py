@@ -129,6 +129,8 @@ def matching(base: Workload, of: Mapping[str, tuple[str, ...]], key: str) -> npt
         if label == "group" and base.roles is not None:
             groups = np.array([role.group for role in base.roles.all])
             words = groups[base.roles.of]
+        elif label == "models" and base.models is not None:
+            words = base.models
         elif label in base.labels:
             words = base.labels[label]
         else:

@@ -24,9 +24,10 @@ from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.options import check_options
 from simcore.preemption import VICTIM_RULES, DisruptionBudget, PreemptionRules
+from simcore.quotas import Quota, QuotaRules
 from simcore.roles import where_of
 from simcore.rules import Overflow
-from simcore.types import QUANTUM, Agent
+from simcore.types import QUANTUM, Agent, Ints, Workload
 from workloads.changes import matching
 
 
@@ -53,6 +54,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
         cells=scenario.cluster.cells,
+        quotas=_quotas(scenario),
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
 
@@ -74,6 +76,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         (world.moves, world.moves),
+        ("quotas", world.quotas),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."
@@ -169,6 +172,30 @@ def _preemption(overflow: Word | OtherOverflow) -> PreemptionRules | None:
     )
     rule = VICTIM_RULES.load(spec.victims)
     return PreemptionRules(rule, spec.grace, spec.then == "requeue", spec.checkpoint or inf, budgets)
+
+
+def _quotas(scenario: Scenario) -> QuotaRules | None:
+    """Read what tenants may use."""
+    spec = scenario.quotas
+    if spec is None:
+        return None
+
+    def quanta_of(units: dict[str, float]) -> dict[int, int]:
+        return {scenario.resources.index(name): round(each * QUANTUM) for name, each in units.items()}
+
+    def of(workload: Workload) -> Ints:
+        found = np.full(len(workload), -1, np.int64)
+        counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
+        for number, name in enumerate(spec.of):
+            found[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
+        return found
+
+    quotas = tuple(
+        Quota(name, quanta_of(one.nominal), quanta_of(one.borrow), quanta_of(one.lend), one.cohort)
+        for name, one in spec.of.items()
+    )
+    evicted = PreemptionRules(checkpoint=spec.checkpoint or inf)
+    return QuotaRules(spec.by, of, quotas, spec.above == "wait", spec.reclaim, evicted)
 
 
 def _faults(scenario: Scenario, seed: int) -> list[Faults]:

@@ -18,6 +18,7 @@ from agents.world import WarmStart, World
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.metric import Metric
+from analysis.measure.metrics.tenants import tenants_column
 from analysis.measure.overlap import written
 from analysis.measure.samples import Sampler
 from fabric.ledger import Ledger
@@ -205,6 +206,7 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **_unscored(started.agent),
         **_too_late(started.scenario, simulation),
         **refusals(simulation, started.first),
+        **tenants_column(over),
         "random": started.random,
         "engine": "compiled" if started.compiled else "simpy",
         "files": followed.keeper.files() if followed.keeper else files_of(modules_of(run)),
@@ -217,8 +219,8 @@ def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
     """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
     if compiled:
         return "it is compiled, and takes minutes at most"
-    if world.moves:
-        return "requests that run are moved"
+    if world.moves or world.quotas:
+        return "requests that run are moved" if world.moves else "requests wait for quotas"
     return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
 
 

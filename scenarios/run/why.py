@@ -24,6 +24,7 @@ from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.lazy_imports import pl
+from simcore.quotas import Quotas
 from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
 from simcore.rng import stream
 from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
@@ -264,7 +265,7 @@ class _Asked:
         found, reason = self._simulation.lacked.get(row, (0, ""))
         part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
-            return f"still waiting when the run ended{part}"
+            return f"still waiting when the run ended{part}{self._gave_way()}"
         later = f", {record.decided[row] - asked:g} s later" if record.decided[row] > asked else ""
         if outcome == REJECTED:
             return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
@@ -280,6 +281,10 @@ class _Asked:
     def _gave_way(self) -> str:
         """Say who gave way to the row, and to whom it gave way itself."""
         simulation, said = self._simulation, ""
+        if isinstance(simulation.quotas, Quotas) and self._row in simulation.quotas.waited:
+            since, until = simulation.quotas.waited[self._row]
+            reason = simulation.quotas.reasons[self._row]
+            said = f"; above its {reason} for {min(until, simulation.now) - since:g} s"
         evicted = (
             [each for each in simulation.preempting.log if each.end <= simulation.now] if simulation.preempting else []
         )
@@ -288,7 +293,7 @@ class _Asked:
             return f"{simulation.workload.id[simulation.source(row)]} (priority {simulation.request(row).priority})"
 
         if names := [named(each.row) for each in evicted if each.by == self._row and each.outcome == "evicted"]:
-            said = f"; evicted for it: {', '.join(names)}"
+            said += f"; evicted for it: {', '.join(names)}"
         for each in evicted:
             if each.row == self._row and each.outcome == "evicted":
                 said += f"; evicted at {each.end:g} s for {named(each.by)}, which lost {each.lost:g} s of its work"

@@ -25,6 +25,7 @@ from scenarios.schema.overflow import Overflow, expand_of, preempt_of, room_of, 
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.prices import check_prices, hourly
 from scenarios.schema.priorities import Priorities, check_priorities
+from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
@@ -72,6 +73,11 @@ class Scenario(Model):
         description="The number of each class of priorities, higher is more urgent. Labels `priority` of a trace are "
         "such classes, or numbers.",
         examples=["{production: 1000, batch: 10}"],
+    )
+    quotas: Quotas | None = Field(
+        default=None,
+        description="What tenants may use, borrow from one another, and reclaim.",
+        examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"],
     )
     overflow: Overflow = Field(
         default="drop",
@@ -232,6 +238,7 @@ class Scenario(Model):
             (("cluster", "expansion"), cluster.expansion),
             (("cluster", "failures"), cluster.failures != Failures()),
             (("placement",), self.is_ruled),
+            (("quotas",), self.quotas),
             (("overflow",), self.overflow != "drop"),
             (("rescheduling",), self.rescheduling),
             (("pacing",), self.pacing),
@@ -285,6 +292,8 @@ class Scenario(Model):
 
     def _check_priorities(self) -> None:
         check_priorities(self.priorities, self.workload.placed)
+        if self.quotas:
+            self.quotas.check(self.cluster.resources, self.workload.groups)
 
     def check_placed(
         self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None

@@ -80,11 +80,15 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
         {"cpu": 2, "mem": 5},
         {"cpu": 5, "mem": 8},
     ]
-    placement: dict[str, Any] = {}
+    placement: dict[str, Any] = {}  # and quotas
     if draw(st.booleans()):
         cluster["domains"] = {"rack": 2}
         flavours = [{**flavour, "group": group} for flavour, group in zip(flavours, GROUPS, strict=True)]
         placement = {"placement": draw(st.lists(st.sampled_from(RULES), max_size=3, unique_by=str))}
+        if draw(st.booleans()):
+            of = {"a": {"nominal": {"cpu": 6}, "cohort": "x"}, "b": {"nominal": {"mem": 20, "cpu": 9}, "cohort": "x"}}
+            above = {"above": draw(st.sampled_from(["wait", "refuse"]))}
+            placement["quotas"] = {"of": of, **above, "reclaim": draw(st.sampled_from(["never", "lower", "any"]))}
     moving: dict[str, Any] = {}
     if draw(st.booleans()):
         moving = {

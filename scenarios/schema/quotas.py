@@ -1,0 +1,90 @@
+"""The schema of quotas: what tenants may use, borrow and lend."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from scenarios.schema.server_files import known_resources
+from simcore.errors import suggest
+from simcore.fields import Amounts, Model, PositiveTime, Text, Where, together, wrong
+
+
+class Quota(Model):
+    """What a tenant may use. Resources that `nominal` does not name are not bounded."""
+
+    nominal: Amounts = Field(description="Its own quota.", examples=["{cpu: 40, mem: 90 GB}"], min_length=1)
+    cohort: Text = Field(
+        default="", description="Tenants of a cohort use what the others leave of theirs.", examples=["research"]
+    )
+    borrow: Amounts = Field(
+        default_factory=dict,
+        description="At most so much beyond its own; by default any amount.",
+        examples=["{cpu: 20}"],
+    )
+    lend: Amounts = Field(
+        default_factory=dict, description="Others have at most so much of it; by default all.", examples=["{cpu: 10}"]
+    )
+
+    @model_validator(mode="after")
+    def _of_cohort(self) -> Self:
+        for key in ("borrow", "lend"):
+            said = getattr(self, key)
+            if said and not self.cohort:
+                raise wrong("is for members of a cohort", "Name one: cohort: research.", (key,))
+            for name in said:
+                if name not in self.nominal:
+                    raise wrong("has no nominal quota", suggest(name, self.nominal), (key, name))
+        return self
+
+
+class Quotas(Model):
+    """Bounds on what the requests of each tenant hold, as Kueue has them."""
+
+    by: Text = Field(
+        default="group",
+        description="What tells tenants apart: `group`, or a label of the requests.",
+        examples=["tenant"],
+    )
+    of: dict[str, Quota] = Field(
+        description="The quota of each tenant, by the value of that label. Others are not bounded.",
+        examples=["{a: {nominal: {cpu: 40}, cohort: all}, b: {nominal: {cpu: 20}, cohort: all}}"],
+        min_length=1,
+    )
+    only: Where = Field(
+        default_factory=dict,
+        description="Only requests with one of these values of every label, of `group`, or of `models` count.",
+        examples=["{models: A100}"],
+    )
+    above: Literal["wait", "refuse"] = Field(
+        default="wait",
+        description="Who is above the quota waits apart from the line until there is room in it, or is refused.",
+    )
+    reclaim: Literal["never", "lower", "any"] = Field(
+        default="never",
+        description="Whom a request within its nominal quota has evicted of those who borrow: nobody, those of lower "
+        "priority, anybody.",
+    )
+    checkpoint: PositiveTime | None = Field(
+        default=None,
+        description="They go on from their last checkpoint; by default they begin anew.",
+        examples=["10 min"],
+    )
+
+    def check(self, resources: tuple[str, ...], groups: Collection[str] | None) -> None:
+        """Refuse resources that the cluster lacks, and tenants of whom there are no requests."""
+
+        def known(name: str) -> None:
+            if self.by == "group" and groups is not None and name not in groups:
+                raise wrong("no request is of this group", suggest(name, groups), ("quotas", "of", name))
+
+        together(
+            *(partial(known, name) for name in self.of),
+            *(
+                partial(known_resources, one.nominal, resources, ("quotas", "of", name, "nominal"))
+                for name, one in self.of.items()
+            ),
+        )

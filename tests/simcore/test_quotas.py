@@ -1,0 +1,240 @@
+"""Quotas: how much is left as Kueue says it, what must hold in every run, and what scenarios say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scenarios.build.plan import plan
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.engine import Simulation
+from simcore.errors import UserError
+from simcore.preempting import Preempting
+from simcore.quotas import Quota, QuotaRules, Quotas
+from simcore.types import Ints, Request, Workload
+from tests.reference.engine import Case
+from tests.reference.quotas import Queue, available, kept
+from tests.support.properties import first, scaled
+from tests.support.simulations import drive, first_fit, long_case, moody, simulate
+
+TENANTS = "abc"
+
+
+def queue_of(quota: Quota, r: int = 0) -> Queue:
+    """Put a quota in the reference's words."""
+    return Queue(quota.nominal[r], quota.borrow.get(r, inf), quota.lend.get(r, inf), quota.cohort)
+
+
+def drawn_quotas(rng: Random, most: int = 8) -> tuple[Quota, ...]:
+    """Draw the quotas of some tenants, with and without limits, some in a cohort."""
+    found = []
+    for name in TENANTS:
+        cohort = rng.choice(["", "x", "x", "x", "y"])
+        borrow = {0: rng.randint(0, 4)} if cohort and rng.random() < 0.4 else {}
+        lend = {0: rng.randint(0, 6)} if cohort and rng.random() < 0.4 else {}
+        found.append(Quota(name, {0: rng.randint(0, most)}, borrow, lend, cohort))
+    return tuple(found)
+
+
+def tenants_of(workload: Workload) -> Ints:
+    assert workload.roles is not None
+    groups = [role.group for role in workload.roles.all]
+    return np.array([TENANTS.find(group) if group else -1 for group in groups])[workload.roles.of]
+
+
+def drawn_case(seed: int) -> tuple[Case, QuotaRules]:
+    """Draw a long case with tenants and priorities, and their quotas."""
+    rng = Random(seed)
+    case = long_case(seed)
+    together = rng.choice([0, 0, 3, 40])
+    case = replace(
+        case,
+        together=together,
+        mode="wait" if together else rng.choice(["wait", "wait", "drop"]),
+        groups=tuple(rng.choice(["a", "b", "c", ""]) for _ in case.requests),
+        priorities=tuple(rng.randint(0, 2) for _ in case.requests),
+    )
+    wait, reclaim = rng.random() < 0.8, rng.choice(["never", "lower", "any"])
+    return case, QuotaRules("group", tenants_of, drawn_quotas(rng), wait, reclaim)  # type: ignore[arg-type]
+
+
+class Watched(Quotas):
+    """Counts again, after every change of what is granted, what those in line and those that run use."""
+
+    evicted = 0
+
+    def usage(self) -> list[int]:
+        """Add up what everybody uses."""
+        simulation, used = self._simulation, [0] * len(self.rules.quotas)
+        rows = {one.index: one.demand for one in simulation.line}
+        rows |= {row: simulation.request(row).demand for row in simulation.ledger.running}
+        for row, demand in rows.items():
+            if (tenant := int(self.of[simulation.source(row)])) >= 0:
+                used[tenant] += demand[0]
+        return used
+
+    def check(self) -> None:
+        """Nobody is above a quota, and who is held has no room in it."""
+        queues, used = [queue_of(quota) for quota in self.rules.quotas], self.usage()
+        assert used == [use[0] for use in self.used]
+        assert kept(queues, used)
+        assert all(self.lacks(one) for one in self.held)
+
+    def _borrowers(self, request: Request) -> list[int]:
+        rows = super()._borrowers(request)
+        simulation, tenant = self._simulation, int(self.of[self._simulation.source(request.index)])
+        quota = self.rules.quotas[tenant]
+        for row in rows:
+            other = int(self.of[simulation.source(row)])
+            assert other != tenant
+            assert self.rules.quotas[other].cohort == quota.cohort != ""
+            assert self.used[other][0] > self.rules.quotas[other].nominal[0]
+            assert self.rules.reclaim == "any" or simulation.request(row).priority < request.priority
+        if rows:
+            assert self.used[tenant][0] + request.demand[0] <= quota.nominal[0]
+        self.evicted += len(rows)
+        return rows
+
+
+def watched(case: Case, rules: QuotaRules, salt: int) -> tuple[Simulation, Watched]:
+    """Play a case within quotas, and look at them whenever the agent is asked."""
+    simulation = simulate(case)
+    quotas = Watched(simulation, rules)
+    decide = moody(salt) if salt % 2 else first_fit
+
+    def looking(*asked: Any) -> Any:
+        quotas.check()
+        return decide(*asked)
+
+    drive(simulation, looking)
+    quotas.check()
+    return simulation, quotas
+
+
+@scaled(2)
+@given(st.integers(0, 10**6))
+def test_what_is_left_is_what_kueue_says(seed: int) -> None:
+    rng = Random(seed)
+    quotas = drawn_quotas(rng)
+    rules = QuotaRules("group", lambda workload: np.arange(len(workload)) % 3, quotas)
+    queues, used = [queue_of(quota) for quota in quotas], [0, 0, 0]
+    for _ in range(12):
+        case = Case([[[9]]], [[9]], (99,), [(0.0, 1.0, (rng.randint(1, 5),)) for _ in range(3)])
+        simulation = simulate(case)
+        book = Quotas(simulation, rules)
+        tenant = rng.randrange(3)
+        amount = case.requests[tenant][2][0]
+        fits = amount <= available(queues, used, tenant)
+        assert (book.lacks(simulation.request(tenant), [{0: use} for use in used]) == "") == fits
+        used[tenant] += amount if fits else 0
+        assert kept(queues, used)
+
+
+@pytest.mark.parametrize("start", first(1, range(0, 300, 60)))
+def test_quotas_are_never_exceeded(start: int) -> None:
+    evicted = held = refused = 0
+    for seed in range(start, start + 60):
+        case, rules = drawn_case(seed)
+        simulation, quotas = watched(case, rules, seed)
+        evicted, held = evicted + quotas.evicted, held + len(quotas.waited)
+        record = simulation.record
+        reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
+        refused += sum(reason.startswith("quota: ") for reason in reasons)
+        if isinstance(simulation.preempting, Preempting):
+            assert sum(each.outcome == "evicted" for each in simulation.preempting.log) == quotas.evicted
+        for since, until in quotas.waited.values():
+            assert since <= until
+    assert min(evicted, held, refused) > 10
+
+
+@scaled(1)
+@given(st.integers(0, 10**6))
+def test_quotas_that_bind_nobody_change_nothing(seed: int) -> None:
+    case, rules = drawn_case(seed)
+    plain = simulate(case)
+    wide = tuple(replace(quota, nominal={0: 10**6}, lend={}) for quota in rules.quotas)
+    bound = simulate(case)
+    Watched(bound, replace(rules, quotas=wide))
+    assert drive(plain, first_fit) == drive(bound, first_fit)
+    assert plain.record.outcome.tolist() == bound.record.outcome.tolist()
+    assert plain.record.sequence == bound.record.sequence
+
+
+# -- from a scenario ---------------------------------------------------------------------------------------------------
+
+
+def scenario(quotas: dict[str, Any], **more: Any) -> Scenario:
+    """Make a scenario of two tenants."""
+    return scenario_from(
+        {
+            "name": "quotas",
+            "cluster": {"servers": 4, "node": {"cpu": 8}},
+            "workload": {
+                "requests": 300,
+                "arrivals": {"poisson": {"every": "10 s"}},
+                "flavours": [{"cpu": 1, "weight": 3, "group": "a"}, {"cpu": 2, "group": "b"}],
+                "lifetimes": {"exponential": {"mean": "2 min"}},
+            },
+            "quotas": quotas,
+            "overflow": "wait",
+            "agents": ["best-fit"],
+            **more,
+        }
+    )
+
+
+COHORT = {
+    "a": {"nominal": {"cpu": 4}, "cohort": "all"},
+    "b": {"nominal": {"cpu": 12}, "cohort": "all", "lend": {"cpu": 6}},
+}
+
+
+def test_tenants_are_measured(tmp_path: Path) -> None:
+    [run] = plan(scenario({"of": COHORT, "reclaim": "any"}))
+    row = execute(run, tmp_path)
+    tenants = json.loads(row["tenants"])
+    assert row["engine"] == "simpy"
+    assert tenants["a"]["borrowed_cpu"] > 0 == tenants["b"]["borrowed_cpu"]
+    assert tenants["a"]["borrowed_cpu"] == row["borrowed_cpu"]
+    assert tenants["a"]["above_quota"] > 10
+    assert tenants["a"]["dominant_share"] <= 10 / 32
+    shares = [tenant["share_cpu"] for tenant in tenants.values()]
+    assert row["jain"] == pytest.approx(sum(shares) ** 2 / 2 / sum(share**2 for share in shares))
+    assert sum(shares) * 100 == pytest.approx(100 * row["allocation_cpu"], abs=1e-6)
+    waited = sum(tenant["waited_above_quota"] for tenant in tenants.values())
+    assert row["quota_wait"] == pytest.approx(waited / 300)
+    assert row["preemptions"] > 0
+
+
+def test_who_is_above_a_quota_is_refused_where_it_says_so(tmp_path: Path) -> None:
+    [run] = plan(scenario({"of": {"a": {"nominal": {"cpu": 4}}}, "above": "refuse"}))
+    row = execute(run, tmp_path)
+    assert set(json.loads(row["reasons"])) == {"quota: cpu of group a"}
+    assert row["acceptance"] < 1
+    assert json.loads(row["tenants"])["a"]["dominant_share"] <= 4 / 32
+
+
+@pytest.mark.parametrize(
+    ("quotas", "said"),
+    [
+        ({"of": {"d": {"nominal": {"cpu": 4}}}}, "no request is of this group"),
+        ({"of": {"a": {"nominal": {"gpu": 4}}}}, "no such resource"),
+        ({"of": {"a": {"nominal": {"cpu": 4}, "lend": {"cpu": 2}}}}, "members of a cohort"),
+        ({"of": {"a": {"nominal": {"cpu": 4}, "cohort": "x", "lend": {"mem": "2 GB"}}}}, "no nominal quota"),
+        ({"of": {}}, "quotas.of"),
+    ],
+)
+def test_mistakes_are_named(quotas: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        scenario(quotas)
