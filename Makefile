@@ -86,7 +86,6 @@ rest: .venv/full
 
 bench: .venv/full
 	$(BIN)/python -m benchmarks.speed
-	$(BIN)/python -m benchmarks.episodes
 	$(BIN)/python -m benchmarks.environments --rounds 1
 
 FORCE:

@@ -2,9 +2,9 @@
 
 `python -m benchmarks.before_after FOLDER [--rounds N] [--numbers]` prints, and never fails.
 
-1,000 short runs, and requests to the service, by turns in FOLDER, where the other checkout is, and here. Seconds on the
-clock and of the CPU, each the median of all rounds, and by how much more this one takes: CPU seconds are what to go by
-where other things run on the machine. Both are run by this Python, with what is installed for it.
+1,000 short runs by turns in FOLDER, where the other checkout is, and here. Seconds on the clock and of the CPU, each the
+median of all rounds, and by how much more this one takes: CPU seconds are what to go by where other things run on the
+machine. Both are run by this Python, with what is installed for it.
 
 With `--numbers`, every shipped scenario is run in both instead, with its first seed and without its sweep, and columns
 that both have are compared, but for those that a clock measured.
@@ -19,12 +19,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from http.client import HTTPConnection
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from benchmarks.service import ask
 from scenarios.schema.load import shipped
 from simcore.lazy_imports import pl
 
@@ -35,7 +33,6 @@ pacing: {await_room: true}
 agents: [tetris]
 replications: 1000
 """
-REQUESTS = 600
 OTHERS = ("run", "version", "seconds", "decision_us", "windows")
 """Columns that differ between any two checkouts, or any two runs."""
 
@@ -46,19 +43,6 @@ def runs(environment: dict[str, str], scratch: Path) -> None:
     file.write_text(SHORT, "utf-8")
     command = [sys.executable, "-m", "binwright", "run", str(file), "--jobs", "1", "--out", str(scratch / "out")]
     subprocess.run(command, check=True, capture_output=True, cwd=scratch, env=environment)
-
-
-def requests(environment: dict[str, str], scratch: Path) -> None:
-    """Ask a service of one's own for its examples, again and again, on one connection."""
-    command = [sys.executable, "-m", "binwright", "serve", "--port", "0", "--data", str(scratch / "data")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=scratch, env=environment) as server:
-        assert server.stdout
-        port = int(server.stdout.readline().split()[2].rpartition(":")[2])
-        connection = HTTPConnection("127.0.0.1", port, timeout=30)
-        for _ in range(REQUESTS):
-            ask(connection, "/v1/examples")
-        connection.close()
-        server.terminate()
 
 
 def took(do: Callable[[dict[str, str], Path], None], checkout: Path) -> tuple[float, float]:
@@ -114,11 +98,10 @@ def main() -> None:
         numbers(checkouts)
         return
     print(f"{'':32}{'before':>10}{'after':>10}{'more':>9}")
-    for label, do in (("1,000 short runs", runs), (f"{REQUESTS:,} requests", requests)):
-        rounds = [[took(do, checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
-        for kind, what in enumerate(("seconds", "CPU seconds")):
-            before, after = (median(one[place][kind] for one in rounds) for place in (0, 1))
-            print(f"{label + ', ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
+    rounds = [[took(runs, checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
+    for kind, what in enumerate(("seconds", "CPU seconds")):
+        before, after = (median(one[place][kind] for one in rounds) for place in (0, 1))
+        print(f"{'1,000 short runs, ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
 
 
 if __name__ == "__main__":

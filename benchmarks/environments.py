@@ -1,9 +1,9 @@
-"""Steps of Gymnasium environments a second: python -m benchmarks.environments [--beside FOLDER].
+"""Steps of Gymnasium environments a second: python -m benchmarks.environments [--rounds N].
 
 Random choices among those allowed are drawn once; the same episodes are then stepped again with these choices, and
 timed: nothing but `step`, and `reset` of single environments. Episodes that end and new requests that are drawn are in
-it. CPU time of one core, the median of some rounds, each in a process of its own. FOLDER is another checkout, measured
-in turns with this one; what is seen and earned there and here in the first steps is compared, byte for byte.
+it. CPU time of one core, the median of some rounds, each in a process of its own. What is seen and earned in the first
+steps is the same in every round and form, byte for byte.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -92,14 +91,11 @@ def timed(env: Any, count: int, actions: list[Any]) -> float:
 
 
 def measured() -> dict[str, Any]:
-    """Measure all cases; where there is no other form, one."""
+    """Measure all cases."""
     found: dict[str, Any] = {}
     for scenario, count, steps, _ in CASES:
         for form, options in FORMS.items():
-            try:
-                env = made(scenario, count, options)
-            except TypeError:  # a checkout that does not know the option
-                continue
+            env = made(scenario, count, options)
             actions, took, digest = chosen(env, count, steps)
             seconds = min(timed(env, count, actions) for _ in range(2))
             rates = {"steps": steps * count / seconds, "with choices": steps * count / took}
@@ -107,35 +103,30 @@ def measured() -> dict[str, Any]:
     return found
 
 
-def of(checkout: Path) -> dict[str, Any]:
-    """Measure a checkout in a process of its own."""
-    command = [sys.executable, str(Path(__file__).resolve()), "--measure"]
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=True)
+def measured_apart() -> dict[str, Any]:
+    """Measure all cases in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.environments", "--measure"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
-def table(rounds: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """Write a row for every case, form and checkout, and check that all saw the same."""
+def table(rounds: list[dict[str, Any]]) -> list[str]:
+    """Write a row for every case and form, and check that all saw the same."""
     lines = [
         "| environment | together | steps a second | of them | with random choices | wanted |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
     for scenario, count, _, wanted in CASES:
         digests = set()
-        for label, runs in rounds.items():
-            for form in FORMS:
-                key = f"{scenario}|{count}|{form}"
-                if key not in runs[0]:
-                    continue
-                digests |= {run[key]["digest"] for run in runs}
-                rates = [run[key]["steps"] for run in runs]
-                spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
-                both = median(run[key]["with choices"] for run in runs)
-                aim = f"{wanted:,}" if wanted and not label and form == "in place" else ""
-                said = f"{scenario}, {label}" if label else f"{scenario}, {form}"
-                lines.append(f"| {said} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
+        for form in FORMS:
+            key = f"{scenario}|{count}|{form}"
+            digests |= {one[key]["digest"] for one in rounds}
+            rates = [one[key]["steps"] for one in rounds]
+            spread = f"{min(rates):,.0f} to {max(rates):,.0f}"
+            both = median(one[key]["with choices"] for one in rounds)
+            aim = f"{wanted:,}" if wanted and form == "in place" else ""
+            lines.append(f"| {scenario}, {form} | {count} | {median(rates):,.0f} | {spread} | {both:,.0f} | {aim} |")
         if len(digests) > 1:
             raise SystemExit(f"{scenario}, {count} together: not the same was seen")
     return lines
@@ -144,21 +135,14 @@ def table(rounds: dict[str, list[dict[str, Any]]]) -> list[str]:
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--beside", type=Path, help="another checkout")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         print(json.dumps(measured()))
         return
-    checkouts = {"before": options.beside.resolve(), "": ROOT} if options.beside else {"": ROOT}
-    for checkout in checkouts.values():
-        of(checkout)  # compiled
-    rounds: dict[str, list[dict[str, Any]]] = {label: [] for label in checkouts}
-    for _ in range(options.rounds):
-        for label, checkout in checkouts.items():
-            rounds[label].append(of(checkout))
-    print("\n".join(table(rounds)))
+    measured_apart()  # compiled
+    print("\n".join(table([measured_apart() for _ in range(options.rounds)])))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""`python -m benchmarks.gpus_left [--lists FOLDER] [--seeds N] [--out FILE] [--page]`: GPUs held while a cluster fills.
+"""`python -m benchmarks.gpus_left [--lists FOLDER] [--seeds N] [--page]`: GPUs held while a cluster fills.
 
 Plays the experiments of FGD with its own requests and numbers of servers, and fgd/departures, and compares what every
 agent holds with what FGD holds, on the same seeds, from half full to overflowing. FOLDER has the publication's other
 lists of pods, as openb_pod_list_gpushare100.csv: github.com/alibaba/clusterdata, cluster-trace-gpu-v2023/csv. Takes ten
-minutes. Runs whose results are in FILE are not played again. With `--page` it writes docs/experiments/gpus.md.
+minutes. With `--page` it writes docs/experiments/gpus.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -111,41 +110,18 @@ def held(world: World, workload: Workload, seed: int, rule: str) -> tuple[list[f
     return (100 * np.where(placed, demand, 0).cumsum()[rows] / total).tolist(), took
 
 
-class Runs:
-    """Plays runs, and keeps what they came to in a file, a line of JSON for each, if there is one."""
-
-    def __init__(self, file: Path | None) -> None:
-        self.file = file
-        lines = file.read_text("utf-8").splitlines() if file and file.exists() else []
-        self.known = {tuple(key): (value[0], value[1]) for key, value in map(json.loads, lines)}
-
-    def __call__(
-        self, scenario: str, sets: Sequence[str], pods: str, rule: str, seed: int
-    ) -> tuple[list[float], float]:
-        """Return what `held` does."""
-        key = pods, rule, seed
-        if key not in self.known:
-            world = build_world(load_scenario(scenario, list(sets)))
-            workload, view = world.draw(seed), world.ledger(seed).view
-            if scenario == "fgd/default":
-                workload = cut(workload, view.capacity[:, 0, -1].sum() / QUANTUM)
-            self.known[key] = held(world, workload, seed, rule)
-            if self.file:
-                with self.file.open("a", encoding="utf-8") as opened:
-                    opened.write(json.dumps([key, self.known[key]]) + "\n")
-        return self.known[key]
+def play_run(scenario: str, sets: Sequence[str], rule: str, seed: int) -> tuple[list[float], float]:
+    """Play a run of a scenario; returns what `held` does."""
+    world = build_world(load_scenario(scenario, list(sets)))
+    workload, view = world.draw(seed), world.ledger(seed).view
+    if scenario == "fgd/default":
+        workload = cut(workload, view.capacity[:, 0, -1].sum() / QUANTUM)
+    return held(world, workload, seed, rule)
 
 
-def measured(
-    runs: Runs,
-    pods: str,
-    sets: Sequence[str],
-    rules: Sequence[str],
-    seeds: Sequence[int],
-    scenario: str = "fgd/default",
-) -> str:
+def measured(sets: Sequence[str], rules: Sequence[str], seeds: Sequence[int], scenario: str = "fgd/default") -> str:
     """Play all rules on all seeds; returns a table in Markdown."""
-    found = {rule: [runs(scenario, sets, pods, rule, seed) for seed in seeds] for rule in rules}
+    found = {rule: [play_run(scenario, sets, rule, seed) for seed in seeds] for rule in rules}
     heads, columns = ["granted, %"], [0]
     if scenario == "fgd/default":
         heads, columns = [f"{fill} %" for fill in SHOWN], [FILLS.index(fill) for fill in SHOWN]
@@ -168,23 +144,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--lists", type=Path, help="the folder with the other lists of pods")
     asked.add_argument("--seeds", type=int, default=10)
-    asked.add_argument("--out", type=Path, help="the file with the results of single runs")
     asked.add_argument("--page", action="store_true")
     given = asked.parse_args(argv)
     seeds = range(42, 42 + given.seeds)
-    runs = Runs(given.out)
     every, few = [*RULES, SORTED], ["fgd", "gpu-lookahead", "gpu-lookahead, next: 0"]
-    parts = [("The default pods", measured(runs, "default", [], every, seeds))]
+    parts = [("The default pods", measured([], every, seeds))]
     for name in LISTS if given.lists else ():
         path = given.lists / f"openb_pod_list_{name}.csv"
         until = ["workload.inflate.until=2"] if name == "multigpu50" else []  # so were its servers numbered
-        parts.append((f"The pods of {name}", measured(runs, name, [f"workload.path={path}", *until], few, seeds)))
+        parts.append((f"The pods of {name}", measured([f"workload.path={path}", *until], few, seeds)))
     leaving = (
         f"Pods leave when they did: `fgd/departures`, seeds 0 to {min(given.seeds, 4) - 1}, whose windows overlap. "
         "*Granted* is the share of the GPU hours asked for that belongs to placed pods. `gpu-lookahead` knows no "
         "ends.\n\n"
     )
-    table = measured(runs, "departures", [], few[:2], range(min(given.seeds, 4)), "fgd/departures")
+    table = measured([], few[:2], range(min(given.seeds, 4)), "fgd/departures")
     parts.append(("Pods that leave again", leaving + table))
     text = TEXT.format(first=seeds[0], last=seeds[-1], sorted=SORTED)
     text = "\n".join([text, *(f"## {name}\n\n{table}\n" for name, table in parts)])
