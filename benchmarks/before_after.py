@@ -2,9 +2,9 @@
 
 `python -m benchmarks.before_after FOLDER [--rounds N] [--numbers]` prints, and never fails.
 
-1,000 short runs by turns in FOLDER, where the other checkout is, and here. Seconds on the clock and of the CPU, each the
-median of all rounds, and by how much more this one takes: CPU seconds are what to go by where other things run on the
-machine. Both are run by this Python, with what is installed for it.
+1,000 short runs by turns in FOLDER, where the other checkout is, and here. Seconds on the clock and of the CPU, each
+the median of all rounds, and by how much more this one takes: CPU seconds are what to go by where other things run on
+the machine. Both are run by this Python, with what is installed for it.
 
 With `--numbers`, every shipped scenario is run in both instead, with its first seed and without its sweep, and columns
 that both have are compared, but for those that a clock measured.
@@ -18,7 +18,7 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -45,11 +45,11 @@ def runs(environment: dict[str, str], scratch: Path) -> None:
     subprocess.run(command, check=True, capture_output=True, cwd=scratch, env=environment)
 
 
-def took(do: Callable[[dict[str, str], Path], None], checkout: Path) -> tuple[float, float]:
-    """Measure the seconds on the clock, and of the CPU, that something takes in a checkout."""
+def took(checkout: Path) -> tuple[float, float]:
+    """Measure the seconds on the clock, and of the CPU, that the runs take in a checkout."""
     with tempfile.TemporaryDirectory() as scratch:
         before, began = resource.getrusage(resource.RUSAGE_CHILDREN), perf_counter()
-        do(os.environ | {"PYTHONPATH": str(checkout)}, Path(scratch))
+        runs(os.environ | {"PYTHONPATH": str(checkout)}, Path(scratch))
         seconds, after = perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -98,7 +98,7 @@ def main() -> None:
         numbers(checkouts)
         return
     print(f"{'':32}{'before':>10}{'after':>10}{'more':>9}")
-    rounds = [[took(runs, checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
+    rounds = [[took(checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
     for kind, what in enumerate(("seconds", "CPU seconds")):
         before, after = (median(one[place][kind] for one in rounds) for place in (0, 1))
         print(f"{'1,000 short runs, ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
