@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from fabric.ledger import Ledger
 from simcore.cores import usable_threads
@@ -83,7 +83,7 @@ class World:
     devices: bool = False
     numbered: bool = False
     ruled: bool = False
-    gangs: bool = False
+    gangs: Literal["", "plain", "ruled"] = ""
     timed: bool = False
     hidden: bool = False
     asks_again: bool = False
@@ -126,7 +126,7 @@ class World:
             ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
             ("quotas", self.quotas, "requests wait for quotas"),
             ("record", self.timed, "single decisions are timed"),
-            ("workload.parts", self.gangs, "parts of requests are placed one by one, all or none"),
+            ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
         ):
             if there:
@@ -134,6 +134,7 @@ class World:
         waits = self.overflow.together
         for key, there, problem in (
             ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
+            ("workload.parts", self.gangs, "gangs wait together"),
             ("placement", self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", warm is not None, "requests wait together after a warm start"),
             ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),

@@ -107,10 +107,11 @@ class ReplayAgent(Agent):
 
     @property
     def left(self) -> int:
-        """How many answers are left."""
+        """How many answers are left, as far as that is known: of gangs, one at most."""
         assert self._simulation.passes is not None
         passes = len(self._passes) - len(self._simulation.passes)
-        return passes + self._first + len(self._columns[0]) - len(self._sequence)
+        left = passes + self._first + len(self._columns[0]) - len(self._sequence)
+        return left if self._simulation.workload.gangs is None else min(left, 1)
 
     @property
     def _at(self) -> int:

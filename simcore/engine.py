@@ -57,6 +57,9 @@ class Simulation:
     stops it. Requests that no empty server could hold are never offered to the agent.
     """
 
+    _grows = False
+    """Will servers be added, of which `expansion` says nothing?"""
+
     def __init__(
         self,
         workload: Workload,
@@ -131,7 +134,7 @@ class Simulation:
         if self._gangs is not None:
             self._leads = self._gangs.leads
             ledger.rule_parts(self._gangs)
-            if self.overflow.mode != "expand" and not expansion:
+            if self.overflow.mode != "expand" and not (expansion or self._grows):
                 self._rule_out()
         self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
         for each in faults:
@@ -155,6 +158,10 @@ class Simulation:
     def waiting(self) -> int:
         """How many requests wait in the line."""
         return len(self._line)
+
+    def before(self, row: int) -> int:
+        """Count the requests before a row that have not arrived yet."""
+        return row - self.offered if self._gangs is None else int(np.count_nonzero(self._leads[self.offered : row]))
 
     @property
     def partway(self) -> int:
@@ -618,8 +625,6 @@ class Simulation:
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger = self.ledger
-        if refusal is None and request.index in self.lacked:
-            refusal = Refusal(self.lacked[request.index][1])
         self.refuse(request, refusal.reason if refusal else ledger.reasons[ledger.why_not(request)])
 
     def refuse(self, request: Request, reason: str) -> None:

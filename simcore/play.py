@@ -66,9 +66,9 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
         while left and (request := advance()) is not None:
             before = perf_counter_ns()
             if simulation.offer:
-                waiting = simulation.waiting
+                placed = len(simulation.record.sequence)
                 thought += answer_all(agent, view, simulation.offer, answer, simulation.ledger.offer)
-                left = max(0, left - max(1, waiting - simulation.waiting)) if left > 0 else left
+                left = max(0, left - max(1, len(simulation.record.sequence) - placed)) if left > 0 else left
             else:
                 try:
                     placement = decide(view, request)
@@ -79,10 +79,9 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 if times is not None:
                     times.append((request.index, took))
                 answer(placement)
-                left -= 1
-            if not left and simulation.partway:
-                left = 1  # nobody looks on while a gang has some of its places
-            elif not left:
+                if not simulation.partway:  # a gang counts once, and nobody looks on while it has some of its places
+                    left -= 1
+            if not left:
                 simulation.thought = thought
                 left = watch()
     simulation.ledger.confirm()

@@ -41,7 +41,7 @@ class Sampler:
 
     def __call__(self) -> int:
         """Take a sample, if it is time; returns after how many decisions to take the next."""
-        if (early := self._first - self._simulation.offered) > 0:
+        if (early := self._simulation.before(self._first)) > 0:
             return early
         return self.look()
 

@@ -152,7 +152,7 @@ class Cell:
     def _go(self, asked: NumaRequests, rows: npt.NDArray[np.int32]) -> None:
         state = self.state._replace(sequence=np.empty(len(rows), np.int32))
         state.at[[HEAD, TAIL, ANSWERED]] = 0
-        _, status, code = go(*self._form, asked._replace(rows=rows), state, None, DROP, inf, -1, False)
+        _, status, code = go(*self._form, asked._replace(rows=rows), state, None, None, DROP, inf, -1, False)
         if status == BROKEN:
             row = rows[state.at[HEAD]]
             raise InfeasiblePlacement(f"request {row} does not fit at {code} of the cell from server {self.first} on")

@@ -139,12 +139,16 @@ def go(
     asked: NumaRequests,
     state: NumaState,
     rules: Ruling | None,
+    parts: Ints | None,
     mode: int,
     change: float,
     answers: int,
     ahead: bool,
 ) -> tuple[int, int, int]:
     """Let a rule answer `answers` times (without limit when negative), or until the caller has to do something.
+
+    Where requests are gangs, `parts` int64 [n] says of how many parts, whose rows follow; there is a form of the loop
+    without any. A gang is one answer.
 
     `rule` is what `as_argument` returns, and `weights` is a tuple of further arguments for it, all of them arrays.
     `rules` are the rules of placement; there is a form of the loop without any. `change` is the time of the next
@@ -204,16 +208,20 @@ def go(
             break
         row = rows[head]
         demand = demand_of(demands, row, nothing)
-        if rules is not None:
-            role = roles[row]
-            ruled, slot = not is_open[role], role % len(shown)
-            if ruled:
-                catch_up(mask, slots, role, slot, left, events)
-            code = rule(shown[slot] if ruled else free, capacity, demand, spread[row], *weights)
-        else:
-            code = rule(free, capacity, demand, spread[row], *weights)
-        made += 1
-        if code >= 0:
+        many, placed = 1, 0
+        if parts is not None:
+            many = parts[row]
+        while placed < many:
+            if rules is not None:
+                role = roles[row]
+                ruled, slot = not is_open[role], role % len(shown)
+                if ruled:
+                    catch_up(mask, slots, role, slot, left, events)
+                code = rule(shown[slot] if ruled else free, capacity, demand, spread[row], *weights)
+            else:
+                code = rule(free, capacity, demand, spread[row], *weights)
+            if code < 0:
+                break
             server = code // 2 if nodes == 2 else code // nodes
             node = SPREAD if spread[row] else code - server * nodes
             if not fits(left, demand, server, node):
@@ -225,33 +233,56 @@ def go(
                     break
                 events = happen(mask, slots, events, server, role, 1)
             move(left, free, log, demand, server, node, -1)
-            outcome[row], servers[row], nodes_of[row] = PLACED, server + first, node
-            if duration[row] < np.inf:
-                push(due, holder, ends, now + duration[row], row)
-                ends += 1
-        elif mode == WAIT:
-            blocked = True
-            continue
-        elif mode == EXPAND:
-            status = GROW
+            servers[row + placed], nodes_of[row + placed] = server + first, node
+            placed += 1
+        made += 1
+        if status == BROKEN:
             break
-        else:
-            outcome[row], reason[row] = REJECTED, why_not(left, demand, spread[row])
+        if placed == many:
+            for part in range(row, row + many):
+                outcome[part] = PLACED
+                if duration[row] < np.inf:
+                    push(due, holder, ends, now + duration[row], part)
+                    ends += 1
+                sequence[answered], decided[part] = part, now
+                answered += 1
+            head += 1
+            continue
+        if mode in (DROP, STOP):
+            reason[row] = why_not(left, demand, spread[row])
             if rules is not None and ruled and reason[row] == 0:
                 reason[row] = _ruled_reason(mask, slots, role, left, events, demand, spread[row])
-            if mode == STOP:
-                status = OVER
-                at[STOPPED] = 1
-        sequence[answered], decided[row] = row, now
+        for part in range(row, row + placed):
+            move(left, free, log, demand, servers[part] - first, nodes_of[part], 1)
+            if rules is not None:
+                events = happen(mask, slots, events, servers[part] - first, role, -1)
+            servers[part], nodes_of[part] = -1, -1
+        if mode == WAIT:
+            blocked = True
+            continue
+        if mode == EXPAND:
+            status = GROW
+            break
+        for part in range(row, row + many):
+            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
+        sequence[answered] = row
         answered += 1
         head += 1
+        if mode == STOP:
+            status = OVER
+            at[STOPPED] = 1
     while status == OVER and head < tail and not at[STOPPED]:  # they would wait for ever
         row = rows[head]
         demand = demand_of(demands, row, nothing)
-        outcome[row], reason[row] = REJECTED, why_not(left, demand, spread[row])
+        many = 1
+        if parts is not None:
+            many = parts[row]
+        reason[row] = why_not(left, demand, spread[row])
         if rules is not None and not is_open[roles[row]] and reason[row] == 0:
             reason[row] = _ruled_reason(mask, slots, roles[row], left, events, demand, spread[row])
-        sequence[answered], decided[row] = row, now
+        for part in range(row, row + many):
+            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
+        sequence[answered] = row
         answered += 1
         head += 1
     at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = head, tail, ends, answered

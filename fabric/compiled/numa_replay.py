@@ -118,7 +118,7 @@ class Replay:
         while True:
             change = stages[self._stage + 1].since if self._stage + 1 < len(stages) else inf
             how = self._mode if mode is None else mode
-            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, how, change, answers, ahead)
+            made, status, _ = go(decide, rule.weights, asked, state, self._ruling, None, how, change, answers, ahead)
             if status == BROKEN:
                 raise InfeasiblePlacement("a rule has taken a place that the request could not take")
             if status != CHANGE:

@@ -57,14 +57,17 @@ class CompiledSimulation(Simulation):
         *,
         expansion: Sequence[tuple[float, int]] = (),
     ) -> None:
+        self._grows = bool(expansion)
         super().__init__(workload, ledger, overflow)
         self._decisions.close()
         self._servers = ledger
         grown = [(time, self._grow, by) for time, by in expansion]
         self._planned = sorted([*grown, *ledger.planned], key=lambda one: one[0])[::-1]
-        self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
-        rows = len(self.requests.rows)
-        record = self.record
+        workload, record = self.workload, self.record
+        possible = record.outcome == PENDING
+        rows = int(np.count_nonzero(possible))
+        self.parts = None if self._gangs is None else self._gangs.parts
+        self.requests = requests(workload, self._spreads, possible if self._gangs is None else possible & self._leads)
         self.state = NumaState(
             *ledger.arrays,
             np.zeros(rows),
@@ -106,7 +109,7 @@ class CompiledSimulation(Simulation):
             scan, weights = scan.incremental, (*weights, self.state.log, *self._known[1])
         decide = as_argument(scan, resources, weights)
         if self._ready is None or self._ready[0] is not decide:
-            loop = prepared(go, decide, weights, self.requests, self.state, self.rules, 0, inf, 0, False)
+            loop = prepared(go, decide, weights, self.requests, self.state, self.rules, self.parts, 0, inf, 0, False)
             self._ready = decide, loop
         return self._ready[1], decide, weights
 
@@ -120,7 +123,8 @@ class CompiledSimulation(Simulation):
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
             loop, *form = self._loop(rule)
-            more, status, code = loop(*form, self.requests, self.state, self.rules, mode, change, answers - made, ahead)
+            given = self.requests, self.state, self.rules, self.parts
+            more, status, code = loop(*form, *given, mode, change, answers - made, ahead)
             made += more
             self.follow()
             if status == GROW:
@@ -171,7 +175,8 @@ class CompiledSimulation(Simulation):
         if at[ALL]:
             self.offered = len(self.workload)
         elif at[TAIL]:
-            self.offered = int(self.requests.rows[at[TAIL] - 1]) + 1
+            last = int(self.requests.rows[at[TAIL] - 1])
+            self.offered = last + (1 if self.parts is None else int(self.parts[last]))
         self.stopped = bool(at[STOPPED])
         sequence = self.record.sequence
         sequence.frombytes(self.state.sequence[len(sequence) : at[ANSWERED]].tobytes())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from math import inf
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -49,7 +50,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         devices=scenario.cluster.has_devices,
         numbered=scenario.cluster.numbering != "given",
         ruled=scenario.is_ruled,
-        gangs=bool(scenario.workload.gangs),
+        gangs=_gangs(scenario),
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
         asks_again=_asks_again(scenario),
@@ -139,6 +140,14 @@ def _asks_again(scenario: Scenario) -> bool:
 def _warm_start(spec: WarmStartSpec) -> WarmStart:
     other = spec.other
     return WarmStart(spec.resource, spec.until, partial(build_agent, other) if other else None)
+
+
+def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
+    """Say whether requests have several parts, and whether these keep rules or are not all needed."""
+    parts = [parts for _, parts in scenario.workload.gangs]
+    if any(each.restricts or each.least for each in parts):
+        return "ruled"
+    return "plain" if parts else ""
 
 
 def _total(scenario: Scenario) -> dict[str, float]:

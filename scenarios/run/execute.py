@@ -319,7 +319,8 @@ class _Reached:
         self._view = view = simulation.view
         self._ledger = ledger
         self._resource = view.resources.index(warm.resource)
-        demand = simulation.workload.demand[:, self._resource]
+        demand, gangs = simulation.workload.demand[:, self._resource], simulation.workload.gangs
+        demand = demand if gangs is None else demand * gangs.parts
         self._largest, self._requests = int(demand.max()), len(demand)
         self._until = warm.until
         self._simulation = simulation
@@ -327,7 +328,7 @@ class _Reached:
         self.share = 0.0
 
     def __call__(self) -> int:
-        if (early := self._simulation.workload.running - self._simulation.offered) > 0:
+        if (early := self._simulation.before(self._simulation.workload.running)) > 0:
             return early  # what runs already is there before anything begins
         r = self._resource
         used, installed = int(self._ledger.used()[r]), int(self._view.capacity[:, :, r].sum())

@@ -47,7 +47,7 @@ class Moody(Agent):
         self, view: View, requests: Sequence[Request]
     ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
         for number in self.rng.permutation(len(requests)).tolist():
-            yield requests[number], self.decide(view, requests[number])
+            yield from self.decide_parts(view, requests[number])
             if self.rng.random() < 0.2:
                 return
 
@@ -100,9 +100,11 @@ class Started:
 
 @st.composite
 def all_cases(draw: st.DrawFn) -> Case:
-    """Draw a case whose requests are offered one by one, or several together."""
+    """Draw a case whose requests are offered one by one, or several together, with several parts or with one."""
     case = draw(cases())
     together = draw(st.sampled_from([0, 1, 3, 8]))
+    if draw(st.booleans()):
+        case = replace(case, parts=tuple(draw(st.integers(1, 4)) for _ in case.requests))
     return replace(case, mode="wait", together=together, window=draw(st.sampled_from([0.0, 2.0]))) if together else case
 
 

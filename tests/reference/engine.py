@@ -69,6 +69,7 @@ class Case:
     groups: tuple[str, ...] = ()
     priorities: tuple[int, ...] = ()
     preempt: Preempt | None = None
+    parts: tuple[int, ...] = ()  # of each request; two are enough; not for the reference
 
 
 @dataclass

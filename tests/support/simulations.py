@@ -24,6 +24,7 @@ from simcore import rng
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
+from simcore.gangs import Gangs
 from simcore.play import play
 from simcore.preempting import Preempting
 from simcore.preemption import DisruptionBudget, PreemptionRules, cheapest, fewest, lowest, youngest
@@ -146,6 +147,8 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
         workload = replace(workload, priority=np.array(case.priorities, np.int64))
     overflow = Overflow(case.mode, case.by, case.limit, case.then, case.together, case.window)  # type: ignore[arg-type]
     rules = rules_of(case)
+    if case.parts:
+        workload = replace(workload, gangs=Gangs.of_parts(case.parts, least=2))
     simulation = Simulation(
         workload,
         ledger,

@@ -21,6 +21,7 @@ from fabric.placement.ruled_ledger import ConstrainedLedger
 from fabric.placement.rules import ServerLabels
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.gangs import Gangs
 from simcore.jit import kernel
 from simcore.play import play
 from simcore.record import PLACED
@@ -35,6 +36,20 @@ from tests.support.properties import scaled
 @given(cases())
 @scaled(3)
 def test_a_compiled_run_is_the_engines(case: Case) -> None:
+    ledger = Ledger(case.cluster)
+    engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
+    expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
+    ledger.check()
+    compiled = CompiledSimulation(case.workload, Ledger(case.cluster), case.overflow, expansion=case.expansion)
+    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    assert found == expected
+    assert_same(compiled, engine)
+
+
+@given(cases(), st.lists(st.integers(1, 4), min_size=40, max_size=40))
+@scaled(2)
+def test_a_compiled_run_places_gangs_as_the_engine(case: Case, parts: list[int]) -> None:
+    case.workload = replace(case.workload, gangs=Gangs.of_parts(parts[: len(case.workload)]))
     ledger = Ledger(case.cluster)
     engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
     expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
