@@ -102,7 +102,7 @@ class Futures:
         state.due[:ends], state.holder[:ends], state.at[ENDS] = self._due, self._holder, ends
         weights = tuple(part.copy() for part in rule.weights)
         decide = as_argument(rule.scan, len(self._nothing), weights)
-        made, status, _ = go(decide, weights, asked, state, None, self._mode, inf, -1, False)
+        made, status, _ = go(decide, weights, asked, state, None, None, self._mode, inf, -1, False)
         if status == BROKEN:
             raise InfeasiblePlacement("a rule has taken a place that the request could not take")
         answered = state.sequence[: state.at[ANSWERED]]
