@@ -17,7 +17,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.fields import Model, Shown
 from simcore.json_schema import laid_over
 
-LONG = 120
+LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
 _INTRO = """\
 # Scenario files
