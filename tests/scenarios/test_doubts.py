@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.cli import main
-from scenarios.draft.request_source import asked_of
+from scenarios.draft.request_source import asked_of, complete_from, steady_from
 from simcore.types import Floats
 from workloads.fit import fit
-from workloads.trace_warnings import complete_from, steady_from
 
 DAY = 86400.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 from typing import TypeVar
@@ -17,7 +17,6 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.language.tables import LARGEST, Table
 from agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
 from agents.solver.model.program import MICRO, NULL, Family
-from agents.solver.specification.groupings import declared_grouping, usual_groupings
 from agents.solver.specification.inputs import COUNT_LIMIT, Given
 from agents.solver.specification.translated import DIM_LIMIT, Translated
 from simcore.errors import suggest
@@ -305,3 +304,30 @@ class Build(Translated):
 
 def _is_different(node: s.Node) -> bool:
     return isinstance(node, s.Company) and node.kind == declared.DIFFERENT
+
+
+def declared_grouping(groups: Sequence[Sequence[int]], bins: int) -> Sets:
+    """Split the bins as GROUPS say; every other bin is alone at the end.
+
+    With `BINS ?` groups have those of their bins that there are.
+    """
+    named = [[place for place in members if place < bins] for members in groups]
+    rest = sorted(set(range(bins)).difference(*named))
+    return Sets.of([(members, MICRO) for members in [*filter(None, named), *([place] for place in rest)]])
+
+
+def usual_groupings(bins: int, *, searched: bool) -> tuple[Sets, ...]:
+    """Split the bins into groups of one, two, four, ... and all of them.
+
+    The largest groups come first, unless the number of bins is `searched`: nobody asked for few of them, and balls are
+    spread first.
+    """
+    sizes, size = [], 1
+    while size < bins:
+        sizes.append(size)
+        size *= 2
+    every = np.arange(bins)
+    bounds = [np.append(np.arange(0, bins, size), bins) for size in [*sizes, bins]]
+    if not searched:
+        bounds.reverse()
+    return tuple(Sets(offsets, every, np.full(len(offsets) - 1, MICRO)) for offsets in bounds)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from heapq import nlargest
 from pathlib import Path
-from typing import Any, TypeVar
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
 
 from agents.solver.language import syntax as s
 from agents.solver.language.columns import Columns
-from agents.solver.language.constants import INT, QUANTITY, Value
+from agents.solver.language.constants import INT, PLACE, QUANTITY, Interpreter, Value, micro
 from agents.solver.language.errors import At, SpecError
-from agents.solver.language.goal import Whole
+from agents.solver.language.named import Named
 from agents.solver.language.parse import number, parse
-from agents.solver.language.tables import are_names, from_array
-from agents.solver.language.terms import terms
-from agents.solver.model.problem import Fault, Problem, Valued
-from agents.solver.specification.at_fault import at_fault
+from agents.solver.language.tables import LARGEST, Table, are_names, from_array
+from agents.solver.language.terms import Term, terms
+from agents.solver.model.impossible import impossible
+from agents.solver.model.problem import Fault, Part, Problem, Valued
+from agents.solver.model.program import MICRO, Family
 from agents.solver.specification.build import Build
 from agents.solver.specification.inputs import Given
 from simcore.errors import suggest
@@ -187,3 +190,152 @@ def _param(name: str, value: object) -> Value:
     except (ArithmeticError, ValueError):
         raise SpecError(f"parameter {name} is not a number: {value!r}", "Give a number, like 4 or 0.5.") from None
     return Value(INT if whole else QUANTITY, raw)
+
+
+Declarations = tuple[s.Declaration, ...]
+
+
+class Limit(NamedTuple):
+    """What limits allocations: a declaration, or all rejections in UTILFN."""
+
+    fault: Fault
+    node: s.Declaration | s.Rejection
+    instead: Declarations = ()
+    """What is declared in its place where it is left out."""
+
+
+def at_fault(
+    tree: s.Tree, own_lines: int, problem: Callable[[s.Tree], Problem], until: float
+) -> tuple[tuple[Fault, ...], str]:
+    """Find declarations that together are plainly impossible, and of which none can be left out; and say why.
+
+    Nothing is found if all together are not plainly impossible, or if `monotonic()` is `until` before that is known.
+    The number of balls and of bins is never at fault. The text itself has `own_lines`, and `problem` makes the problem
+    of another tree.
+    """
+    kept = list(_limits(tree, own_lines))
+    every = {id(one.node): one for one in kept}
+
+    def still(kept: Iterable[Limit]) -> str:
+        gone = every.keys() - {id(one.node) for one in kept}
+        each = (every[id(one)].instead if id(one) in gone else (one,) for one in tree.declarations)
+        accepts = any(isinstance(every[one].node, s.Rejection) for one in gone)
+        body = _accepting(tree.body) if accepts else tree.body
+        return impossible(problem(replace(tree, declarations=tuple(one for some in each for one in some), body=body)))
+
+    why = still(kept)
+    for same in (True, False):  # a smaller set may be found without what the first reason needs, but for its rest
+        untried = [kept] if kept else []
+        while untried:
+            if monotonic() > until or not why:
+                return (), ""
+            some = untried.pop()
+            tried = {id(one.node) for one in some}
+            others = [one for one in kept if id(one.node) not in tried]
+            then = still(others)
+            if then == why or (then and not same):
+                kept, why = others, then
+            elif len(some) > 1:  # so thousands of declarations, of which few are at fault, take few tries
+                half = len(some) // 2
+                untried += [some[half:], some[:half]]
+    return tuple(one.fault for one in kept), why
+
+
+def _limits(tree: s.Tree, own_lines: int) -> Iterator[Limit]:
+    """Iterate over what limits allocations, the most particular first."""
+
+    def fault(what: str, node: s.Node) -> Fault:
+        return Fault(what, node.at.line if node.at.line <= own_lines else None)
+
+    for kind in (s.Moves, s.Pin, s.Least, s.Company, s.Resource):
+        for node in tree.declarations:
+            if not isinstance(node, kind) or (isinstance(node, s.Company) and node.kind == "GROUPS"):
+                continue
+            if isinstance(node, s.Resource):
+                endless = replace(node, capacity=s.Number(node.at, LARGEST, True))
+                yield Limit(fault(f"RESOURCES {node.name}", node), node, (endless,))
+            else:
+                what = node.kind if isinstance(node, s.Company) else type(node).__name__.upper()
+                what = "AT LEAST" if isinstance(node, s.Least) else what
+                yield Limit(fault(what, node), node)
+    rejections = [node for node in s.walk(tree.body) if isinstance(node, s.Rejection)]
+    if rejections:
+        yield Limit(fault("REJECT", rejections[0]), rejections[0])
+
+
+def _accepting(body: s.Block) -> s.Block:
+    """Leave REJECT out of statements."""
+    found: list[s.Stmt] = []
+    for one in body:
+        if isinstance(one, s.Branch):
+            found.append(replace(one, then=_accepting(one.then), other=_accepting(one.other)))
+        elif isinstance(one, s.Loop):
+            found.append(replace(one, body=_accepting(one.body)))
+        elif not isinstance(one, s.Rejection):
+            found.append(one)
+    return tuple(found)
+
+
+STEPS = 100_000_000
+"""Nodes evaluated for all goals: the checker allows a million for each evaluation of them."""
+ENTRIES = 5
+"""Entries of a sum that are told."""
+
+
+class Whole(Interpreter):
+    """Evaluates expressions that see the bin of every ball, and what is used of every dimension."""
+
+    limit = STEPS
+
+    def __init__(
+        self,
+        names: Mapping[str, Value],
+        tables: Mapping[str, Table],
+        families: Mapping[str, Family],
+        alloc: Sequence[int],
+        used: Sequence[int],
+    ) -> None:
+        super().__init__(dict(names), dict(tables))
+        self._families, self._alloc, self._utilisation = families, alloc, used
+
+    def goal(self, terms: Sequence[Term], called: Named) -> Valued:
+        """Evaluate a goal term by term."""
+        values, parts = [], []
+        for sign, node, text in terms:
+            largest: list[tuple[str, float]] = []
+            if isinstance(node, s.Reduce) and node.op == "sum":
+                entries = [(at, self.number(node.body)) for at in self.each(node.axis)]
+                value = _total([one for _, one in entries])
+                most = nlargest(ENTRIES, (one for one in entries if one[1].raw), key=lambda one: abs(micro(one[1])))
+                of = called.axes([node.axis])[0]
+                largest = [(f"{node.axis.name} = {called.name(of, at)}", sign * _said(one)) for at, one in most]
+            else:
+                value = self.number(node)
+            values.append(Value(value.kind, sign * value.raw))
+            parts.append(Part(text, sign * _said(value), tuple(largest)))
+        return Valued(_total(values).raw, tuple(parts))
+
+    def _placed(self, node: s.Placed) -> Value:
+        ball = self.whole(node.ball, "an index")
+        if not 0 <= ball < len(self._alloc):
+            raise SpecError(f"index {ball} leaves BALLS", f"It goes from 0 to {len(self._alloc) - 1}.", node.at)
+        return Value(PLACE, self._alloc[ball])
+
+    def _used(self, node: s.Used) -> Value:
+        family, dim = self._families[node.family], 0
+        for size, argument in zip(family.sizes, node.arguments, strict=True):
+            index = self.whole(argument, "an index")
+            if not 0 <= index < size:
+                raise SpecError(f"index {index} leaves {family.name}", f"It goes from 0 to {size - 1}.", argument.at)
+            dim = dim * size + index
+        return Value(QUANTITY, self._utilisation[family.offset + dim])
+
+
+def _total(values: Sequence[Value]) -> Value:
+    if any(one.kind == QUANTITY for one in values):
+        return Value(QUANTITY, sum(map(micro, values)))
+    return Value(INT, sum(one.raw for one in values))
+
+
+def _said(value: Value) -> float:
+    return value.raw / MICRO if value.kind == QUANTITY else value.raw

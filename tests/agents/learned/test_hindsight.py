@@ -11,8 +11,7 @@ import pytest
 from agents.heuristics.servers.best_fit import best_fit
 from agents.heuristics.servers.internal import internal
 from agents.learned.hindsight.agent import Hindsight
-from agents.learned.hindsight.hindsight_targets import Lesson, inputs_of, lesson_of, places_of, terms_of
-from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.hindsight.trainer import HindsightTrainer, Lesson, inputs_of, lesson_of, places_of, terms_of
 from agents.learned.numa.value import SIZE, TERMS, worth
 from fabric.compiled.numa_replay import Offer, Replay
 from fabric.compiled.numa_run import CompiledSimulation

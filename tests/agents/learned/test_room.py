@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agents.learned.common.tensors import read, write
-from agents.learned.hindsight.hindsight_targets import places_of
-from agents.learned.hindsight.trainer import HindsightTrainer
+from agents.learned.hindsight.trainer import HindsightTrainer, places_of
 from agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
 from agents.learned.numa.value import SIZE, value_es
 from agents.learned.numa.value_agent import begun, value_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from analysis.report.points import by_point
+from analysis.report.words import by_point
 from analysis.results_api import Results
 from tests.support.results import row, write_results
 

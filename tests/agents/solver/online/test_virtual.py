@@ -21,7 +21,7 @@ from agents.solver.backends import reference
 from agents.solver.model.problem import Problem
 from agents.solver.model.verify import faults, utilisation
 from agents.solver.online.nearby import Nearby
-from agents.solver.online.network_parts import leading_out, parts_of
+from agents.solver.online.virtual import leading_out, parts_of
 from agents.solver.specification.load import load_problem, specification
 from fabric.cluster import Cluster
 from fabric.network import FAILED, NetworkLedger
