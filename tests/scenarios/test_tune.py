@@ -14,8 +14,8 @@ import yaml
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main
 from binwright.parser import parser
+from scenarios.learn.cma import Cma
 from scenarios.learn.ranges import Range
-from scenarios.learn.tune import Cma
 from simcore.errors import UserError
 from simcore.rng import stream
 
