@@ -118,7 +118,7 @@ MISTAKES = [
     (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
     (TRACE, "name: small", "name: 2020-01-01", 1, "name", "is a wrong value", "Write text, in quotes"),
     (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
-    (TRACE, "overflow: stop", "overflow: droop", 11, "overflow", "'droop'", "Known: drop, expand, make_room, stop, wait."),
+    (TRACE, "overflow: stop", "overflow: droop", 11, "overflow", "'droop'", "Known: drop, expand, make_room, preempt, stop, wait."),
     (TRACE, "overflow: stop", "overflow: make_room", 11, "overflow", "takes more than a word", "{make_room: {moves: 3"),
     (TRACE, "overflow: stop", "overflow: [drop]", 11, "overflow", "is a wrong value", "Known: drop, expand,"),
     (TRACE, "overflow: stop", "overflow: {make_room: {moves: 3, then: expan}}", 11, "overflow.make_room.then", "'expan'", "mean 'expand'?"),
