@@ -30,7 +30,7 @@ from workloads.generators import Flavour, Synthetic
 from workloads.holding import find_holding
 from workloads.lifetimes import pick
 from workloads.multiserver import MultiServerRequests
-from workloads.parts import WHOLE
+from workloads.parts import WHOLE, in_gangs
 from workloads.priorities import prioritised
 from workloads.virtual import TenantRequests
 
@@ -110,7 +110,8 @@ def _with_roles(weighted: tuple[tuple[Role, float], ...], base: Workload, seed: 
 @lru_cache(maxsize=1)
 def _drawn(spec: Model, resources: tuple[str, ...], total: tuple[tuple[str, float], ...], seed: int) -> Workload:
     if isinstance(spec, Modelled):
-        return spec.lublin.draw(spec.requests, resources, dict(total), seed)
+        jobs = spec.lublin.draw(spec.requests, resources, dict(total), seed)
+        return in_gangs(jobs, spec.parts.build(), seed) if spec.parts else jobs
     found: Workload = KINDS[type(spec)](spec, dict(total)).draw(resources, seed)
     return found
 

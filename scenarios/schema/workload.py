@@ -372,6 +372,17 @@ class Modelled(Changing, WorkloadKind):
         description="The model of Lublin and Feitelson 2003, JPDC 63: its options, or `{}`.", examples=["{load: 70 %}"]
     )
     requests: Count = Field(description="How many jobs.", examples=[10000])
+    parts: Parts | None = Field(
+        default=None,
+        description="How many parts every job has, which are placed at once or not at all; by default a job lies on "
+        "one server.",
+        examples=["processors"],
+    )
+
+    @property
+    def gangs(self) -> Sequence[tuple[Keys, Parts]]:
+        """What all of its jobs have in parts."""
+        return [(("parts",), self.parts)] if self.parts else []
 
     def check_against(self, cluster: ClusterSpec, agents: Sequence[tuple[Keys, AgentSpec]], seeds: int) -> None:
         known_resources(self.lublin.processor, cluster.resources, ("workload", "lublin", "processor"))

@@ -155,6 +155,17 @@ def test_a_scenario_bounds_sizes_by_what_its_servers_have(tmp_path: Path) -> Non
     assert 32 < cpu.max() <= 128  # of 512 GB
 
 
+def test_jobs_are_gangs_of_processors(tmp_path: Path) -> None:
+    servers = "cluster: {servers: 16, node: {cpu: 8}}\nworkload: {requests: 300, parts: processors, lublin: {}}\n"
+    (tmp_path / "s.yaml").write_text(servers + "agents: [first-fit]\noverflow: wait\n")
+    world = build_world(load_scenario(tmp_path / "s.yaml"))
+    jobs, whole = world.draw(3), drawn(3, 300)
+    assert jobs.gangs is not None
+    assert (jobs.demand == QUANTUM).all()
+    assert (jobs.gangs.parts == sizes_of(whole)).all()
+    assert jobs.gangs.parts.max() > 8
+
+
 @pytest.mark.parametrize(
     ("lublin", "said"),
     [
