@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from agents import AGENTS
 from scenarios.batch.batch import Batch
-from scenarios.build.world import build_world
 from scenarios.schema.load import scenario_from
 from simcore import rng
 from simcore.engine import Simulation
@@ -227,14 +226,11 @@ SMALL = {
 }
 
 
-def test_in_a_scenario_the_clock_runs_it(tmp_path: Path) -> None:
+def test_in_a_scenario_it_is_compiled(tmp_path: Path) -> None:
     results = Batch(scenario_from(SMALL), tmp_path).run()
     assert not len(results.failed)
-    assert set(results.runs["engine"]) == {"simpy"}
+    assert set(results.runs["engine"]) == {"compiled"}
     assert not results.runs["rejected"].sum()
-    agent = AGENTS.load("first-fit")()
-    part = build_world(scenario_from(SMALL)).not_compiled(agent, None)
-    assert part == ("overflow.wait", "requests that wait are offered together")
 
 
 def test_after_a_warm_start(tmp_path: Path) -> None:

@@ -84,6 +84,14 @@ def test_jobs_start_as_seconds_written_out_say(
 
 
 @scaled(2)
+@given(jobs)
+def test_processors_of_many_servers_are_as_those_of_one(jobs: list[Job]) -> None:
+    gangs = [job._replace(need=1, parts=job.need) for job in jobs]
+    together = [job._replace(parts=1) for job in jobs]
+    assert played([1, 2, 1], gangs, InLine()) == played([4], together, InLine())
+
+
+@scaled(2)
 @given(servers, jobs, st.sampled_from(["none", "easy"]), st.integers(1, 12))
 def test_what_another_agent_placed_counts(
     servers: list[int], jobs: list[Job], backfilling: Backfilling, before: int
