@@ -63,6 +63,7 @@ def describe() -> Publication:
                 measures={"excess": excess},
                 lower=("excess",),
                 quicker=False,
+                smallest=("workload.requests=100",),
                 notes=(
                     Note(
                         "explained",
