@@ -240,6 +240,9 @@ def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
     names = list(found)
     fours = [{name: found[name] for name in names[at : at + 4]} for at in range(0, len(names), 4)]
     tables = [all_agents(four) for four in fours]
+    told = metrics(found)
+    columns = [sorted(float(cell.replace(",", "")) for cell in column) for column in [*zip(*told[1:], strict=True)][1:]]
+    spans = [f"{column[0]:,.0f} to {column[-1]:,.0f}" for column in columns]
     parts = [
         HEAD.format(agents=len(first.scenario.agents), seeds=f"{seeds:,}", family=f"{size:,}"),
         "## Where which rule wins",
@@ -251,8 +254,8 @@ def page(found: dict[str, Found], seeds: int, *, whole: bool) -> str:
             else []
         ),
         "## Which metric tells agents apart",
-        METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}"),
-        markdown(metrics(found)),
+        METRICS.format(seeds=FEW_SEEDS, requests=f"{DROPPED:,}", spans=", ".join(spans)),
+        *([markdown(told)] if whole else []),
     ]
     cut = {name: int((~one.runs["ended"]).sum()) for name, one in found.items()}
     if any(cut.values()):
@@ -282,7 +285,7 @@ LEARNED = """The best validation was kept, so its gains are slightly too good
 ([trainings](numa-learning.md#regimes))."""
 METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,
 from {seeds} seeds): by requests until the first refusal, or, of {requests} requests with refused ones dropped, by the
-share of requests and of cpu accepted."""
+share of requests and of cpu accepted: {spans} in the regimes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
