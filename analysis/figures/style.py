@@ -54,7 +54,7 @@ SHIPPED: dict[str, Look] = {
     "balance-fit": (PURPLE, "^"),
     "dot-product": (ORANGE, "v"),
     "alpha-evolve": (WINE, "D"),
-    "funsearch": (WINE, "o"),
+    "funsearch": (WINE, "^"),
     "internal": (SKY, "p"),
     "adaptive": (BLACK, "s"),
     "tetris": (BLUE, "<"),

@@ -57,6 +57,7 @@ EXPORTED = [
     "reproduce",
     "run",
     "scenario",
+    "search",
     "size",
     "solve",
     "train",

@@ -20,4 +20,6 @@ ON_DEVICES = {name for name in AGENTS if AGENTS.load(name).on_devices}
 ON_SERVERS = sorted(set(AGENTS) - _NEEDING - (EMBEDDING - ANYWHERE) - ONE_SIZE - ON_DEVICES)
 ON_TWO_NODES = {"cvd-rl", "value-es", "hindsight", "padrl"}
 """For servers of two nodes and two resources only."""
-ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES)
+PLAYS_THE_PAST = {"adaptive"}
+"""For runs, which show what has happened, not for a view alone."""
+ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - PLAYS_THE_PAST)
