@@ -22,8 +22,8 @@ from simcore.clock import Clock
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
 from simcore.lifetime_info import LifetimeOracle
-from simcore.looking_back import past_of
 from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel
+from simcore.past import past_of
 from simcore.record import IMPOSSIBLE, PENDING, SPREAD, Record
 from simcore.requeue import with_returned
 from simcore.rules import Overflow

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from simcore.record import INTERRUPTED, PLACED
+from simcore.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,16 +28,55 @@ class Past:
     resources], bool [k], whether they take a part of every node, and whether an empty server could hold them.
     """
 
-    gaps: npt.NDArray[np.float64]
-    demand: npt.NDArray[np.int64]
-    stayed: npt.NDArray[np.float64]
+    gaps: Floats
+    demand: Ints
+    stayed: Floats
     ended: npt.NDArray[np.bool_]
     answered: int
-    ages: npt.NDArray[np.float64]
-    held: npt.NDArray[np.int64]
+    ages: Floats
+    held: Ints
     spread: npt.NDArray[np.bool_]
-    server: npt.NDArray[np.int64]
-    node: npt.NDArray[np.int64]
+    server: Ints
+    node: Ints
     overflow: str
-    spreads: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
-    possible: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]
+    spreads: Callable[[Ints], npt.NDArray[np.bool_]]
+    possible: Callable[[Ints], npt.NDArray[np.bool_]]
+
+
+def past_of(simulation: Any, most: int) -> Past:
+    """Return the past of a `simcore.engine.Simulation`, of its requests the last `most`."""
+    record, workload, now, ledger = simulation.record, simulation.workload, simulation.view.now, simulation.ledger
+    answered = np.array(record.sequence, np.int64)
+    first, end = workload.running, len(workload)
+    own = answered[(answered >= first) & (answered < end)]
+    rows = np.sort(own[-most:])
+    outcome = record.outcome[rows]
+    gaps = np.diff(workload.arrival[rows], prepend=workload.arrival[rows[:1]])
+    stays = simulation.stays(rows)
+    cut = np.where(outcome == INTERRUPTED, record.interruption[rows], now)
+    since = np.where(np.isin(outcome, (PLACED, INTERRUPTED)), record.decided[rows], cut)
+    stayed = np.minimum(stays, cut - since)
+    on = answered[record.outcome[answered] == PLACED]
+    on = on[record.decided[on] + simulation.stays(on) > now]
+    if ledger.running:
+        on = on[np.isin(on, np.fromiter(ledger.running, np.int64))]
+    ages = now - record.decided[on]
+    before = on < first
+    if workload.age is not None:
+        ages[before] += workload.age[on[before]]
+    held = workload.demand[[simulation.source(row) for row in on.tolist()]]
+    return Past(
+        gaps,
+        workload.demand[rows],
+        stayed,
+        (outcome == PLACED) & (stays <= stayed),
+        len(own),
+        ages,
+        held,
+        ledger.spreads(held),
+        record.server[on].astype(np.int64),
+        record.node[on].astype(np.int64),
+        simulation.overflowing,
+        ledger.spreads,
+        ledger.possible,
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, final
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,6 @@ from simcore.gangs import Gang, Gangs
 from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
 from simcore.memmap import blocks
 from simcore.roles import Roles
-
-if TYPE_CHECKING:
-    from simcore.past import Past
 
 QUANTUM = 1_000_000
 """Quanta per unit of any resource."""
@@ -379,7 +376,7 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known. `past` says of how many requests to tell what has been seen; it is `None` where nobody keeps that.
+    known. `past` returns a `simcore.past.Past` of so many requests at most; it is `None` where nobody keeps one.
     """
 
     resources: tuple[str, ...]
@@ -392,7 +389,7 @@ class View:
     changed: Ints | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
-    past: Callable[[int], Past] | None = None
+    past: Callable[[int], Any] | None = None
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""

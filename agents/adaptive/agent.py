@@ -158,7 +158,7 @@ class Adaptive(Agent):
 
     def review(self, view: View) -> int:
         """Choose a rule at a mark; returns after how many decisions the next one is."""
-        past = view.past(self._memory) if view.past else None
+        past: Past | None = view.past(self._memory) if view.past else None
         if past is None or len(past.gaps) < self._first:
             return self._first
         if self._choice == "random":

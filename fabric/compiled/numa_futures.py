@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,22 +63,12 @@ class Futures:
         self._demand, self._spread = np.zeros((rows, resources), np.int64), np.zeros(rows, np.bool_)
         self._demand[length:], self._spread[length:] = past.held, past.spread
         self._nothing = (0,) * resources
-        self._state = NumaState(
-            capacity.copy(),
-            free.copy(),
-            free.copy(),
-            np.zeros(rows),
-            np.zeros(rows, np.int64),
-            np.zeros(COUNTERS, np.int64),
-            np.zeros(1),
-            np.zeros(rows, np.int32),
-            np.zeros(rows, np.int8),
-            np.zeros(rows),
-            np.zeros(rows, np.int32),
-            np.zeros(rows, np.int8),
-            np.zeros(rows, np.int32),
-            log_of(len(free)),
-        )
+        kinds = np.float64, np.int64, np.int32, np.int8, np.float64, np.int32, np.int8, np.int32
+        made: list[Any] = [np.zeros(rows, kind) for kind in kinds]
+        due, holder, sequence, *columns = made
+        left, at, now = free.copy(), np.zeros(COUNTERS, np.int64), np.zeros(1)
+        columns.append(log_of(len(free)))
+        self._state = NumaState(capacity.copy(), free.copy(), left, due, holder, at, now, sequence, *columns)
         self._state.server[length:], self._state.node[length:] = past.server, past.node
         self._asked: NumaRequests | None = None
 
