@@ -150,10 +150,10 @@ def _journal(folder: Path, scenarios: Sequence[Scenario], asked: Mapping[str, An
     with file:
         lock(file, folder)
         known = [] if fresh else rows_of(Path(file.name))[0]
-        if known and known[0] != head:
+        if len(known) > 1 and known[0] != head:
             remedy = "Begin anew with --fresh, or name another folder with --out."
             raise ResultsError("has another search, or one by other code", file=folder, remedy=remedy)
-        if not known:
+        if known[:1] != [head]:  # one that was refused before it played anything left nothing but such a line
             file.truncate(0)
             file.write(line_of(head).encode())
         yield file

@@ -151,6 +151,8 @@ def test_mistakes_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         **TINY["workload"], "flavours": [{"gpus": 1}]}})  # fmt: skip
     with pytest.raises(UserError, match="has other resources than tiny"):
         bw.search([scenario, one], out=tmp_path)
+    with pytest.raises(UserError, match="no such metric"):
+        bw.search(scenario, out=tmp_path, **{**HOW, "metric": "nonsense"})
     bw.search(scenario, out=tmp_path, **HOW)
     with pytest.raises(UserError, match="has another search"):
         bw.search(scenario, out=tmp_path, **{**HOW, "seed": 4})
