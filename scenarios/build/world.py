@@ -133,7 +133,7 @@ def _asks_again(scenario: Scenario) -> bool:
     spec, trace = scenario.knowledge.lifetimes, scenario.workload
     if isinstance(spec, str) or spec.predicted is None:
         return False
-    whole = not isinstance(trace, Trace) or trace.start is None or trace.running == "drop"
+    whole = not isinstance(trace, Trace) or trace.start == 0 or trace.running == "drop"
     return spec.predicted.chosen[0] != "requested" or not whole
 
 

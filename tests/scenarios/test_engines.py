@@ -84,6 +84,25 @@ def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
         assert_frame_equal(simpy.samples(run), compiled.samples(run), check_exact=True)
 
 
+def test_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
+    rows = [
+        f"{n} {n} -1 {9 + n % 7} {1 + n % 4} -1 -1 {1 + n % 4} {12 + n % 3} -1 1 1 1 1 1 1 -1 -1" for n in range(1, 60)
+    ]
+    (tmp_path / "log.swf").write_text("\n".join(rows))
+    (tmp_path / "queue.yaml").write_text(
+        "cluster: {servers: 1, node: {cpu: 8}}\nworkload: {trace: swf, path: log.swf}\n"
+        "overflow: {wait: {together: 99}}\nreplications: 1\n"
+        "knowledge: {lifetimes: {predicted: {requested: {}}}}\nagents: [{in-line: {backfilling: easy}}]\n"
+    )
+    scenario = load_scenario(tmp_path / "queue.yaml")
+    runs = [Batch(scenario, tmp_path / name).run(engine=name).runs for name in ("simpy", "compiled")]
+    kept = [column for column in runs[0].columns if column not in TIMES]
+    assert_frame_equal(runs[0][kept], runs[1][kept], check_exact=True)
+    later = load_scenario(tmp_path / "queue.yaml", ["workload.start=9"])
+    with pytest.raises(ScenarioError, match="predictions are asked again"):
+        check_engine("compiled", Batch(later, tmp_path / "later").runs)
+
+
 def test_auto_takes_what_can_be(tmp_path: Path) -> None:
     scenario = load_scenario("quickstart", [*SMALL, "agents=[random, best-fit]"])
     runs = Batch(scenario, tmp_path / "out").run().runs
