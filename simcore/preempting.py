@@ -34,9 +34,12 @@ class Preempting:
 
         The requests were refused. Nobody is evicted where there is room, or for a request twice at an instant.
         """
-        now, found = self._simulation.now, ""
+        simulation, now, found = self._simulation, self._simulation.now, ""
+        least = min((simulation.running_request(row).priority for row in simulation.ledger.running), default=inf)
         for request in sorted(requests, key=lambda one: -one.priority):
             row = request.index
+            if request.priority <= least:
+                break
             if row in self._noticed:
                 found = "later"
             elif request.gang:  # whose parts may need room on several servers

@@ -16,6 +16,7 @@ BUILT_IN = {
     "lost": "analysis.measure.metrics.requests:lost",
     "preemptions": "analysis.measure.metrics.preemption:preemptions",
     "lost_work_{}": "analysis.measure.metrics.preemption:lost_work",
+    "spot_evicted": "analysis.measure.metrics.preemption:spot_evicted",
     "jain": "analysis.measure.metrics.tenants:jain",
     "borrowed_{}": "analysis.measure.metrics.tenants:borrowed",
     "quota_wait": "analysis.measure.metrics.tenants:quota_wait",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from math import floor
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,8 @@ class Rows:
         each = np.zeros(len(resources) + len(self.run.tiers))
         each[[resources.index(name) for name in prices]] = list(prices.values())
         worth: Floats = rows_dot(self.amounts, each) / QUANTUM / HOUR
+        for priority, share in self.run.pays.items():
+            worth[self.run.priority[self.held] == priority] *= share
         return worth
 
 
@@ -145,6 +148,7 @@ class FinishedRun(Rows):
     A row is a request of the workload, in order of arrival, or, after those, one that a failure sent back:
 
     - `arrival`, `duration` float64 [rows]: seconds; a duration may be infinite
+    - `priority` int64 [rows]: the higher the more urgent
     - `demand` int64 [rows, resources]: quanta; `simcore.types.QUANTUM` of them are one unit
     - `outcome` int8 [rows]: PENDING, PLACED, REJECTED, IMPOSSIBLE or INTERRUPTED of `simcore.record`
     - `got_place` bool [rows]: placed, whether or not a failure cut the holding period short
@@ -160,10 +164,10 @@ class FinishedRun(Rows):
     time: the arrival of row `first`, the first after the warm start, and the last decision. A metric of the last part
     of the requests gets the run from there on: `first` is then the first row of that part, while `since` is always the
     first after the warm start. What `Rows` have, all rows have here; `parts` have it of some, so that a sum over many
-    rows takes little memory. `prices` are those of a unit for an hour, by resource, and `costs` says what servers draw
-    and cost, if anything does; `thought` is the agent's time in nanoseconds; `bounded` says whether `scheduled_bound`
-    holds for the run. `moving` has the moves, and is None where the scenario has none. `simulation` is all the rest, to
-    be looked at only.
+    rows takes little memory. `prices` are those of a unit for an hour, by resource, of which some priorities pay a
+    share (`pays`), and `costs` says what servers draw and cost, if anything does; `thought` is the agent's time in
+    nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and is None where
+    the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
     def __init__(
@@ -176,6 +180,7 @@ class FinishedRun(Rows):
         prices: Mapping[str, float],
         costs: Costs | None = None,
         bounded: bool = False,
+        pays: Mapping[int, float] = MappingProxyType({}),
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
@@ -185,10 +190,12 @@ class FinishedRun(Rows):
         self.first = self.since = first
         self.moving = simulation.moving
         self.samples = {name: read_only(column) for name, column in samples.items()}
-        self.prices, self.costs = dict(prices), costs
+        self.prices, self.costs, self.pays = dict(prices), costs, pays
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
         self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
+        none = np.broadcast_to(np.int64(0), len(asked))
+        self.priority = read_only(none if asked.priority is None else asked.priority)
         self.demand, self.capacity = read_only(asked.demand), read_only(simulation.view.capacity)
         record, rows = simulation.record, slice(0, simulation.record.rows)
         self.outcome, self.reason = read_only(record.outcome[rows]), read_only(record.reason[rows])
@@ -206,7 +213,7 @@ class FinishedRun(Rows):
         whole = self.simulation.offered - self.since
         first = self.simulation.offered - max(1, floor(share * whole + 1e-9))
         found = FinishedRun(
-            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, bounded=False
+            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, pays=self.pays
         )
         found.since = self.since
         there = found.samples["time"] >= found.begin  # the last sample is

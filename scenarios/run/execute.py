@@ -166,6 +166,7 @@ def _finish(started: _Started, followed: _Followed, thought: int) -> FinishedRun
     return FinishedRun(
         started.simulation, started.first, samples, thought,
         prices=scenario.hourly, costs=costs, bounded=is_bounded(world),
+        pays=scenario.spot.shares(scenario.priorities) if scenario.spot else {},
     )  # fmt: skip
 
 

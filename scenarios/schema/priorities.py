@@ -9,13 +9,33 @@ from pydantic import Field
 
 from scenarios.schema.placement import Keys, Placed
 from simcore.errors import suggest
-from simcore.fields import Shown, together, wrong
+from simcore.fields import Model, Names, Share, Shown, together, wrong
 from workloads.priorities import LARGEST, number_of
 
 Priorities: TypeAlias = Annotated[
     dict[str, Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]],
     Shown("{class: whole number}"),
 ]
+
+
+class Spot(Model):
+    """Requests that pay less, since they may be evicted."""
+
+    of: Names = Field(description="Their priorities: classes, or numbers.", examples=["[batch]"], min_length=1)
+    pays: Share = Field(description="The share of `prices` that they pay.", examples=["30 %"])
+
+    def shares(self, classes: Mapping[str, int]) -> dict[int, float]:
+        """Return the share that each of these priorities pays."""
+        return {number: self.pays for name in self.of if (number := number_of(name, classes)) is not None}
+
+    def check(self, classes: Mapping[str, int], priced: bool) -> None:
+        """Refuse priorities that there are not, and a share where there are no prices."""
+        for place, name in enumerate(self.of):
+            if number_of(name, classes) is None:
+                remedy = f"{suggest(name, classes)} Or give a whole number."
+                raise wrong("there is no such priority", remedy, ("spot", "of", place), name)
+        if not priced:
+            raise wrong("nothing has a price", "Write `prices`, like {cpu_hour: 0.04}.", ("spot", "pays"))
 
 
 def check_priorities(classes: Mapping[str, int], placed: Sequence[tuple[Keys, Placed]]) -> None:

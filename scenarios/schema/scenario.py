@@ -24,7 +24,7 @@ from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, preempt_of, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.prices import check_prices, hourly
-from scenarios.schema.priorities import Priorities, check_priorities
+from scenarios.schema.priorities import Priorities, Spot, check_priorities
 from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
@@ -115,6 +115,11 @@ class Scenario(Model):
         description="What an allocated unit earns: `cpu_hour`; for data with its unit: `mem_gb_hour`, `mem_gib_hour`.",
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
         json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
+    )
+    spot: Spot | None = Field(
+        default=None,
+        description="Requests of some priorities pay less, since they may be evicted.",
+        examples=["{of: [batch], pays: 30 %}"],
     )
     costs: CostsSpec | None = Field(
         default=None,
@@ -292,6 +297,8 @@ class Scenario(Model):
 
     def _check_priorities(self) -> None:
         check_priorities(self.priorities, self.workload.placed)
+        if self.spot:
+            self.spot.check(self.priorities, bool(self.prices))
         if self.quotas:
             self.quotas.check(self.cluster.resources, self.workload.groups)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun
+from analysis.measure.finished_run import FinishedRun, ratio
 from simcore.preemption import Eviction
 from simcore.types import QUANTUM
 
@@ -42,3 +44,19 @@ def lost_work(run: FinishedRun) -> list[float] | None:
         sum(each.lost * int(run.demand[each.row, r]) for each in found) / QUANTUM / HOUR
         for r in range(len(run.resources))
     ]
+
+
+@metric(
+    heading="spot evicted %",
+    unit="%",
+    better="lower",
+    meaning="share of the holding periods of spot requests that an eviction cut short",
+)
+def spot_evicted(run: FinishedRun) -> float | None:
+    """Divide the evictions of requests that pay less by how often these were placed."""
+    found = evictions(run)
+    if found is None or not run.pays:
+        return None
+    spot = np.isin(run.priority, [*run.pays])
+    placed = spot & run.got_place & (run.decided >= run.begin)
+    return ratio(int(spot[[each.row for each in found]].sum()), int(placed.sum()))
