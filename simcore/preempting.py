@@ -38,8 +38,6 @@ class Preempting:
         least = min((simulation.running_request(row).priority for row in simulation.ledger.running), default=inf)
         for request in sorted(requests, key=lambda one: -one.priority):
             row = request.index
-            if request.priority <= least:
-                break
             if row in self._noticed:
                 found = "later"
             elif request.gang:  # whose parts may need room on several servers
@@ -47,7 +45,8 @@ class Preempting:
             elif self._tried.get(row) != now and self._simulation.ledger.why_not(request):
                 self._tried[row] = now
                 evictions = [
-                    Eviction(victim, row, now) for victim in self._simulation.with_parts(self._choose(request))
+                    Eviction(victim, row, now)
+                    for victim in self._simulation.with_parts(self._choose(request) if request.priority > least else [])
                 ]
                 self.log += evictions
                 if evictions and not self.rules.grace:
