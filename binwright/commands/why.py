@@ -160,6 +160,6 @@ def _would(found: Why) -> list[str]:
 
     lines = []
     for (name, most), amount in zip(found.largest.items(), found.request.demand, strict=True):
-        if most is not None and most * QUANTUM < amount:
+        if most and most * QUANTUM < amount:
             lines.append(f"With {say([round(most * QUANTUM)], [name])} it would have had room.")
     return lines or ["No change of a single resource would have made room."]

@@ -241,7 +241,7 @@ class _Asked:
         ordered = queue.in_order(self._view, line) if queue else line
         place = next(place for place, one in enumerate(ordered) if one.index == self._row)
         ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
-        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + ", ..." * (len(ahead) > 3)
+        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + " and others" * (len(ahead) > 3)
         said = [f"{len(ahead)} waited ahead of it: {names}." if ahead else "Nobody waited ahead of it."]
         for row in (*ahead[:1], self._row):
             if queue and (one := queue.reserved.get(row)):
@@ -249,7 +249,7 @@ class _Asked:
                 later = f"{duration(one.start - self._simulation.now)} later"
                 said.append(f"{name} was promised server {one.server}, {later}.")
         if queue and queue.backfilling == "none" and ahead:
-            said.append("Nobody may pass those ahead: `backfilling: easy` lets who delays nobody.")
+            said.append("Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody.")
         return tuple(said)
 
     def impossible(self) -> Why:
@@ -266,7 +266,7 @@ class _Asked:
         part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
             return f"still waiting when the run ended{part}{self._gave_way()}"
-        later = f", {record.decided[row] - asked:g} s later" if record.decided[row] > asked else ""
+        later = f", {duration(record.decided[row] - asked)} later" if record.decided[row] > asked else ""
         if outcome == REJECTED:
             return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
         node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"

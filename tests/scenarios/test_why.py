@@ -283,7 +283,7 @@ QUEUE = {"cluster": {"servers": 1, "node": {"cpu": 4}}, "knowledge": {"lifetimes
     [
         (
             "in-line",
-            ("1 waited ahead of it: b.", "Nobody may pass those ahead: `backfilling: easy` lets who delays nobody."),
+            ("1 waited ahead of it: b.", "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody."),
         ),
         ({"in-line": {"backfilling": "easy"}}, ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
         (

@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished_run import FinishedRun, ratio
+from simcore.ordered_sums import dot, rows_dot
 from simcore.quotas import Quotas
 from simcore.types import QUANTUM, Floats, Ints
 
@@ -28,7 +29,7 @@ def _tenants(run: FinishedRun) -> tuple[Quotas, Ints] | None:
 def _shares(run: FinishedRun, quotas: Quotas, of: Ints) -> Floats:
     """Return the share of the cluster that each tenant held on average, float64 [tenants, resources]."""
     mine = of[run.held]
-    each = [run.seconds[mine == n] @ run.demand[run.held[mine == n]] for n in range(len(quotas.rules.quotas))]
+    each = [rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.rules.quotas))]
     installed = run.installed_seconds[: len(run.resources)]
     shares: Floats = np.divide(each, installed, out=np.zeros((len(each), len(installed))), where=installed > 0)
     return shares
@@ -44,7 +45,7 @@ def _borrowed(run: FinishedRun, quotas: Quotas, of: Ints) -> Floats:
         order = np.argsort(times, kind="stable")
         for r, nominal in quota.nominal.items():
             level = np.cumsum(np.concatenate([run.demand[rows, r], -run.demand[rows, r]])[order])
-            found[number, r] = np.maximum(level - nominal, 0)[:-1] @ np.diff(times[order]) if len(order) else 0.0
+            found[number, r] = dot(np.maximum(level - nominal, 0)[:-1], np.diff(times[order])) if len(order) else 0.0
     return found / QUANTUM / HOUR
 
 
@@ -87,7 +88,7 @@ def jain(run: FinishedRun) -> float | None:
     if (found := _tenants(run)) is None:
         return None
     dominant = _shares(run, *found).max(axis=1)
-    return ratio(float(dominant.sum()) ** 2, len(dominant) * float(dominant @ dominant))
+    return ratio(float(dominant.sum()) ** 2, len(dominant) * dot(dominant, dominant))
 
 
 @metric(
