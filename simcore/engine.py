@@ -387,6 +387,8 @@ class Simulation:
             view.now = request.arrival
             while line and not self._blocked:
                 yield self._next_part(line[0])
+                if self._parts:  # nothing happens between the parts of a gang
+                    continue
                 if line:
                     clock.run_to(clock.now, False)  # a holding period of no time is over again
                 self._readmit()
@@ -501,8 +503,9 @@ class Simulation:
         self._readmit()
         while self._line and not self._blocked:
             yield self._next_part(self._line[0])
-            self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
-            self._readmit()
+            if not self._parts:  # nothing happens between the parts of a gang
+                self.clock.run_to(self.clock.now, False)  # a holding period of no time is over again
+                self._readmit()
 
     @property
     def _held(self) -> Sequence[Request]:

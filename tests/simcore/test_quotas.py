@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -238,3 +239,28 @@ def test_who_is_above_a_quota_is_refused_where_it_says_so(tmp_path: Path) -> Non
 def test_mistakes_are_named(quotas: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         scenario(quotas)
+
+
+def reclaimed(folder: Path, **changes: Any) -> list[tuple[Any, ...]]:
+    """Play a gang that borrows and waits for room, and one within its quota that comes after it; returns all rows."""
+    (folder / "jobs.csv").write_text("id,arrival,lifetime,cpu,who,parts\n0,0,50,4,x,1\n1,1,100,2,a,2\n2,2,30,2,b,1\n")
+    workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who", "n": "parts"}}
+    halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
+    given = {
+        "cluster": {"servers": 1, "node": {"cpu": 4}},
+        "workload": {**workload, "parts": {"by": "n"}},
+        "quotas": {"by": "who", "of": halves, "reclaim": "any", "checkpoint": 7},
+        "overflow": "wait",
+        "agents": ["best-fit"],
+        "record": ["requests"],
+    }
+    [run] = plan(scenario_from({**given, **changes}))
+    execute(run, folder)
+    requests = pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
+    return requests.select("labels.who", "duration", "decided", "end", "outcome").rows()
+
+
+def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
+    rows = reclaimed(tmp_path)
+    assert rows[1:4] == [("a", 100.0, 50.0, 50.0, "interrupted")] * 2 + [("b", 30.0, 50.0, 80.0, "placed")]
+    assert rows[4:] == [("a", 100.0, 80.0, 180.0, "placed")] * 2
