@@ -58,11 +58,11 @@ class Preempting:
                     found = "later"
         return "later" if found else ""
 
-    def reclaims(self, rows: Sequence[int], by: int) -> None:
-        """Evict requests of these rows at once, so that another one, in row `by`, has its quota."""
+    def reclaims(self, rows: Sequence[int], by: int, rules: PreemptionRules) -> None:
+        """Evict requests of these rows at once, as `rules` say, so that another one, in row `by`, has its quota."""
         evictions = [Eviction(row, by, self._simulation.now) for row in self._simulation.with_parts(rows)]
         self.log += evictions
-        self._evict(evictions)
+        self._evict(evictions, rules)
 
     def _end_of_grace(self, row: int) -> None:
         """Evict those who had notice, unless the request waits no more."""
@@ -73,15 +73,15 @@ class Preempting:
             if each.outcome == "noticed":
                 each.outcome, each.end = "called off", self._simulation.now
 
-    def _evict(self, evictions: Sequence[Eviction]) -> None:
-        simulation, now = self._simulation, self._simulation.now
+    def _evict(self, evictions: Sequence[Eviction], rules: PreemptionRules | None = None) -> None:
+        simulation, now, rules = self._simulation, self._simulation.now, rules or self.rules
         there = [each for each in evictions if each.row in simulation.ledger.running]
         for each in evictions:
             each.outcome, each.end = "ended", now
         for each in there:
             ran = now - float(simulation.record.decided[each.row])
-            each.outcome, each.lost = "evicted", ran - self.rules.kept(ran)
-        simulation.evict([each.row for each in there], self.rules.requeue, self.rules.kept)
+            each.outcome, each.lost = "evicted", ran - rules.kept(ran)
+        simulation.evict([each.row for each in there], rules.requeue, rules.kept)
 
     # -- who gives way --------------------------------------------------------------------------------------------
 

@@ -118,7 +118,7 @@ class Quotas:
                 self.freed(row)
             self.grant(request)
             assert simulation.preempting
-            simulation.preempting.reclaims(rows, request.index)
+            simulation.preempting.reclaims(rows, request.index, self.rules.evicted)
             return True
         if self.rules.wait and not self.lacks(request, [dict.fromkeys(use, 0) for use in self.used]):
             self.held.append(request)

@@ -264,3 +264,9 @@ def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
     rows = reclaimed(tmp_path)
     assert rows[1:4] == [("a", 100.0, 50.0, 50.0, "interrupted")] * 2 + [("b", 30.0, 50.0, 80.0, "placed")]
     assert rows[4:] == [("a", 100.0, 80.0, 180.0, "placed")] * 2
+
+
+@pytest.mark.parametrize("then", ["requeue", "drop"])
+def test_who_is_reclaimed_goes_on_as_quotas_say_where_others_are_preempted(tmp_path: Path, then: str) -> None:
+    rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
+    assert [row[0] for row in rows] == list("xaabaa")
