@@ -25,7 +25,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.lazy_imports import pl
 from simcore.quotas import Quotas
-from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED, SPREAD
+from simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
 from simcore.rng import stream
 from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
 from workloads.traces.check import LABELS
@@ -274,7 +274,7 @@ class _Asked:
         gangs = self._simulation.workload.gangs
         if gangs is not None and gangs.parts[row] > 1:
             rows = np.flatnonzero(gangs.first == row)
-            rows = rows[record.outcome[rows] == PLACED]
+            rows = rows[record.outcome[rows] != REJECTED]
             place = f"with {len(rows)} parts on servers {', '.join(map(str, np.unique(record.server[rows]).tolist()))}"
         return f"placed {place}{later}{self._gave_way()}"
 

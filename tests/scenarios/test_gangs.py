@@ -145,3 +145,13 @@ def test_the_shipped_scenario_plays(tmp_path: Path, capsys: pytest.CaptureFixtur
     few = ["--seeds", "1", "--set", "workload.requests=60", "--agents", "best-fit", "--out", str(tmp_path / "out")]
     assert cli.main(["run", "gangs/training", *few]) == 0
     assert "servers/gang" in capsys.readouterr().out
+
+
+def test_who_was_interrupted_is_told_where_it_lay(tmp_path: Path) -> None:
+    down = {"failures": {"scheduled": [{"at": "1 s", "server": 0}]}}
+    given = asked(cluster={**SERVERS, **down}, overflow={"preempt": {}})
+    given["workload"] = {**given["workload"], "flavours": [{"cpu": 1, "parts": 5}]}
+    _, requests = requests_of(given, tmp_path)
+    assert requests["outcome"].to_list()[:5] == ["interrupted"] * 5
+    found = why(plan(scenario_from(given))[0], str(requests["id"][0]))
+    assert found.answer == "placed with 5 parts on servers 0, 1"
