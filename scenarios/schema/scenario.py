@@ -301,6 +301,17 @@ class Scenario(Model):
             self.spot.check(self.priorities, bool(self.prices))
         if self.quotas:
             self.quotas.check(self.cluster.resources, self.workload.groups)
+        said: list[tuple[Keys, Mapping[str, list[str]]]] = []
+        if self.quotas:
+            said.append((("quotas", "only"), self.quotas.only))
+        if preempt := preempt_of(self.overflow):
+            budgets = "overflow", "preempt", "budgets"
+            said += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
+        groups = self.workload.groups
+        for at, where in said:
+            for name in where.get("group", ()):
+                if groups is not None and name not in groups:
+                    raise wrong("no request is of this group", suggest(name, groups), (*at, "group"), name)
 
     def check_placed(
         self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None

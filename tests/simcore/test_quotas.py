@@ -270,3 +270,15 @@ def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
 def test_who_is_reclaimed_goes_on_as_quotas_say_where_others_are_preempted(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
     assert [row[0] for row in rows] == list("xaabaa")
+
+
+@pytest.mark.parametrize(
+    ("only", "overflow", "key"),
+    [
+        ("d", "wait", "quotas.only.group"),
+        ("a", {"preempt": {"budgets": [{"of": {"group": "d"}, "at_most": 1}]}}, "overflow.preempt.budgets.0.of.group"),
+    ],
+)
+def test_groups_that_nobody_is_of_are_refused(only: str, overflow: Any, key: str) -> None:
+    with pytest.raises(UserError, match=f"{key}: no request is of this group"):
+        scenario({"of": COHORT, "only": {"group": only}}, overflow=overflow)
