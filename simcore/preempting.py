@@ -135,7 +135,8 @@ class Preempting:
         if not self._budgets:
             return victims
         simulation = self._simulation
-        waiting = [one.index for one in simulation.line if one.index >= len(simulation.workload)]
+        held = simulation.quotas.held if simulation.quotas else ()
+        waiting = [one.index for one in (*simulation.line, *held) if one.index >= len(simulation.workload)]
         gone = [*waiting, *(each.row for evictions in self._noticed.values() for each in evictions)]
         left = []
         for budget, of in self._budgets:

@@ -282,3 +282,26 @@ def test_who_is_reclaimed_goes_on_as_quotas_say_where_others_are_preempted(tmp_p
 def test_groups_that_nobody_is_of_are_refused(only: str, overflow: Any, key: str) -> None:
     with pytest.raises(UserError, match=f"{key}: no request is of this group"):
         scenario({"of": COHORT, "only": {"group": only}}, overflow=overflow)
+
+
+def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Path) -> None:
+    """The second of tenant a is evicted for b, and stays out; the first may not be evicted beside it for c."""
+    lines = ["0,0,90,2,a,0", "1,1,90,2,a,0", "2,2,50,2,b,5", "3,3,10,2,c,5"]
+    (tmp_path / "jobs.csv").write_text("\n".join(["id,arrival,lifetime,cpu,who,priority", *lines, ""]))
+    halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
+    budgets = [{"of": {"who": ["a"]}, "at_most": 1}]
+    given = {
+        "cluster": {"servers": 1, "node": {"cpu": 4}},
+        "workload": {"trace": "table", "path": str(tmp_path / "jobs.csv")},
+        "quotas": {"by": "who", "of": halves, "reclaim": "any"},
+        "overflow": {"preempt": {"budgets": budgets}},
+        "agents": ["best-fit"],
+        "record": ["requests"],
+    }
+    given["workload"] |= {"labels": {"who": "who", "priority": "priority"}}  # type: ignore[operator]
+    [run] = plan(scenario_from(given))
+    execute(run, tmp_path)
+    requests = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    evicted = requests.filter(pl.col("outcome") == "interrupted").select("row", "evicted_for").rows()
+    assert (1, 2) in evicted
+    assert all(row != 0 for row, _ in evicted)
