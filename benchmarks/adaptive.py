@@ -122,8 +122,8 @@ start. It knows nothing of a load but the requests that it has met.
 
 Values are ratios of means less one, in %, paired by seed, with 95 % intervals. {others} other seeds say which rule is
 best. *Any candidate* takes one by chance at every mark. The last column says for which share of requests a rule was
-followed. Two things flatter `adaptive`: four of its candidates are networks that were trained for loads of this table, and
-how far ahead a rule must be was set after eight of these seeds had been seen."""
+followed. Two things flatter `adaptive`: four of its candidates are networks trained for loads of this table, and how
+far ahead a rule must be was set after eight of these seeds had been seen."""
 ALL = """Over all regimes together; candidates that are not here place less:"""
 
 

@@ -126,11 +126,13 @@ def _print(which: str, found: Why) -> None:
     request, resources = found.request, found.resources
     where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
-    asked_for, when = say(request.demand, resources), duration(found.time)
+    asked_for, when = say(request.demand, resources), duration(request.arrival)
     lines = [
         f"{which}: request {found.id} (row {request.index}), {found.answer}",
         f"It asked for {asked_for} on {where}, {lasts}, {when} after the first one.",
     ]
+    if found.time > request.arrival:
+        lines.append(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")
     lines += found.waited
     counts = found.servers["why"].value_counts(sort=True)
     lines += [f"  {many_of(count, 'server')}: {word}" for word, count in counts.iter_rows()]

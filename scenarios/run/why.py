@@ -230,7 +230,7 @@ class _Asked:
             remedy = "Look at its reason without --request."
             problem = "the run ended before the agent was asked about it"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
-        return replace(seen, answer=self._became(seen.time), waited=waited or ())
+        return replace(seen, answer=self._became(seen.request.arrival), waited=waited or ())
 
     def _waits(self, agent: Agent, line: list[Request]) -> tuple[str, ...]:
         """Say who of the line was ahead of the row and still waits, too, and what is promised to these."""
@@ -241,7 +241,9 @@ class _Asked:
         ordered = queue.in_order(self._view, line) if queue else line
         place = next(place for place, one in enumerate(ordered) if one.index == self._row)
         ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
-        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + " and others" * (len(ahead) > 3)
+        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + " and others" * (
+            len(ahead) > 3
+        )
         said = [f"{len(ahead)} waited ahead of it: {names}." if ahead else "Nobody waited ahead of it."]
         for row in (*ahead[:1], self._row):
             if queue and (one := queue.reserved.get(row)):
@@ -249,7 +251,9 @@ class _Asked:
                 later = f"{duration(one.start - self._simulation.now)} later"
                 said.append(f"{name} was promised server {one.server}, {later}.")
         if queue and queue.backfilling == "none" and ahead:
-            said.append("Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody.")
+            said.append(
+                "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody."
+            )
         return tuple(said)
 
     def impossible(self) -> Why:
@@ -258,15 +262,17 @@ class _Asked:
         found = self._look(request, self._view.capacity, "impossible: no server could hold it, even empty")
         return replace(found, time=request.arrival)
 
-    def _became(self, asked: float) -> str:
-        """Say what became of the row."""
+    def _became(self, arrival: float) -> str:
+        """Say what became of the row, which arrived then."""
         record, row = self._simulation.record, self._row
         outcome = record.outcome[row]
         found, reason = self._simulation.lacked.get(row, (0, ""))
         part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
             return f"still waiting when the run ended{part}{self._gave_way()}"
-        later = f", {duration(record.decided[row] - asked)} later" if record.decided[row] > asked else ""
+        later = (
+            f", {duration(record.decided[row] - arrival)} after its arrival" if record.decided[row] > arrival else ""
+        )
         if outcome == REJECTED:
             return f"refused{later}{part or f': {record.reasons[record.reason[row]]}'}"
         node = "" if record.node[row] == SPREAD else f", node {record.node[row]}"

@@ -13,6 +13,7 @@ from agents.formulas.parse import Term, constant, expression
 from scenarios.learn.cma import Cma
 from scenarios.search.grow import Gardener, heuristics, rounded
 from scenarios.search.plays import Plays
+from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.types import Floats, Ints
 
@@ -79,6 +80,9 @@ class Islands:
         """Search until all is `spent` (1), and yield how far it is after every step."""
         known = [constant(0.0)] if self._random else list(heuristics(self._resources).values())
         whole = self._plays.objective(texts := list(map(written, known)), range(self._seeds))
+        if not np.isfinite(whole).all(axis=1).any():
+            remedy = "Take one that `binwright run` shows for this scenario, whatever its agents do."
+            raise UserError("has no value in some or all runs", key="metric", value=self._plays.metric, remedy=remedy)
         self._error = float(np.nanmax(whole.std(axis=1))) / self._seeds**0.5
         for text, values in zip(texts, whole, strict=True):
             self._add(text, values)

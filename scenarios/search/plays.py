@@ -110,7 +110,7 @@ class Plays:
     """
 
     def __init__(self, scenarios: Sequence[Scenario], metric: str, jobs: int | None, on: str, journal: FileIO) -> None:
-        self.scenarios, self._metric, self._on, self._jobs = scenarios, metric, on, jobs or usable_cpus()
+        self.scenarios, self.metric, self._on, self._jobs = scenarios, metric, on, jobs or usable_cpus()
         head, *known = rows_of(Path(str(journal.name)))[0]
         self._journal, self._known, self._read = journal, deque(known), len(line_of(head).encode())
         self._players = [Player(one, metric) for one in scenarios]
@@ -162,7 +162,7 @@ class Plays:
         else:
             check_installed()
             code = version("binwright"), ours()
-            how = {(one, at): (self._written[one], self._metric, rules, seeds[at::hands], *code) for one, at in parts}
+            how = {(one, at): (self._written[one], self.metric, rules, seeds[at::hands], *code) for one, at in parts}
             with RayCluster(self._on.removeprefix("ray").removeprefix("://"), self._jobs) as cluster:
                 answers = list(cluster.answers(_on_node, deque(parts), how.__getitem__, 1))
         for (one, first), some in answers:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import binwright as bw
@@ -72,7 +74,21 @@ def alike(draw: st.DrawFn) -> Case:
     return free, [[room] * nodes for _ in range(servers)], demand, draw(st.booleans())
 
 
+def equally_dear(case: Case) -> bool:
+    """Whether two servers of one node with room cost alpha-evolve the same, though what they have free differs."""
+    free, _, (a, b), _ = case
+    shares = [(Fraction(a, node[0]), Fraction(b, node[1])) for node, *others in free if not others and fits(node, a, b)]
+    costs = [c + m + m / c + c / m for c, m in shares]
+    return len({*costs}) < len(costs)
+
+
+def fits(node: Sequence[int], a: int, b: int) -> bool:
+    """Whether a node has room for so much of both resources."""
+    return node[0] >= a and node[1] >= b
+
+
 @given(case=alike())
+@example(case=([[[0, 0]], [[0, 0]], [[6, 1]], [[3, 1]]], [[[6, 4]], [[6, 4]], [[6, 4]], [[6, 4]]], (3, 1), False))
 @scaled(10)
 def test_heuristics_are_written_as_formulas(case: Case) -> None:
     """Where servers are no further tie: between equal ones the node decides, and of one node the order of costs."""
@@ -80,7 +96,8 @@ def test_heuristics_are_written_as_formulas(case: Case) -> None:
     assert known.keys() == HEURISTICS.keys()
     single = len(case[0][0]) == 1
     for name, formula in known.items():
-        if not (single and name in ("balance-fit", "internal")):
+        inexact = (single and name in ("balance-fit", "internal")) or (name == "alpha-evolve" and equally_dear(case))
+        if not inexact:
             assert played(Formula.of(formula), case) == HEURISTICS[name](*in_units(case)), name
 
 
@@ -153,6 +170,8 @@ def test_mistakes_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         bw.search([scenario, one], out=tmp_path)
     with pytest.raises(UserError, match="no such metric"):
         bw.search(scenario, out=tmp_path, **{**HOW, "metric": "nonsense"})
+    with pytest.raises(UserError, match="has no value"):
+        bw.search(scenario, out=tmp_path / "without", **{**HOW, "metric": "preemptions"})
     bw.search(scenario, out=tmp_path, **HOW)
     with pytest.raises(UserError, match="has another search"):
         bw.search(scenario, out=tmp_path, **{**HOW, "seed": 4})

@@ -29,7 +29,9 @@ def _tenants(run: FinishedRun) -> tuple[Quotas, Ints] | None:
 def _shares(run: FinishedRun, quotas: Quotas, of: Ints) -> Floats:
     """Return the share of the cluster that each tenant held on average, float64 [tenants, resources]."""
     mine = of[run.held]
-    each = [rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.rules.quotas))]
+    each = [
+        rows_dot(run.demand[run.held[mine == n]].T, run.seconds[mine == n]) for n in range(len(quotas.rules.quotas))
+    ]
     installed = run.installed_seconds[: len(run.resources)]
     shares: Floats = np.divide(each, installed, out=np.zeros((len(each), len(installed))), where=installed > 0)
     return shares
