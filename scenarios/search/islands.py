@@ -11,8 +11,8 @@ import numpy as np
 from agents.formulas.algebra import constants, ranking, with_constants, written
 from agents.formulas.parse import Term, constant, expression
 from scenarios.learn.cma import Cma
-from scenarios.search.grow import Gardener, heuristics, rounded
 from scenarios.search.plays import Plays
+from scenarios.search.proposals import RuleProposer, heuristics, rounded
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.types import Floats, Ints
@@ -60,8 +60,8 @@ class Islands:
     def __init__(self, plays: Plays, seeds: int, seed: int, islands: int, random: bool = False) -> None:
         self._plays, self._seeds, self._seed, self._random = plays, seeds, seed, random
         self._resources = plays.scenarios[0].resources
-        self._luck = [stream(seed, f"island {number}") for number in range(islands)]
-        self._gardeners = [Gardener(self._resources, plays.nodes, luck) for luck in self._luck]
+        self._rngs = [stream(seed, f"island {number}") for number in range(islands)]
+        self._proposers = [RuleProposer(self._resources, plays.nodes, rng) for rng in self._rngs]
         self._order = stream(seed, "race")
         self._raced: set[str] = set()
         self._rules: dict[bytes, Rule] = {}
@@ -86,7 +86,7 @@ class Islands:
         self._error = float(np.nanmax(whole.std(axis=1))) / self._seeds**0.5
         for text, values in zip(texts, whole, strict=True):
             self._add(text, values)
-        self._elites = [self.rules[:ELITES] for _ in self._luck]
+        self._elites = [self.rules[:ELITES] for _ in self._rngs]
         yield self._state()
         while spent() < (1.0 if self._random else SHARE):
             self._advance(CHILDREN if self._generation else FIRST_CHILDREN)
@@ -109,14 +109,14 @@ class Islands:
 
     def _proposed(self, island: int, count: int) -> list[str]:
         """Propose rules that were not raced before."""
-        gardener, luck, elites = self._gardeners[island], self._luck[island], self._elites[island]
+        proposer, rng, elites = self._proposers[island], self._rngs[island], self._elites[island]
         found: dict[str, None] = {}
         for _ in range(3 * count):
-            if self._random or luck.random() < (0.05 if self._generation else 0.5):
-                proposal = gardener.new()
+            if self._random or rng.random() < (0.05 if self._generation else 0.5):
+                proposal = proposer.new()
             else:
-                one, other = (elites[int(luck.integers(len(elites), size=2).min())] for _ in range(2))
-                proposal = gardener.varied(expression(one.text), expression(other.text))
+                one, other = (elites[int(rng.integers(len(elites), size=2).min())] for _ in range(2))
+                proposal = proposer.varied(expression(one.text), expression(other.text))
             if (text := written(proposal)) not in self._raced and len(found) < count:
                 found[text] = None
         self._raced |= found.keys()
@@ -161,8 +161,8 @@ class Islands:
         """Search the constants of the best rules by CMA-ES."""
         searches: list[tuple[Term, Floats, Cma]] = []
         for formula in [one for rule in self.rules[: 2 * TUNED] if constants(one := expression(rule.text))][:TUNED]:
-            numbers, luck = np.array(constants(formula)), stream(self._seed, f"constants {len(searches)}")
-            searches.append((formula, numbers, Cma(np.full(len(numbers), 0.5), SIGMA, POPULATION, luck)))
+            numbers, rng = np.array(constants(formula)), stream(self._seed, f"constants {len(searches)}")
+            searches.append((formula, numbers, Cma(np.full(len(numbers), 0.5), SIGMA, POPULATION, rng)))
         while searches:
             for formula, numbers, cma in searches:
                 if spent() >= 1:

@@ -30,7 +30,7 @@ from scenarios.evaluation.prepared import AgentFactory, PreparedScenario
 from scenarios.learn.tune import FIRST
 from scenarios.schema.load import resolved, scenario_from
 from scenarios.schema.scenario import Scenario
-from scenarios.search.grow import heuristics
+from scenarios.search.proposals import heuristics
 from simcore.cores import usable_cpus
 from simcore.errors import RunError
 from simcore.types import Compiled, Floats

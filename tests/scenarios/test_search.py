@@ -20,8 +20,8 @@ from agents.formulas.algebra import written
 from binwright.cli import main
 from scenarios.evaluation.prepared import PreparedScenario
 from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.search.grow import heuristics
 from scenarios.search.plays import Player
+from scenarios.search.proposals import heuristics
 from simcore.errors import UserError
 from tests.reference import agents
 from tests.support.formulas import in_units, played

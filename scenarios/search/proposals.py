@@ -1,4 +1,4 @@
-"""Grows formulas at random, and varies them: the proposals of a search."""
+"""Proposes formulas for a search: random ones, and variations of those that it has."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINARY = (*("+",) * 4, *("-",) * 4, *("*",) * 3, "/", "min", "max")
 _UNARY = ("abs", "sqrt", "negative")
 
 
-class Gardener:
+class RuleProposer:
     """Proposes formulas for servers with these resources and so many nodes; all chance is that of `rng`."""
 
     def __init__(self, resources: Sequence[str], nodes: int, rng: np.random.Generator) -> None:
@@ -39,22 +39,22 @@ class Gardener:
     def _leaf(self) -> Term:
         return self._number() if self.rng.random() < 0.25 else self._pick(self._leaves)
 
-    def _test(self) -> Term:
+    def _condition(self) -> Term:
         return term("<", self._pick(self._leaves), self._leaf())
 
-    def _grown(self, depth: int) -> Term:
+    def _random_tree(self, depth: int) -> Term:
         if depth == 0 or self.rng.random() < 0.2:
             return self._leaf()
         kind, below = self.rng.random(), depth - 1
         if kind < 0.1:
-            return term("where", self._test(), self._grown(below), self._grown(below))
+            return term("where", self._condition(), self._random_tree(below), self._random_tree(below))
         if kind < 0.2:
-            return term(_UNARY[int(self.rng.integers(len(_UNARY)))], self._grown(below))
-        return term(_BINARY[int(self.rng.integers(len(_BINARY)))], self._grown(below), self._grown(below))
+            return term(_UNARY[int(self.rng.integers(len(_UNARY)))], self._random_tree(below))
+        return term(_BINARY[int(self.rng.integers(len(_BINARY)))], self._random_tree(below), self._random_tree(below))
 
     def new(self) -> Term:
         """Propose a formula that has nothing to do with others."""
-        return self._short_enough(lambda: self._grown(DEPTH))
+        return self._short_enough(lambda: self._random_tree(DEPTH))
 
     def varied(self, formula: Term, other: Term) -> Term:
         """Propose a variation of a formula, perhaps with a part of another one."""
@@ -77,12 +77,12 @@ class Gardener:
             moved = [one * np.exp(rng.normal(0, 0.6) * (rng.random() < 0.6)) for one in numbers]
             return with_constants(formula, [rounded(float(one)) for one in moved])
         if kind < 0.5:
-            more = self._pick(self._leaves) if rng.random() < 0.6 else self._grown(2)
+            more = self._pick(self._leaves) if rng.random() < 0.6 else self._random_tree(2)
             return term("+" if rng.random() < 0.5 else "-", formula, term("*", self._number(), more))
         if kind < 0.6:
             return replaced(formula, at, self._pick(parts[at].of) if parts[at].of else self._leaf())
         if kind < 0.7:
-            return replaced(formula, at, self._grown(2))
+            return replaced(formula, at, self._random_tree(2))
         if kind < 0.8:
             leaves = [number for number, one in enumerate(parts) if not one.of]
             return replaced(formula, leaves[int(rng.integers(len(leaves)))], self._leaf())
@@ -90,7 +90,7 @@ class Gardener:
             return replaced(formula, at, self._pick(list(walk(other))))
         if kind < 0.95:
             return term("+", formula, term("*", self._number(), other))
-        return term("where", self._test(), formula, other)
+        return term("where", self._condition(), formula, other)
 
 
 def rounded(number: float, digits: int = 2) -> float:
