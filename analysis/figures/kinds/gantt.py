@@ -42,10 +42,11 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     runs = {agent: runs for _, agent, runs in chosen.seeded()}
     seed, resource = chosen.shared_seed(runs.values()), chosen.results.resources[0]
     frames = {agent: _placed(chosen, runs[agent][seed]) for agent in agents}
-    end = max(float(frame["decided"].to_numpy().max(initial=0)) for frame in frames.values())
     servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
-    scale, unit = CLOCK.scale(end)
     shown, alone = min(servers, MOST_SERVERS), servers == 1
+    last = pl.col("decided").max() if not alone else pl.col("end").filter(pl.col("end").is_finite()).max()
+    end = max(float(frame.select(last).item() or 0) for frame in frames.values())
+    scale, unit = CLOCK.scale(end)
     figure = new(options.width or "page", 0.8 + len(agents) * (2.2 if alone else 0.5 + 0.13 * shown))
     paint, said = _painter(chosen, list(frames.values()), resource)
     axes = figure.subplots(len(agents), 1, squeeze=False, sharex=True, sharey=True).ravel()
@@ -64,7 +65,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     axes[-1].set_xlim(0, scale * end)
     axes[-1].set_xlabel(f"time,{unit}")
     notes = [f"{chosen.title}: seed {seed}"]
-    notes += [f"the first {shown} of {servers} servers"] * (shown < servers)
+    notes += [f"the first {shown} of {servers} servers"] * (shown < servers) + ["until the last start"] * (not alone)
     notes += [said, *["crosses: interrupted"] * cut, *["lines: moved"] * moved]
     heading(figure, "Which requests were on which server in one seed", "; ".join(notes))
     return figure
@@ -89,6 +90,10 @@ def _painter(
         raise ResultsError("is no column of the requests", key=f"--metric {name}", remedy=suggest(name, known))
     values = pl.concat([frame[column] for frame in frames])
     if values.dtype.is_numeric():
+        if values.n_unique() == 1:
+            key, one = ("gang", "gang") if "gang" in frames[0].columns else ("row", "request")
+            paints = np.array(list(map(to_rgba, COLOURS)))
+            return lambda frame: paints[frame[key].to_numpy() % len(paints)], f"a colour for each {one}"
         most = float(values.cast(pl.Float64).fill_nan(0).max() or 1) or 1.0  # type: ignore[arg-type]
         scheme = colormaps["Blues"]
         return lambda frame: scheme(0.25 + 0.7 * frame[column].fill_nan(0).to_numpy() / most), f"darker: more {name}"
