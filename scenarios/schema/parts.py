@@ -10,7 +10,7 @@ from scenarios.schema.placement import Values, known_label
 from scenarios.schema.yaml_source import Keys
 from simcore.fields import Count, Model, Text, wrong
 from simcore.gangs import PartRules
-from simcore.json_schema import Schema
+from simcore.json_schema import Schema, given
 from workloads.parts import Parts as Built
 from workloads.virtual import MOST, Machines
 
@@ -50,7 +50,8 @@ class Parts(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, own]}
+        one = {"anyOf": [given("number", without=["by"]), given("by", without=["number"])]}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, own | one]}
 
     @model_validator(mode="after")
     def _counted(self) -> Self:

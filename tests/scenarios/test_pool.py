@@ -138,7 +138,8 @@ def test_few_short_runs_start_no_workers(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.long
-def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path) -> None:
+def test_workers_are_called_in_when_runs_turn_out_to_be_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "WORTH", 1.5)
     pids = tmp_path / "pids"
     pids.mkdir()
     name = agent(tmp_path, f"time.sleep(.008); Path({str(pids)!r}, str(os.getpid())).touch()")
