@@ -183,16 +183,7 @@ class Moving:
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken: Mapping[int, int] | None = getattr(self._ledger, "taken", None)
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        return Running(
-            rows,
-            server,
-            node,
-            demand,
-            self._left(rows),
-            self.request,
-            self._may if ruled else None,
-            bits,
-        )
+        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None, bits)
 
     def _sources(self, rows: Ints) -> Ints:
         """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import inf
+from math import inf, isnan
 from typing import Literal
 
 from simcore.agent_calls import describe_request, raised
@@ -42,19 +42,17 @@ class Preempting:
                 found = "later"
             elif request.gang:  # whose parts may need room on several servers
                 continue
-            elif self._tried.get(row) != now and self._simulation.ledger.why_not(request):
+            elif self._tried.get(row) != now and simulation.ledger.why_not(request):
                 self._tried[row] = now
-                evictions = [
-                    Eviction(victim, row, now)
-                    for victim in self._simulation.with_parts(self._choose(request) if request.priority > least else [])
-                ]
+                victims = self._choose(request) if request.priority > least else []
+                evictions = [Eviction(victim, row, now) for victim in simulation.with_parts(victims)]
                 self.log += evictions
                 if evictions and not self.rules.grace:
                     self._evict(evictions)
                     return "now"
                 if evictions:
                     self._noticed[row] = evictions
-                    self._simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
+                    simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
                     found = "later"
         return "later" if found else ""
 
@@ -110,7 +108,9 @@ class Preempting:
     def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
         view, rule = self._simulation.view, self.rules.victims
         try:
-            return float(rule(view, request, victims))
+            if isnan(cost := float(rule(view, request, victims))):
+                raise ValueError("it returned no number")
+            return cost
         except Exception as error:
             raise raised(rule, error, describe_request(request, view.resources)) from error
 

@@ -52,7 +52,7 @@ FINALISTS = 8
 class Found:
     """What a search has found; `results` are of each scenario, with the runs on the test seeds.
 
-    `front` has a row per rule than which none is both shorter and better, and the `chosen` one, whose entry for
+    `front` has a row for each rule that is better than all shorter ones, and for the `chosen` one, whose entry for
     `agents:` is `agent`: whether it is `chosen`, `length` in steps, the means `search` and `validation`, and `rule`.
     """
 
@@ -184,7 +184,7 @@ def _chosen(rules: Sequence[Rule], plays: Plays, seeds: int) -> tuple[pl.DataFra
 
 
 def _heuristics(scenario: Scenario) -> list[AgentSpec]:
-    """List the heuristics that can run in a scenario and, as formulas do, know nothing of lifetimes."""
+    """List the heuristics that can run in a scenario and, like formulas, know no lifetimes and order no line."""
     own = [one for one in scenario.agents if AGENTS.home(one.name).startswith("agents.heuristics")]
     there = {one.name for one in own if not one.options} | {one.label for one in own}
     others = [name for name in AGENTS if AGENTS.home(name).startswith("agents.heuristics") and name not in there]
@@ -198,7 +198,7 @@ def _heuristics(scenario: Scenario) -> list[AgentSpec]:
                 start_agents(alone, plan(alone)[0], [spec], world, workload)
         except UserError:
             continue
-        found += [spec] * (not AGENTS.load(spec.name).needs_lifetimes)
+        found += [spec] * (not (AGENTS.load(spec.name).needs_lifetimes or AGENTS.load(spec.name).orders_line))
     return found
 
 

@@ -23,7 +23,7 @@ from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
-from simcore.errors import UserError
+from simcore.errors import AgentError, UserError
 from simcore.play import Watchers, play
 from simcore.preempting import Preempting
 from simcore.preemption import Victim
@@ -196,7 +196,17 @@ def dearest(view: View, request: Request, victims: Sequence[Victim]) -> float:
     return -len(victims)
 
 
+def no_number(view: View, request: Request, victims: Sequence[Victim]) -> float:
+    return float("nan")
+
+
 OWN = f"{__name__}:dearest"
+
+
+def test_a_rule_of_victims_returns_a_number(tmp_path: Path) -> None:
+    [run] = plan(scenario({"preempt": {"victims": f"{__name__}:no_number"}}))
+    with pytest.raises(AgentError, match="it returned no number"):
+        execute(run, tmp_path)
 
 
 @pytest.mark.parametrize("victims", [*VICTIMS, OWN])

@@ -67,13 +67,13 @@ def describe() -> Publication:
                 notes=(
                     Note(
                         "explained",
-                        "The instances are not published, and means of five differ by chance: 25 others have 3.97.",
+                        "None of this size is published; over 25 others first-fit has 3.97, and means of five vary.",
                         agent="first-fit",
                         condition="instances=Weibull 100k",
                     ),
                     Note(
                         "remark",
-                        "The instances are not published: ours are five others of the same distribution.",
+                        "No instances of this size are published: ours are five others of the same distribution.",
                         condition="instances=Weibull 10*k",
                     ),
                 ),
