@@ -70,8 +70,8 @@ class Adaptive(Agent):
     followed, by `hysteresis` standard errors.
 
     Candidates are agents, as a name or {name: {option: value}}, and formulas. Without any, they are heuristics, and the
-    shipped weights of value-es where these can run. Until the first mark, and where nothing is told, it follows `safe`,
-    by default best-fit with `node: loose`. With `choice: random` it follows any candidate at every mark, a control.
+    shipped weights of value-es where these can run. It follows `safe`, by default best-fit with `node: loose`, until
+    the first mark, and where no rule is clearly ahead of it. With `choice: random`, a control, it follows any one.
     """
 
     reference = "ours: rollouts on bootstrapped futures, as in Bertsekas and Castanon 1999 (rollout algorithms)"
@@ -167,7 +167,7 @@ class Adaptive(Agent):
             self._choose(view, past)
         return max(1, min(self._every, int(past.answered * GROWTH)))
 
-    def _told(self, rule: int, other: int) -> bool:
+    def _clearly_ahead(self, rule: int, other: int) -> bool:
         """Tell whether a rule is ahead of another one by enough to be followed instead."""
         ahead, error = self._race.ahead(rule, other)
         return ahead > self._hysteresis * error and self._race.different(rule, other) >= DIFFERENT
@@ -190,8 +190,8 @@ class Adaptive(Agent):
         race, before = self._race, self._chosen
         left, count, decisions = race.run(before, play, self._budget)
         best = race.best([before, *left])
-        follow = best if self._told(best, before) else before
-        if not self._told(follow, SAFE):
+        follow = best if self._clearly_ahead(best, before) else before
+        if not self._clearly_ahead(follow, SAFE):
             follow = SAFE
         others = [rule for rule in (left if len(left) > 1 else range(len(self._labels))) if rule != follow]
         other = race.best(others or [follow]) if follow == before else before

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from simcore.ordered_sums import dot
 from simcore.types import Floats
 
 ROUND = 8
@@ -77,5 +78,5 @@ class Race:
         both, weights = both[known], self.weights[known]
         if not len(both):
             return 0.0, np.inf
-        mean = float(weights @ both / weights.sum())
-        return mean, float(np.sqrt((weights**2) @ (both - mean) ** 2) / weights.sum())
+        mean = dot(weights, both) / float(weights.sum())
+        return mean, float(np.sqrt(dot(weights**2, (both - mean) ** 2)) / weights.sum())

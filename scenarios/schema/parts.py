@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -42,6 +43,8 @@ class Parts(Model):
         examples=["{server: 8}"],
     )
 
+    forms: ClassVar[Sequence[Schema]] = (given("number", without=["by"]), given("by", without=["number"]))
+
     @classmethod
     def prepare(cls, data: Any) -> Any:
         if isinstance(data, str):
@@ -50,8 +53,7 @@ class Parts(Model):
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:
-        one = {"anyOf": [given("number", without=["by"]), given("by", without=["number"])]}
-        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, own | one]}
+        return {"anyOf": [{"type": "integer", "minimum": 1, "maximum": MOST}, {"type": "string"}, super().outline(own)]}
 
     @model_validator(mode="after")
     def _counted(self) -> Self:

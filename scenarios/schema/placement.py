@@ -30,14 +30,9 @@ Labels: TypeAlias = Annotated[
 
 def _priority(value: Any) -> Any:
     """Read a number or a class as the only one of a mix."""
-    named = isinstance(value, str | int) and not isinstance(value, bool)
-    return (
-        {str(value): 1}
-        if named
-        else {str(key): each for key, each in value.items()}
-        if isinstance(value, dict)
-        else value
-    )
+    if isinstance(value, dict):
+        return {str(key): each for key, each in value.items()}
+    return {str(value): 1} if isinstance(value, str | int) and not isinstance(value, bool) else value
 
 
 PriorityMix: TypeAlias = Annotated[

@@ -20,7 +20,18 @@ from hypothesis import strategies as st
 from simcore.ordered_sums import dot, rows_dot
 
 ROOT = Path(__file__).parents[2]
-NO_PRODUCTS = ("simcore", "workloads", "fabric", "agents/environments", "agents/rules", "agents/heuristics", "analysis")
+NO_PRODUCTS = (
+    "simcore",
+    "workloads",
+    "fabric",
+    "agents/environments",
+    "agents/rules",
+    "agents/heuristics",
+    "agents/adaptive",
+    "agents/formulas",
+    "scenarios/search",
+    "analysis",
+)
 """Where no float is a matrix product: there results come from."""
 PRODUCTS = {"dot", "matmul", "inner", "vdot", "tensordot"}
 
