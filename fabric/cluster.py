@@ -36,9 +36,10 @@ class DevicesOf:
 class Cluster:
     """Holds servers and their rules.
 
-    `capacity` int64 [servers, nodes, resources] quanta; a request with more than `spread_above[r]` of any resource
-    takes an even part of every node of one server; `growth` int64 [nodes, resources] is what an added server has.
-    Servers with `devices` have one node.
+    `capacity` int64 [servers, nodes, resources] quanta is what may be placed; a request with more than
+    `spread_above[r]` of any resource takes an even part of every node of one server; `growth` int64 [nodes, resources]
+    is the capacity of an added server. Servers with `devices` have one node. Where servers are overcommitted,
+    `physical` and `physical_growth` are what they and added ones have, of the same shapes; else both are None.
     """
 
     resources: tuple[str, ...]
@@ -46,6 +47,14 @@ class Cluster:
     spread_above: Amounts
     growth: Ints
     devices: DevicesOf | None = None
+    physical: Ints | None = None
+    physical_growth: Ints | None = None
+
+    def installed(self, servers: int = 0) -> Ints:
+        """Return what the servers have, so many with added ones, int64 [servers, nodes, resources]."""
+        there = self.capacity if self.physical is None else self.physical
+        growth = self.growth if self.physical_growth is None else self.physical_growth
+        return np.concatenate([there, np.repeat(growth[None], max(0, servers - len(there)), axis=0)])
 
     def spreads(self, demand: Ints) -> npt.NDArray[np.bool_]:
         """Tell which demands [n, resources] are spread over all nodes of a server, bool [n]."""

@@ -71,6 +71,11 @@ class Ledger(Unconstrained):
                 self._log, self.view.changed, self._ring = log, read_only(log), log.data
 
     @property
+    def installed(self) -> Ints:
+        """What the servers have, overcommitted or not, int64 [servers, nodes, resources]."""
+        return self.cluster.installed(len(self._capacity))
+
+    @property
     def running(self) -> Set[int]:
         """The rows of all requests that hold something, now and whenever it is looked at."""
         return self._held.keys()

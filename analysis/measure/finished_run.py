@@ -159,15 +159,15 @@ class FinishedRun(Rows):
       part; `placed` those of them that got a place
 
     `resources` and `tiers` are the names of the cluster's resources and of its network's tiers of links; `capacity`
-    int64 [servers, nodes, resources] is what is installed at the end, in quanta; `samples` are what `Sampler.columns`
-    gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the ends of the measured
-    time: the arrival of row `first`, the first after the warm start, and the last decision. A metric of the last part
-    of the requests gets the run from there on: `first` is then the first row of that part, while `since` is always the
-    first after the warm start. What `Rows` have, all rows have here; `parts` have it of some, so that a sum over many
-    rows takes little memory. `prices` are those of a unit for an hour, by resource, of which some priorities pay a
-    share (`pays`), and `costs` says what servers draw and cost, if anything does; `thought` is the agent's time in
-    nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and is None where
-    the scenario has none. `simulation` is all the rest, to be looked at only.
+    int64 [servers, nodes, resources] is what is installed at the end, in quanta, overcommitted or not; `samples` are
+    what `Sampler.columns` gives: looks at the cluster, spread evenly over the decisions. `begin` and `finish` are the
+    ends of the measured time: the arrival of row `first`, the first after the warm start, and the last decision. A
+    metric of the last part of the requests gets the run from there on: `first` is then the first row of that part,
+    while `since` is always the first after the warm start. What `Rows` have, all rows have here; `parts` have it of
+    some, so that a sum over many rows takes little memory. `prices` are those of a unit for an hour, by resource, of
+    which some priorities pay a share (`pays`), and `costs` says what servers draw and cost, if anything does; `thought`
+    is the agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the
+    moves, and is None where the scenario has none. `simulation` is all the rest, to be looked at only.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class FinishedRun(Rows):
         self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
         none = np.broadcast_to(np.int64(0), len(asked))
         self.priority = read_only(none if asked.priority is None else asked.priority)
-        self.demand, self.capacity = read_only(asked.demand), read_only(simulation.view.capacity)
+        self.demand, self.capacity = read_only(asked.demand), read_only(simulation.ledger.installed)
         record, rows = simulation.record, slice(0, simulation.record.rows)
         self.outcome, self.reason = read_only(record.outcome[rows]), read_only(record.reason[rows])
         self.decided, self.interruption = read_only(record.decided[rows]), read_only(record.interruption[rows])

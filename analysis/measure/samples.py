@@ -70,9 +70,9 @@ class Sampler:
 
     def _capacity(self) -> tuple[int, ...]:
         """Count the quanta installed of each resource, failed servers included; sums again when servers are added."""
-        capacity = self._simulation.view.capacity
-        if self._installed[0] != len(capacity):
-            self._installed = len(capacity), tuple(capacity.sum(axis=(0, 1)).tolist())
+        servers = len(self._simulation.view.capacity)
+        if self._installed[0] != servers:
+            self._installed = servers, tuple(self._ledger.installed.sum(axis=(0, 1)).tolist())
         return self._installed[1]
 
     def columns(self) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class StateSampler:
         }
         end = np.fmin(decided + asked.duration, record.interruption[: record.rows])
         held = np.flatnonzero(got_place)
-        capacity = simulation.view.capacity.sum(axis=1)
+        capacity, installed = simulation.view.capacity.sum(axis=1), simulation.ledger.installed.sum(axis=1)
         servers, down = self._installed(times)
         if self._network is None:
             lay = stays(simulation, held, decided[held], end[held])
@@ -85,7 +85,7 @@ class StateSampler:
         allocated, used = [], []
         for moment, now in enumerate(_held(times, *spans, where, amounts, len(capacity))):
             there = servers[moment]
-            allocated.append(_shares(capacity[:there].sum(axis=0), now.sum(axis=0)))
+            allocated.append(_shares(installed[:there].sum(axis=0), now.sum(axis=0)))
             used.append(_shares(capacity[:there], now[:there]))
             used[-1][list(down["server"][moment])] = np.nan
         resources = simulation.view.resources

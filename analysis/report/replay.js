@@ -269,14 +269,15 @@ function startReplay(data) {
   const shade = (run) => `light-dark(${run.colour[0]}, ${run.colour[1]})`;
 
   function curve() {
+    const most = Math.max(1, ...panels.flatMap(({ run }) => run.allocation[resource.value]));
     const lines = panels.map(({ run }, number) => {
       const points = run.allocation[resource.value].map(
-        (share, i) => `${(1000 * along(run.time[i])).toFixed(1)},${(97 - 94 * share).toFixed(1)}`);
+        (share, i) => `${(1000 * along(run.time[i])).toFixed(1)},${(97 - 94 * share / most).toFixed(1)}`);
       return `<polyline class="${number ? "right" : "left"}" style="--agent: ${shade(run)}" points="${points.join(" ")}"></polyline>`;
     });
     at("curve").innerHTML = `${lines.join("")}<line y1="0" y2="100"></line>`;
     const names = panels.map(({ run }, number) => `${number ? "dashed" : "line"}: ${run.name}`);
-    at("curve-caption").textContent = `Share of all ${resource.value} allocated, 0 to 100 %, from ${clock(times[0])} to ${clock(times.at(-1))} (${names.join("; ")})`;
+    at("curve-caption").textContent = `Share of all ${resource.value} allocated, 0 to ${percent(most)}, from ${clock(times[0])} to ${clock(times.at(-1))} (${names.join("; ")})`;
   }
 
   // The page opens on the moment at which most was allocated.

@@ -23,7 +23,7 @@ from scenarios.schema.yaml_source import Source
 from simcore.errors import ScenarioError, unread
 from simcore.rng import stream
 from simcore.roles import read_names
-from simcore.types import QUANTUM, Ints, part
+from simcore.types import QUANTUM, Floats, Ints, part
 from simcore.units import LARGEST, measure_of, quanta
 from workloads.inflation import fgd_order
 from workloads.traces.library import find_servers
@@ -102,6 +102,11 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
         servers = ServerTable(servers.capacity[order], servers.devices[order], kinds, servers.cells)
         last = int(np.flatnonzero(order == last)[0])
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
+    capacity, physical, growths = servers.capacity, None, (growth, None)
+    ratios = _ratios(spec, len(capacity))[order]
+    if (ratios != 1).any():
+        physical, capacity = capacity, np.rint(capacity * ratios[:, None]).astype(np.int64)
+        growths = capacity[last], growth
     devices = None
     if spec.has_devices:
         models = tuple(sorted({model for model in servers.model if model}))
@@ -110,7 +115,15 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
         added = int(servers.devices[last]), places[last]
         devices = DevicesOf(len(resources) - 1, servers.devices, np.array(places, np.int64), models, added)
     labels = _labels_of(spec, servers.cells, order, last)
-    return Cluster(resources, servers.capacity, above, growth, devices), labels
+    return Cluster(resources, capacity, above, growths[0], devices, physical, growths[1]), labels
+
+
+def _ratios(spec: ClusterSpec, servers: int) -> Floats:
+    """Return how overcommitted each server is, in the order in which they are written, float64 [servers, resources]."""
+    kinds = [(group.count, {**spec.overcommit, **group.overcommit}) for group in spec.groups or ()]
+    kinds = kinds or [(servers, spec.overcommit)]
+    each = np.array([[ratios.get(name, 1.0) for name in spec.resources] for _, ratios in kinds])
+    return np.repeat(each, [count for count, _ in kinds], axis=0)
 
 
 def kinds_of(scenario: Scenario, seed: int = 0) -> tuple[list[str], int]:

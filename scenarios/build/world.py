@@ -151,7 +151,7 @@ def _gangs(scenario: Scenario) -> Literal["", "plain", "ruled"]:
 
 
 def _total(scenario: Scenario) -> dict[str, float]:
-    total = build_cluster(scenario).capacity.sum(axis=(0, 1)) / QUANTUM
+    total = build_cluster(scenario).installed().sum(axis=(0, 1)) / QUANTUM
     return dict(zip(scenario.resources, total.tolist(), strict=True))
 
 

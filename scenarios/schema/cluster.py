@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -11,7 +11,7 @@ from fabric.placement.rules import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
 from scenarios.schema.placement import Labels
-from scenarios.schema.server_files import DEVICE, Csv, TracedServers, servers_of
+from scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
 from simcore.errors import suggest
 from simcore.fields import (
     Amounts,
@@ -19,6 +19,8 @@ from simcore.fields import (
     Index,
     Model,
     Names,
+    PositiveNumber,
+    Shown,
     Text,
     Time,
     together,
@@ -35,6 +37,10 @@ class DevicesSpec(Model):
     model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
 
 
+Ratios: TypeAlias = Annotated[dict[str, Annotated[PositiveNumber, Field(le=100)]], Shown("{resource: number above 0}")]
+OVERCOMMIT = "So many times what servers have of a resource may be placed on them"
+
+
 class Group(Model):
     """Equal servers of a cluster that has different ones."""
 
@@ -46,6 +52,9 @@ class Group(Model):
     name: Text | None = Field(default=None, description="A name for people.", examples=["large"])
     devices: DevicesSpec | None = Field(
         default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
+    )
+    overcommit: Ratios = Field(
+        default_factory=dict, description=f"{OVERCOMMIT}, instead of the cluster's.", examples=["{cpu: 2}"]
     )
     labels: Labels = Field(
         default_factory=dict,
@@ -101,6 +110,11 @@ class ClusterSpec(Model):
         description="A request with more than this of any resource takes an even part of every node of one server.",
         examples=["{mem: 10 GB}"],
     )
+    overcommit: Ratios = Field(
+        default_factory=dict,
+        description=f"{OVERCOMMIT}; power and metrics go by what they have.",
+        examples=["{cpu: 3, mem: 1.2}"],
+    )
     domains: dict[str, Count] = Field(
         default_factory=dict,
         description="Labels by number: `rack: 20` puts servers 0 to 19 into rack 0, and so on, added servers included.",
@@ -151,6 +165,7 @@ class ClusterSpec(Model):
         self._same_resources()
         self._with_nodes()
         self._with_devices()
+        self._check_overcommit()
         self._check_labels()
         return self
 
@@ -183,6 +198,18 @@ class ClusterSpec(Model):
             if DEVICE in names:
                 remedy = f"Take {DEVICE} out here; `devices` says how many there are."
                 raise wrong("comes from the devices", remedy, (*at, DEVICE))
+
+    def _check_overcommit(self) -> None:
+        """Refuse ratios of what servers do not have, or cannot be shared."""
+        for at, ratios in ((("overcommit",), self.overcommit), *self._group_ratios):
+            known_resources(ratios, self.resources, at)
+            if self.has_devices and DEVICE in ratios:
+                remedy = "Take it out; requests take parts of devices."
+                raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
+
+    @property
+    def _group_ratios(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
+        return [(("groups", number, "overcommit"), group.overcommit) for number, group in enumerate(self.groups or ())]
 
     def _check_labels(self) -> None:
         """Refuse labels that are said twice, and `server`, which all servers have by themselves."""
@@ -302,8 +329,8 @@ class ClusterSpec(Model):
 
 def _is_resource(name: str, amount: float, at: tuple[str | int, ...]) -> None:
     """Refuse among the amounts of a node what is a key of the cluster, and a factor by which it is overcommitted."""
+    if name.replace("_", "").startswith(("overcommit", "oversubscri")):
+        remedy = f"Write overcommit beside node, of each resource: `overcommit: {{cpu: {amount:g}}}`."
+        raise wrong("is no resource", remedy, (*at, name))
     if name in ClusterSpec.model_fields or name in Group.model_fields:
         raise wrong("is a key of the cluster, and no resource", f"Write {name} beside node.", (*at, name))
-    if name.replace("_", "").startswith(("overcommit", "oversubscri")):
-        remedy = f"Write as much as may be placed: a node of 40 cores that is overcommitted {amount:g} times has "
-        raise wrong("is no resource", f"{remedy}{{cpu: {40 * amount:g}}}.", (*at, name))

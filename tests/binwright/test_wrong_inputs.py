@@ -28,7 +28,7 @@ YAML = [
     ("mem: 2 GB", "mem: 2,5 GB", ["workload.flavours.0.5 GB: is not "]),
     ("servers: 2", "servers: 2,5", ["s.yaml:1: cluster: the key 5 is not text"]),
     ("mem: 8 GB", "mem: 8,5 GB", ["cluster.node.5 GB: is not the name of a resource", "8.5 GB, not 8,5 GB"]),
-    ("{cpu: 4, mem: 8 GB}", "{cpu: 4, overcommit: 3}", ["cluster.node.overcommit: is no resource", "{cpu: 120}"]),
+    ("{cpu: 4, mem: 8 GB}", "{cpu: 4, overcommit: 3}", ["node.overcommit: is no resource", "overcommit: {cpu: 3}"]),
     ("{cpu: 4, mem: 8 GB}", "{cpu: 4, nodes: 2}", ["node.nodes: is a key of the cluster", "Write nodes beside node"]),
     ("agents: [first-fit, worst-fit]", "agents: first-fit", ["agents: is a wrong value", "Write a list: [first-fit]."]),
     ("agents: [first-fit, worst-fit]", "agents: [first-fit, null]", ["agents.1: is not an agent", "Write a name"]),

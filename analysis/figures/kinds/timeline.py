@@ -101,7 +101,8 @@ def _line(ax: Axes, runs: Sequence[pl.DataFrame], name: str, scale: float, colou
         return
     ax.plot(scale * times, mean, color=colour, linewidth=1.0, drawstyle="steps-post")
     if len(runs) > 1:
-        low, high = np.maximum(mean - half, 0), mean + half if name in COUNTS else np.minimum(mean + half, 100)
+        most = np.where((mean > 100) | (name in COUNTS), np.inf, 100)
+        low, high = np.maximum(mean - half, 0), np.minimum(mean + half, most)
         ax.fill_between(scale * times, low, high, color=colour, alpha=0.2, step="post", linewidth=0)
     if name == "waiting":
         return

@@ -114,7 +114,7 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
         found = replace(found, servers=float(servers))
     if not costs.has_power:
         return found
-    watts = costs.pue * _watts(costs, spent, kind, simulation.view.capacity.sum(axis=1)[:, costs.resource])
+    watts = costs.pue * _watts(costs, spent, kind, simulation.ledger.installed.sum(axis=1)[:, costs.resource])
     waking = costs.pue * off.waking * HOUR if off else 0.0
     energy = (dot(watts, spent.seconds) + waking * len(woken)) / KWH
     found = replace(
@@ -143,7 +143,7 @@ def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
 
 def _watts(costs: Costs, spent: Stretches, kind: Ints, capacity: Ints) -> Floats:
     """Return what the server of each stretch draws, float64 [n]; `capacity` int64 [servers] is of the resource."""
-    share = costs.spec.activity * spent.used / np.maximum(capacity[spent.server], 1)
+    share = np.minimum(costs.spec.activity * spent.used / np.maximum(capacity[spent.server], 1), 1.0)
     found = np.zeros(len(share))
     for number, tariff in enumerate(costs.tariffs):
         curve = tariff.power.points if tariff.power else (0.0, 0.0)

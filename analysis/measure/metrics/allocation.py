@@ -29,6 +29,7 @@ def _metrics(shares: Shares, name: str, heading: str, meaning: str, **how: Any) 
         unit="%",
         better="higher",
         meaning=f"share allocated{meaning}",
+        beyond=True,
         **how,
     )
     def of_resources(run: FinishedRun) -> list[float] | None:

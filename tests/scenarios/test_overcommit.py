@@ -1,0 +1,99 @@
+"""Servers on which more may be placed than they have: by a ratio."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import binwright as bw
+from scenarios.build.cluster import build_cluster
+from scenarios.build.engines import Engine
+from scenarios.schema.load import scenario_from
+from simcore.errors import ScenarioError
+from simcore.types import QUANTUM
+from tests.support.batches import TIMES, data, plain
+
+GROUPS = [
+    {"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "overcommit": {"cpu": 2}},
+    {"count": 1, "node": {"cpu": 8, "mem": "8 GB"}},
+]
+POWER = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
+
+
+def runs(given: dict[str, Any], out: Path, engine: Engine = "auto") -> pl.DataFrame:
+    return bw.run(scenario_from(given), out=out, jobs=1, engine=engine).runs
+
+
+def overcommitted(times: float, cpu: float = 1, **changes: Any) -> dict[str, Any]:
+    given = data(warm_start=None, costs=POWER, **changes)
+    given["cluster"] |= {"node": {"cpu": cpu, "mem": "8 GB"}, "overcommit": {"cpu": times}}
+    return given
+
+
+def test_each_kind_has_its_own_ratio_and_others_that_of_the_cluster() -> None:
+    given = plain().dump() | {"cluster": {"groups": GROUPS, "overcommit": {"cpu": 1.5, "mem": 1.25}}}
+    cluster = build_cluster(scenario_from(given))
+    assert cluster.physical is not None
+    assert (cluster.physical[:, 0] // QUANTUM).tolist() == [[4, 8], [4, 8], [8, 8]]
+    assert (cluster.capacity[:, 0] // QUANTUM).tolist() == [[8, 10], [8, 10], [12, 10]]
+    assert (cluster.installed(4)[3] // QUANTUM).tolist() == [[8, 8]]
+    assert (cluster.growth // QUANTUM).tolist() == [[12, 10]]
+
+
+@pytest.mark.parametrize("numbering", ["drawn", "given"])
+def test_ratios_stay_with_their_servers(numbering: str) -> None:
+    given = plain().dump() | {"cluster": {"groups": GROUPS, "numbering": numbering}}
+    for seed in range(4):
+        cluster = build_cluster(scenario_from(given), seed)
+        assert cluster.physical is not None
+        assert (cluster.capacity[:, 0, 0] == 8 * QUANTUM).all()
+        assert sorted(cluster.physical[:, 0, 0].tolist()) == [4 * QUANTUM, 4 * QUANTUM, 8 * QUANTUM]
+        assert cluster.physical_growth is not None
+        assert cluster.physical_growth[0, 0] == 8 * QUANTUM
+
+
+def test_one_is_no_overcommitment() -> None:
+    cluster = build_cluster(scenario_from(overcommitted(1)))
+    assert cluster.physical is None
+    assert np.array_equal(cluster.installed(), cluster.capacity)
+
+
+@pytest.mark.parametrize("overflow", ["drop", "wait", {"expand": {"by": 1, "limit": 4}}])
+def test_what_is_placed_is_as_on_larger_servers_and_what_is_measured_is_what_is_there(
+    overflow: Any, tmp_path: Path
+) -> None:
+    triple = runs(overcommitted(3, overflow=overflow), tmp_path / "triple")
+    larger = runs(overcommitted(1, 3, overflow=overflow), tmp_path / "larger")
+    clock = runs(overcommitted(3, overflow=overflow), tmp_path / "clock", "simpy")
+    same = ["acceptance", "allocation_mem", "servers", "fragmentation_cpu"]
+    assert triple.select(same).equals(larger.select(same))
+    ours = ["engine", *TIMES]
+    assert triple.drop(ours, strict=False).equals(clock.drop(ours, strict=False))
+    assert triple["allocation_cpu"].to_list() == pytest.approx([3 * share for share in larger["allocation_cpu"]])
+    assert triple["load_cpu"].to_list() == pytest.approx([3 * share for share in larger["load_cpu"]])
+    assert (triple["allocation_cpu"] > 1).any()
+    assert (triple["power"] <= 0.3 * triple["servers"]).all()  # never more than full servers draw
+    assert (triple["energy"] > larger["energy"]).all()
+
+
+MISTAKES: list[tuple[dict[str, Any], str, str]] = [
+    ({"overcommit": {"cpus": 2}}, "cluster.overcommit.cpus", "the cluster has no such resource"),
+    ({"overcommit": {"cpu": 0}}, "cluster.overcommit.cpu", "is a wrong value"),
+    ({"overcommit": {"cpu": 101}}, "cluster.overcommit.cpu", "is a wrong value"),
+    ({"overcommit": {"gpu": 2}, "devices": {"count": 2}}, "cluster.overcommit.gpu", "a device is not overcommitted"),
+    ({"node": {"cpu": 4, "oversubscription": 3}}, "cluster.node.oversubscription", "is no resource"),
+]
+
+
+@pytest.mark.parametrize(("changes", "key", "problem"), MISTAKES, ids=[key for _, key, _ in MISTAKES])
+def test_a_mistake_is_named(changes: dict[str, Any], key: str, problem: str) -> None:
+    given = plain().dump()
+    given["cluster"] = {"servers": 2, "node": {"cpu": 4, "mem": "8 GB"}} | changes
+    with pytest.raises(ScenarioError, match=problem) as caught:
+        scenario_from(given)
+    assert caught.value.key == key
+    assert caught.value.remedy
