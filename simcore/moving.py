@@ -205,7 +205,7 @@ class Moving:
         """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""
         asking, elapsed = self._simulation.view.asking, self._clock.now - self._simulation.record.decided[rows]
         if asking is None:
-            stays: Floats = self._simulation.stays(rows)
+            stays: Floats = self._simulation.rows.holding_times(rows)
         elif asking.foresight.hidden:
             stays = np.full(len(rows), nan)
         else:
@@ -270,7 +270,7 @@ class Moving:
         self.most = max(self.most, len(self._flying))
         seconds = self.rules.downtime + request.demand[self.rules.resource] / self.rules.rate
         if seconds:
-            ends = float(record.decided[row]) + float(simulation.stays(np.array([row]))[0])
+            ends = float(record.decided[row]) + float(simulation.rows.holding_times(np.array([row]))[0])
             moved.due = min(now + seconds, ends)
             self._clock.at(moved.due, self._arrive, number)
         else:

@@ -52,12 +52,12 @@ def past_of(simulation: Any, most: int) -> Past:
     rows = np.sort(own[-most:])
     outcome = record.outcome[rows]
     gaps = np.diff(workload.arrival[rows], prepend=workload.arrival[rows[:1]])
-    stays = simulation.stays(rows)
+    stays = simulation.rows.holding_times(rows)
     cut = np.where(outcome == INTERRUPTED, record.interruption[rows], now)
     since = np.where(np.isin(outcome, (PLACED, INTERRUPTED)), record.decided[rows], cut)
     stayed = np.minimum(stays, cut - since)
     on = answered[record.outcome[answered] == PLACED]
-    on = on[record.decided[on] + simulation.stays(on) > now]
+    on = on[record.decided[on] + simulation.rows.holding_times(on) > now]
     if ledger.running:
         on = on[np.isin(on, np.fromiter(ledger.running, np.int64))]
     ages = now - record.decided[on]

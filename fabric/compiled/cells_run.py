@@ -180,7 +180,7 @@ class CellSimulation(Simulation):
         super().__init__(workload, ledger)
         self._decisions.close()
         self._servers, self._window, self._threads = ledger, cells.window, threads
-        self.requests = requests(workload, self._spreads, self.record.outcome == PENDING)
+        self.requests = requests(workload, self.rows.spreads, self.record.outcome == PENDING)
         rows, servers = len(self.requests.rows), len(ledger.view.free)
         bounds = [servers * number // cells.count for number in range(cells.count + 1)]
         arrays = ledger.arrays

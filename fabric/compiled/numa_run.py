@@ -61,13 +61,14 @@ class CompiledSimulation(Simulation):
         super().__init__(workload, ledger, overflow)
         self._decisions.close()
         self._servers = ledger
-        grown = [(time, self._grow, by) for time, by in expansion]
+        grown = [(time, self.events.grow, by) for time, by in expansion]
         self._planned = sorted([*grown, *ledger.planned], key=lambda one: one[0])[::-1]
         workload, record = self.workload, self.record
         possible = record.outcome == PENDING
         rows = int(np.count_nonzero(possible))
-        self.parts = None if self._gangs is None else self._gangs.parts
-        self.requests = requests(workload, self._spreads, possible if self._gangs is None else possible & self._leads)
+        self.parts = None if workload.gangs is None else workload.gangs.parts
+        leads = self.rows.leads
+        self.requests = requests(workload, self.rows.spreads, possible if leads is None else possible & leads)
         self.state = NumaState(
             *ledger.arrays,
             np.zeros(rows),
@@ -82,7 +83,7 @@ class CompiledSimulation(Simulation):
             record.reason,
             log_of(len(ledger.view.free), ledger.log),
         )
-        self.rules = ledger.ruling(self._roles)
+        self.rules = ledger.ruling(self.rows.roles)
         self._known: tuple[Compiled, Standings] | None = None
         self._ready: tuple[Any, Callable[..., tuple[int, int, int]]] | None = None
         self.follows = False
@@ -128,7 +129,7 @@ class CompiledSimulation(Simulation):
             made += more
             self.follow()
             if status == GROW:
-                self._change(self._grow, min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
+                self._change(self.events.grow, min(self.overflow.by, self.overflow.limit - len(self.view.capacity)))
             elif status == CHANGE:
                 self._change(*self._planned.pop()[1:])
             elif status == BROKEN:
@@ -147,7 +148,7 @@ class CompiledSimulation(Simulation):
             places = zip(record.server[rows].tolist(), roles[rows].tolist(), strict=True)
             self._servers.follow(int(self.rules.happened[0]), dict(zip(rows.tolist(), places, strict=True)))
         call(number)
-        self.rules = self._servers.ruling(self._roles)
+        self.rules = self._servers.ruling(self.rows.roles)
 
     def stages(self) -> list[Stage]:
         """Return the rules of placement from now on, one after another; none where there are no rules."""
@@ -190,9 +191,9 @@ class CompiledSimulation(Simulation):
 
     def _complain(self, row: int, code: int) -> None:
         """Raise the engine's own error for an answer that the ledger refuses."""
-        workload, spread = self.workload, bool(self._spreads[row])
+        workload, spread = self.workload, bool(self.rows.spreads[row])
         times = float(workload.arrival[row]), float(workload.duration[row])
-        role = 0 if self._roles is None else int(self._roles[row])
+        role = 0 if self.rows.roles is None else int(self.rows.roles[row])
         request = Request(row, *times, tuple(workload.demand[row].tolist()), spread, role=role)
         try:
             self.ledger.apply(request, placement_of(code, request, self.view.free.shape[1]))

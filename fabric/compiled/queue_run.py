@@ -44,7 +44,7 @@ class CompiledQueue(CompiledSimulation):
         expected = np.require(self.workload.expected, np.float64, ["C", "W"])
         rank, divisor, factor, view, score = np.zeros(0, np.int32), np.zeros(0), np.zeros(0), self.view, how.score
         if how.by_wait is not None:
-            constants = np.array([how.by_wait(one) for one in self._requests(possible)])
+            constants = np.array([how.by_wait(one) for one in self.rows.requests(possible)])
             if rows:
                 divisor = np.zeros(n)
                 divisor[possible] = constants[:, 0]
@@ -53,7 +53,7 @@ class CompiledQueue(CompiledSimulation):
                 factor[possible] = constants[:, 1]
         elif score is not None:
             keys = np.full(n, inf)
-            keys[possible] = [score(view, one) for one in self._requests(possible)]
+            keys[possible] = [score(view, one) for one in self.rows.requests(possible)]
             rank = np.zeros(n, np.int32)
             rank[np.argsort(keys, kind="stable")] = np.arange(n)
         at = np.zeros(COUNTERS, np.int64)

@@ -266,7 +266,7 @@ class _Asked:
         """Say what became of the row, which arrived then."""
         record, row = self._simulation.record, self._row
         outcome = record.outcome[row]
-        found, reason = self._simulation.lacked.get(row, (0, ""))
+        found, reason = self._simulation.gangs.lacked.get(row, (0, ""))
         part = f": part {found + 1} found no place: {reason}" if reason else ""
         if outcome == PENDING:
             return f"still waiting when the run ended{part}{self._gave_way()}"

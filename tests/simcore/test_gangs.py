@@ -195,7 +195,7 @@ def test_a_gang_that_finds_no_place_leaves_no_trace() -> None:
     record = simulation.record
     assert record.outcome.tolist() == [1, 1, 2, 2, 2, 1]
     assert record.sequence.tolist() == [0, 1, 2, 5]  # a gang that is refused has one answer
-    assert simulation.lacked == {2: (2, "no server has enough a")}
+    assert simulation.gangs.lacked == {2: (2, "no server has enough a")}
     assert [record.reasons[code] for code in record.reason[2:5]] == ["no server has enough a"] * 3
 
 

@@ -18,7 +18,8 @@ from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.samples import KEPT
 from fabric.cluster import NEVER
-from simcore.engine import Change, Simulation
+from simcore.cluster_events import Change
+from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.rules import Overflow
 from simcore.types import QUANTUM, Workload

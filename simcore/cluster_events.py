@@ -1,0 +1,142 @@
+"""Changes the cluster of a run: servers are added, parts fail and come back, and what they hold is interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Literal
+
+from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
+from simcore.gang_placement import GangPlacement
+from simcore.run_state import RunState
+from simcore.waiting_line import WaitingLine
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Tells something that happened to the cluster: when, after how many decisions, what, and to which part.
+
+    The subject of an expansion is how many servers were added.
+    """
+
+    time: float
+    decisions: int
+    what: Literal["failure", "repair", "expansion"]
+    subject: int
+    kind: Kind = "server"
+
+
+class ClusterEvents:
+    """Lets parts of the cluster of a run fail as `faults` say, adds servers, and interrupts requests that run."""
+
+    def __init__(self, run: RunState, queue: WaitingLine, gangs: GangPlacement, faults: Sequence[Faults]) -> None:
+        self._run, self._ledger, self._queue, self._gangs = run, run.ledger, queue, gangs
+        self.changes: list[Change] = []
+        self._down: set[tuple[Kind, int]] = set()  # links and switches
+        self._causes: Counter[int] = Counter()  # of each server that is down: itself, and its domains
+        self._faults: list[tuple[FailingDomains | None, FaultProcess]] = []
+        for each in faults:
+            servers = len(run.view.capacity)
+            together = FailingDomains(each.domains, self, servers) if each.domains else None
+            process = FaultProcess(each, run.clock, together or self)
+            process.watch(range(len(together.members) if together else self._ledger.parts(each.kind)))
+            self._faults.append((together, process))
+
+    @property
+    def endless(self) -> int:
+        """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
+        moving = self._run.moving.endless if self._run.moving else 0
+        return sum(process.endless for _, process in self._faults) + moving
+
+    @property
+    def all_back(self) -> float:
+        """When every part that has failed at random so far is back."""
+        return max((process.all_back for _, process in self._faults), default=-inf)
+
+    def _changed(self, what: Literal["failure", "repair", "expansion"], subject: int, kind: Kind = "server") -> None:
+        run = self._run
+        self.changes.append(Change(run.clock.now, len(run.record.sequence), what, subject, kind))
+
+    def grow(self, by: int) -> None:
+        """Add so many servers."""
+        first = len(self._run.view.capacity)
+        self._ledger.grow(by)
+        self._changed("expansion", by)
+        for together, process in self._faults:
+            if together:
+                before = len(together.members)
+                together.grow(first + by)
+                process.watch(range(before, len(together.members)))
+            elif process.kind == "server":
+                process.watch(range(first, first + by))
+
+    def fail(self, part: int, kind: Kind = "server", requeue: bool = False) -> bool:
+        """Take a part down now: what it holds is interrupted, and return to the line or is lost.
+
+        False when it is down already: it stays so until the repair of the first failure.
+        """
+        if (kind, part) in self._down or part >= self._ledger.parts(kind) or (kind == "server" and self._causes[part]):
+            return False
+        if kind == "server":
+            self.down([part], requeue)
+        else:
+            self._down.add((kind, part))
+            self._changed("failure", part, kind)
+            self._interrupt(self._ledger.fail(part, kind), requeue)
+        return True
+
+    def repair(self, part: int, kind: Kind = "server") -> None:
+        """Bring a failed part back, empty; a server, when all its domains are back."""
+        if kind == "server":
+            self.up([part])
+            return
+        self._down.remove((kind, part))
+        self._ledger.repair(part, kind)
+        self._changed("repair", part, kind)
+
+    def down(self, servers: Sequence[int], requeue: bool) -> None:
+        """Take servers down together, for one more reason where they are down already."""
+        interrupted: list[int] = []
+        for server in servers:
+            self._causes[server] += 1
+            if self._causes[server] == 1:
+                self._changed("failure", server)
+                if self._run.moving:
+                    self._run.moving.fails(server)
+                interrupted += self._ledger.fail(server)
+        self._interrupt(sorted(interrupted), requeue)
+
+    def up(self, servers: Sequence[int]) -> None:
+        """Bring servers back, empty, that are not down for another reason."""
+        for server in servers:
+            self._causes[server] -= 1
+            if not self._causes[server]:
+                self._ledger.repair(server)
+                self._changed("repair", server)
+
+    def evict(self, rows: Sequence[int], requeue: bool, kept: Callable[[float], float]) -> None:
+        """Interrupt requests that run; `kept` says how much of the time that one has run is not lost."""
+        self._ledger.evict(rows)
+        self._queue.blocked = False
+        self._interrupt(rows, requeue, kept)
+
+    def _interrupt(
+        self, interrupted: Sequence[int], requeue: bool, kept: Callable[[float], float] = lambda ran: ran
+    ) -> None:
+        run, now = self._run, self._run.clock.now
+        gangs = self._gangs if run.workload.gangs is not None else None
+        if gangs and interrupted:
+            interrupted = gangs.evict_whole(interrupted)
+        if run.moving:
+            run.moving.interrupted(interrupted)
+        for row in interrupted:
+            run.record.interrupted(row, now)
+            if run.quotas:
+                run.quotas.freed(row)
+        if requeue and interrupted:
+            back = [run.rows.send_back(row, now, kept) for row in interrupted]
+            back = gangs.regroup(interrupted, back) if gangs else back
+            run.rows.add_returned(back)
+            self._queue.take_back([one for one in back if not one.gang or one.gang.first == one.index])

@@ -1,0 +1,123 @@
+"""Places the parts of a gang one after another, all of them or none, and ends and interrupts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simcore.agent_calls import describe_request
+from simcore.errors import AgentError
+from simcore.record import IMPOSSIBLE, PENDING
+from simcore.run_state import RunState
+from simcore.types import Refusal, Request
+
+
+class GangPlacement:
+    """Keeps the gangs of a run: the one that is being placed, and those that run."""
+
+    def __init__(self, run: RunState) -> None:
+        self._run, self._ledger, self._rows = run, run.ledger, run.rows
+        self._gangs = run.workload.gangs
+        self.placed: list[tuple[Request, int, int]] = []
+        """The parts that have a place of the gang that is being placed, and their servers and nodes."""
+        self.lacked: dict[int, tuple[int, str]] = {}
+        """Of every gang that found no place: how many parts had found one the last time, and the reason."""
+        self._members: dict[int, int] = {}  # of every gang that runs, by its first row, the parts that it has
+
+    def next_part(self, head: Request) -> Request:
+        """Return the part of a gang that is to be placed next, or a request of one part itself."""
+        return head._replace(index=head.index + len(self.placed)) if self.placed else head
+
+    def head_of(self, request: Request) -> Request:
+        """Find which of `offer` an answer is for; refuses one for a part of a gang whose turn it is not."""
+        gang, placed = request.gang, self.placed
+        first = gang.first if gang else request.index
+        if request.index == first + len(placed) and (not placed or placed[0][0].index == first):
+            for one in self._run.offer:
+                if one is request or (gang and one.gang == gang):
+                    return one
+        known = describe_request(request, self._run.view.resources)
+        raise AgentError(f"answered {known}, which is not offered or has its answer")
+
+    def refused(self, part: Request, refusal: Refusal | None) -> bool:
+        """Note that a part found no place, and that its gang has none if the others are too few for it."""
+        assert part.gang
+        if len(self.placed) >= part.gang.least:
+            return False
+        reason = refusal.reason if refusal else self._ledger.reasons[self._ledger.why_not(part)]
+        self.lacked[part.gang.first] = len(self.placed), reason
+        self.abandon()
+        return True
+
+    def abandon(self) -> None:
+        """Release the parts of the gang that is being placed."""
+        for part, _, _ in reversed(self.placed):
+            self._ledger.release(part.index)
+        self.placed.clear()
+
+    def begin(self, head: Request) -> None:
+        """Begin the gang whose parts have their places."""
+        gang, placed, first, run = head.gang, list(self.placed), head.index, self._run
+        assert gang
+        self.placed.clear()
+        self.lacked.pop(first, None)
+        count, stays, longer = len(placed), self._rows.holding_time(first), self._rows.longer
+        if count < gang.parts:
+            run.record.spared(first + count, first + gang.parts, run.now)
+            if gang.rules.work:
+                stays *= gang.parts / count
+                longer |= dict.fromkeys(range(first, first + count), stays)
+        self._members[first] = count
+        for part, server, node in placed:
+            told = part._replace(duration=stays) if first in longer and not self._rows.oracle else part
+            run.begin(told, server, node)
+        run.end_after(stays, self._end, first)
+
+    def _end(self, first: int) -> None:
+        for row in range(first, first + self._members.pop(first)):
+            self._ledger.release(row)
+        if self._run.quotas:
+            self._run.quotas.freed(first)
+
+    def lead(self, row: int) -> int:
+        """Return the row of the first part of the gang that a row is a part of, or the row itself."""
+        if self._gangs is None or self._gangs.first is None:
+            return row
+        return int(self._gangs.first[row]) if row < len(self._gangs.first) else self._rows.gang_of_returned(row)
+
+    def with_parts(self, rows: Sequence[int]) -> list[int]:
+        """Return these rows that run, and the other parts of their gangs, in order."""
+        leads = map(self.lead, rows)
+        return sorted({row for first in leads for row in range(first, first + self._members.get(first, 1))})
+
+    def evict_whole(self, interrupted: Sequence[int]) -> list[int]:
+        """Have the other parts of interrupted gangs evicted, too; returns the rows of all parts."""
+        rows = self.with_parts(interrupted)
+        self._ledger.evict(sorted({*rows} - {*interrupted}))
+        return rows
+
+    def regroup(self, rows: Sequence[int], back: Sequence[Request]) -> list[Request]:
+        """Make gangs of requests that are sent back, which were parts of some in these rows."""
+        found: list[Request] = []
+        for row, request in zip(rows, back, strict=True):
+            if gang := request.gang:
+                first = request.index - (row - gang.first)
+                count = self._members[gang.first]
+                least = min(gang.least, count)
+                request = request._replace(gang=gang._replace(first=first, parts=count, least=least))
+            found.append(request)
+        return found
+
+    def rule_out(self) -> None:
+        """Note which gangs have more parts than the empty cluster has room for."""
+        outcome, known = self._run.record.outcome, dict[tuple[object, ...], bool]()
+        leads = self._rows.leads
+        assert leads is not None
+        for request in self._rows.requests(np.flatnonzero(leads & (outcome[: len(leads)] == PENDING))):
+            if gang := request.gang:
+                kind = (*request[3:-1], *gang[1:])
+                if kind not in known:
+                    known[kind] = self._ledger.room_for_parts(request) >= gang.least
+                if not known[kind]:
+                    outcome[request.index : request.index + gang.parts] = IMPOSSIBLE

@@ -1,0 +1,81 @@
+"""Offers the requests that wait to the agent together: at the head of the line, or several at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from math import ceil, inf
+
+from simcore.cluster_events import ClusterEvents
+from simcore.gang_placement import GangPlacement
+from simcore.run_state import RunState
+from simcore.types import Request
+from simcore.waiting_line import WaitingLine
+
+
+class Offering:
+    """Goes on with a run where requests that wait are offered together."""
+
+    def __init__(self, run: RunState, queue: WaitingLine, gangs: GangPlacement, events: ClusterEvents) -> None:
+        self._run, self._queue, self._gangs, self._events = run, queue, gangs, events
+
+    def at_instants(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+        """Yield what needs an answer, offered once for everything at an instant."""
+        run, queue, clock, events = self._run, self._queue, self._run.clock, self._events
+        line, together, window = queue.requests, run.overflow.together, run.overflow.window
+        coming, due, patience = next(arrivals, None), inf, -inf
+        while coming or line or queue.held:
+            time = min(coming.arrival if coming else inf, due)
+            if time < inf or clock.due > events.endless:
+                patience = events.all_back
+            elif clock.peek() > patience:
+                return
+            changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line or queue.held))
+            changed = queue.readmit() or changed
+            while coming and coming.arrival <= clock.now:
+                changed = queue.arrive(coming) < together or changed
+                run.offered = coming.index + (coming.gang.parts if coming.gang else 1)
+                coming = next(arrivals, None)
+            if changed and line and due == inf:
+                due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
+            if due <= clock.now:
+                due = inf
+                yield from self._offer(together)
+
+    def after_events(self, arrivals: Iterator[Request]) -> Iterator[Request]:
+        """Yield what needs an answer, offered after every single event; arrivals come first."""
+        run, queue, clock, events = self._run, self._queue, self._run.clock, self._events
+        coming, patience = next(arrivals, None), -inf
+        while coming or queue.requests or queue.held:
+            if coming or clock.due > events.endless:
+                patience = events.all_back
+            elif clock.peek() > patience:
+                return
+            if coming and coming.arrival <= clock.peek():
+                clock.pass_to(coming.arrival)
+                queue.arrive(coming)
+                run.offered = coming.index + (coming.gang.parts if coming.gang else 1)
+                coming = next(arrivals, None)
+            else:
+                clock.step()
+            yield from self._offer(run.overflow.together)
+
+    def _offer(self, together: int) -> Iterator[Request]:
+        """Offer the head of the line, again while somebody gets a place and others move up."""
+        run, queue, gangs, line, seen = self._run, self._queue, self._gangs, self._queue.requests, 0
+        run.view.now = run.clock.now
+        queue.readmit()
+        while len(line) > seen:
+            before, run.offer = len(line), list(islice(line, together))
+            seen = len(run.offer) - before
+            run.note_pass()
+            while run.offer:
+                yield gangs.next_part(run.offer[0])
+            gangs.abandon()  # one that the agent has left partway
+            seen += len(line)
+            if len(line) == before or len(line) <= seen:
+                preempting = run.preempting if run.overflow.preempt else None
+                if not preempting or preempting.makes_room(islice(line, together)) != "now":
+                    return
+                queue.readmit()
+                seen = 0

@@ -1,0 +1,89 @@
+"""Holds the state of a run that the engine and its parts share."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from math import inf
+
+from simcore.clock import Clock
+from simcore.errors import WorkloadError
+from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel
+from simcore.record import SPREAD, Record
+from simcore.request_rows import RequestRows
+from simcore.rules import Overflow
+from simcore.types import Placements, Request, Workload
+
+
+class RunState:
+    """Holds what a run has come to: its clock, record and requests, and what moves, evicts or bounds these."""
+
+    def __init__(self, workload: Workload, ledger: ResourceModel, overflow: Overflow | None, *, paced: bool) -> None:
+        if workload.networks is not None and not ledger.tiers:
+            remedy = "Take a cluster with a network."
+            raise WorkloadError("virtual networks need a network, and the cluster has none", remedy=remedy)
+        self.workload = workload = workload.in_parts
+        self.ledger = ledger
+        self.view = ledger.view
+        self.view.origin = workload.origin
+        self.view.virtual = workload.networks[0].form if workload.networks else None
+        self.overflow = overflow or Overflow()
+        self.clock = Clock()
+        self.record = Record(len(workload), ledger.reasons)
+        self.offered = 0
+        """Requests of the workload that have arrived so far."""
+        self.stopped = False
+        """Did a request that fits nowhere end the run?"""
+        self.offer: list[Request] = []
+        """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
+        self.times: list[tuple[int, int]] | None = None
+        """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
+        self.passes: array[int] | None = None
+        """How many answers the record had whenever there was one that left its request waiting, or several requests
+        were offered together: an empty array where that is to be noted."""
+        self.thought = 0
+        """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
+        self.counted: int | None = None
+        """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
+        self.moving: Moves | None = None
+        """What moves requests that run, where something does."""
+        self.preempting: Preempts | None = None
+        """What evicts requests that run, where something does."""
+        self.quotas: KeepsQuotas | None = None
+        """What keeps requests within quotas, where something does."""
+        self.rows = rows = RequestRows(workload, ledger, self.record, paced)
+        self.view.asking = rows.oracle
+        self._placed = self.view.placed = Placements(ledger.running)
+        self._lists = rows.kind is Request  # what is placed, where agents are told how long requests stay
+
+    @property
+    def now(self) -> float:
+        """Seconds since the first request of the workload arrived."""
+        return self.clock.now
+
+    def begin(self, request: Request, server: int, node: int) -> None:
+        """Note that a request has its place, and what that is."""
+        node = SPREAD if request.spread else node
+        self.record.placed(request.index, self.clock.now, server, node)
+        if self._lists:
+            self._placed.add(request, server, node, self.clock.now)
+
+    def end_after(self, duration: float, release: Callable[[int], object], index: int) -> None:
+        """Have a request of a row release what it holds after its holding period, if that ends."""
+        if duration < inf and self.overflow.one_by_one:
+            # By who was placed first; below all rows, by which the ends of a warm start go.
+            place = len(self.record.sequence) - 2**62
+            self.clock.release_at(self.clock.now + duration, lambda _: release(index), place)
+        elif duration < inf:
+            self.clock.release_at(self.clock.now + duration, release, index)
+
+    def note_pass(self) -> None:
+        """Note how many answers there are, where that is wanted."""
+        if self.passes is not None:
+            self.passes.append(len(self.record.sequence))
+
+    def refuse(self, request: Request, reason: str) -> None:
+        """Note that a request gets no place."""
+        if self.quotas:
+            self.quotas.freed(request.index)
+        self.record.rejected(request.index, self.now, reason, request.gang.parts if request.gang else 1)
