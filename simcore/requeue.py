@@ -32,4 +32,5 @@ def with_returned(
         labels={name: words[rows] for name, words in workload.labels.items()},
         priority=None if workload.priority is None else workload.priority[rows],
         gangs=workload.gangs and workload.gangs.with_back([(request.index, request.gang) for request in back]),
+        use=None if workload.use is None else workload.use.take(np.array(rows)),
     )

@@ -17,6 +17,7 @@ from simcore.gangs import Gang, Gangs
 from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
 from simcore.memmap import blocks
 from simcore.roles import Roles
+from simcore.use import Use
 
 QUANTUM = 1_000_000
 """Quanta per unit of any resource."""
@@ -200,7 +201,8 @@ class Workload:
     whose `duration` is inf therefore, for how long they were seen to run. `requested` float64 [n] is how long
     users said that requests would stay, NaN where they did not. `priority` int64 [n], the higher the more urgent, is
     `None` where all are equal. `gangs` say which requests have several parts, of which `demand` is that of each.
-    `origin` is when arrivals begin, in seconds of the trace's own clock.
+    `origin` is when arrivals begin, in seconds of the trace's own clock. `use` says what share of what they ask for
+    requests use; `None` when each uses all of it, all the time.
     """
 
     resources: tuple[str, ...]
@@ -221,6 +223,7 @@ class Workload:
     priority: Ints | None = None
     origin: float = 0.0
     gangs: Gangs | None = None
+    use: Use | None = None
 
     @property
     def running(self) -> int:
@@ -285,6 +288,7 @@ class Workload:
             labels={name: words[rows] for name, words in self.labels.items()},
             gangs=None if self.gangs is None else self.gangs.take(rows),
             foresight=known,
+            use=None if self.use is None else self.use.take(rows),
         )
 
     def leads(self, rows: Ints) -> Ints:

@@ -20,6 +20,7 @@ from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
+from scenarios.schema.use import Using
 from scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace
 from simcore.fields import Model
 from simcore.rng import stream
@@ -46,7 +47,13 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     base, classes = _requests_of(scenario, total, cache), scenario.priorities
     mixed = any(len(each.priority) > 1 for _, each in scenario.workload.placed)
     how = partial(_with_priorities, classes)
-    return Altered(base, "priorities", repr(sorted(classes.items())), how, base.drawn or mixed)
+    found = Altered(base, "priorities", repr(sorted(classes.items())), how, base.drawn or mixed)
+    use = scenario.workload.use if isinstance(scenario.workload, Using) else None
+    if use is None:
+        return found
+    return Altered(
+        found, "use", repr(use), lambda base, seed: replace(base, use=use.draw(base, seed)), found.drawn or use.drawn
+    )
 
 
 def _with_priorities(classes: dict[str, int], base: Workload, seed: int) -> Workload:

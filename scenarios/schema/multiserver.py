@@ -11,6 +11,7 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.kind import Roled
 from scenarios.schema.registered import Registered
+from scenarios.schema.use import Using
 from scenarios.schema.yaml_source import Keys
 from simcore.fields import Count, Number, PositiveTime, Share, Shown, wrong
 from simcore.json_schema import Schema, given
@@ -35,7 +36,7 @@ def _ascending(pair: tuple[float, float]) -> tuple[float, float]:
     return pair
 
 
-class MultiServer(Roled):
+class MultiServer(Using, Roled):
     """Requests that may need several servers and bandwidth between them."""
 
     demand: Demand = Field(

@@ -7,13 +7,14 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from scenarios.schema.kind import WorkloadKind
+from scenarios.schema.use import Using
 from simcore.errors import suggest
 from simcore.fields import Count, Text, wrong
 from simcore.types import Workload
 from workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 
 
-class Offline(WorkloadKind):
+class Offline(Using, WorkloadKind):
     """Machines that all arrive at time 0, in the order of the input, and never end."""
 
     offline: Text = Field(

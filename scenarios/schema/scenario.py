@@ -30,6 +30,7 @@ from scenarios.schema.server_files import known_resources
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
 from scenarios.schema.train import Train
+from scenarios.schema.use import Using
 from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
 from scenarios.schema.yaml_source import Keys, Source
@@ -350,6 +351,8 @@ class Scenario(Model):
             warm.append((("warm_start", "with"), self.warm_start.other))
         asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
         self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
+        if isinstance(self.workload, Using) and self.workload.use:
+            self.workload.use.check(self.cluster.resources)
 
     def _check_labels(self) -> None:
         labels: dict[str, int] = {}

@@ -31,6 +31,7 @@ from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import DEVICE, known_resources
 from scenarios.schema.starts import Start
 from scenarios.schema.tenants import Tenants
+from scenarios.schema.use import Using
 from scenarios.schema.yaml_source import Keys
 from simcore.errors import UserError, suggest
 from simcore.fields import (
@@ -96,7 +97,7 @@ class Flavour(Placed):
         return dict(self.model_extra or {})
 
 
-class Generated(Changing, WorkloadKind):
+class Generated(Changing, Using, WorkloadKind):
     """Requests drawn from a mix of flavours."""
 
     arrivals: Arrivals = Field(description="When requests arrive.", examples=["{poisson: {every: 10 s}}"])
@@ -187,7 +188,7 @@ def _trace_kind(name: str) -> type:
     return kind
 
 
-class Trace(Placed, Mapped, Changing, WorkloadKind):
+class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     """Requests of a trace. A trace's own options, such as `machine` of azure-packing-2020, are further keys."""
 
     model_config = ConfigDict(extra="allow")
@@ -361,11 +362,13 @@ class Trace(Placed, Mapped, Changing, WorkloadKind):
     def options(self) -> dict[str, Any]:
         """The trace's own options."""
         mapping = self.mapping()
+        if self.use and self.use.labels and self.knows_units:
+            mapping["labels"] = {**{name: name for name in self.use.labels}, **self.labels}
         read = mapping if self.knows_units else {key: mapping[key] for key in mapping if key == "keep"}
         return {**(self.model_extra or {}), **read}
 
 
-class Modelled(Changing, WorkloadKind):
+class Modelled(Changing, Using, WorkloadKind):
     """Jobs of a parallel machine, drawn from a published model."""
 
     lublin: Lublin = Field(

@@ -1,0 +1,116 @@
+"""The schema of `workload.use`: what share of what they ask for requests use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from scenarios.schema.server_files import known_resources
+from simcore.fields import Model, PositiveTime, Shown
+from simcore.json_schema import Schema, quantity
+from simcore.types import Workload
+from simcore.unions import ByKey
+from simcore.units import SHARE
+from workloads.use import UseByResource
+from workloads.use_models import ConstantUse, VaryingUse, draw_use
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareOrCases:
+    """Reads a share, or a mapping, as the only case of a list."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def listed(value: Any) -> Any:
+            if isinstance(value, list | tuple):
+                return value
+            return [value if isinstance(value, Mapping | Model) else {"share": value}]
+
+        return handler.generate_schema(Annotated[source, BeforeValidator(listed)])
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        cases = handler(core)
+        return {"anyOf": [*quantity(SHARE)["anyOf"], cases["items"], cases]}
+
+
+Cases: TypeAlias = Annotated[
+    tuple[
+        Annotated[ConstantUse | VaryingUse, ByKey(("share", "mean"), "says no use", "{mean: 25 %, peak: 80 %}")], ...
+    ],
+    _ShareOrCases(),
+    Shown("share, [ConstantUse](#constantuse), [VaryingUse](#varyinguse), or list of these"),
+]
+
+
+class UseSpec(Model):
+    """What share of what they ask for requests use, by resource. A share alone is that of all resources.
+
+    Every key that is not listed here is a resource: `{cpu: 40 %, mem: {mean: 60 %, peak: 90 %}}`.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Cases] = Field(init=False)
+
+    step: PositiveTime = Field(
+        default=300.0, ge=1, description="For how long what is used stays the same.", examples=["5 min"]
+    )
+    others: Cases = Field(
+        default=(),
+        description="What they use of resources that are not named; by default all that they ask for.",
+        examples=["80 %"],
+    )
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
+
+    @classmethod
+    def takes(cls, key: str, data: Mapping[str, Any]) -> bool:
+        return True
+
+    @classmethod
+    def outline(cls, own: Schema) -> Schema:
+        cases = own["properties"]["others"]
+        return {"anyOf": [*quantity(SHARE)["anyOf"], {"type": "array"}, {**own, "additionalProperties": cases}]}
+
+    @property
+    def cases(self) -> dict[str, tuple[ConstantUse | VaryingUse, ...]]:
+        """The cases of each resource that is named."""
+        return dict(self.model_extra or {})
+
+    @property
+    def every(self) -> list[ConstantUse | VaryingUse]:
+        """The cases of all resources."""
+        return [case for cases in (self.others, *self.cases.values()) for case in cases]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that say shares."""
+        return list(dict.fromkeys(label for case in self.every for label in case.labels()))
+
+    @property
+    def drawn(self) -> bool:
+        """Whether what they use depends on the seed."""
+        return any(isinstance(case, VaryingUse) for case in self.every)
+
+    def draw(self, base: Workload, seed: int) -> UseByResource:
+        """Draw what the requests of a workload use."""
+        return draw_use(base, self.step, self.cases, self.others, seed)
+
+    def check(self, resources: tuple[str, ...]) -> None:
+        """Refuse resources that the cluster does not have."""
+        known_resources(self.cases, resources, ("workload", "use"), tuple(UseSpec.known()))
+
+
+class Using(Model):
+    """Requests of which may be said what they use."""
+
+    use: UseSpec | None = Field(
+        default=None,
+        description="What share of what they ask for requests use; by default all, all the time.",
+        examples=["40 %", "{cpu: {mean: 25 %, daily: 40 %}, mem: 80 %}"],
+    )

@@ -1,0 +1,106 @@
+"""What requests use: the distributions that are asked for, the same answers in whatever order one asks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from simcore.errors import WorkloadError
+from simcore.types import Workload
+from workloads.use import UseByResource, shape_of
+from workloads.use_models import ConstantUse, VaryingUse, draw_use
+
+N = 60
+
+
+def workload(n: int = N, **labels: list[str]) -> Workload:
+    made = Workload.of_units(np.arange(float(n)), 3600.0, {"cpu": 4, "mem": 8})
+    object.__setattr__(made, "labels", {name: np.array(words, np.str_) for name, words in labels.items()})
+    return made
+
+
+def cpu(base: Workload, *cases: dict[str, object], seed: int = 3) -> UseByResource:
+    read = [(ConstantUse if "share" in case else VaryingUse).model_validate(case) for case in cases]
+    return draw_use(base, 300.0, {"cpu": read}, (), seed)
+
+
+def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
+    """What these rows use of cpu, float64 [rows, steps]."""
+    return np.stack([use.during(row, 0, steps)[:, 0] for row in rows])
+
+
+def test_who_asks_in_another_order_gets_the_same() -> None:
+    use = cpu(workload(), {"mean": "30 %", "daily": 0.3, "bursts": {"share": 0.1}, "varies": 0.1})
+    whole = shares(use, range(N), 40)
+    for step in np.random.default_rng(1).permutation(40)[:10].tolist():
+        rows = np.random.default_rng(step).permutation(N)[:20]
+        np.testing.assert_array_equal(use.at(rows, step)[:, 0], whole[rows, step])
+    np.testing.assert_array_equal(shares(use.take(np.array([7, 3, 7])), range(3), 40), whole[[7, 3, 7]])
+    assert not np.array_equal(whole, shares(cpu(workload(), {"mean": "30 %"}, seed=4), range(N), 40))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"mean": 0.3, "peak": 0.8, "persists": 300},
+        {"mean": 0.3, "peak": 0.8, "p95": 0.7, "daily": 0.5},
+        {"mean": 0.05, "peak": 1.0, "p95": 0.1, "persists": "2 h"},
+        {"mean": 0.25, "peak": 0.9, "bursts": {"share": 0.05, "lasts": "30 min"}},
+        {"mean": 0.3, "peak": 0.6, "varies": 0.1, "together": {"by": "tenant", "share": 0.5}},
+    ],
+    ids=str,
+)
+def test_shares_have_the_mean_the_percentile_and_the_peak(said: dict[str, object]) -> None:
+    rows = range(400)
+    found = shares(cpu(workload(400, tenant=[str(row // 2) for row in rows]), said), rows, 288 * 2)
+    assert found.mean() == pytest.approx(said["mean"], rel=0.04)
+    assert 0.9 * said["peak"] < found.max() <= said["peak"]
+    assert found.min() >= 0
+    if "p95" in said:
+        assert np.quantile(found, 0.95) == pytest.approx(said["p95"], rel=0.04)
+
+
+def test_use_follows_the_day_and_the_tenant_and_itself() -> None:
+    base = workload(40, tenant=[str(row // 20) for row in range(40)])
+    daily = shares(cpu(base, {"mean": 0.5, "daily": 0.9, "busiest": "6 h"}), range(40), 288).mean(axis=0)
+    assert 4 * 12 < daily.argmax() < 8 * 12
+    assert 16 * 12 < daily.argmin() < 20 * 12
+    found = shares(cpu(base, {"mean": 0.5, "together": {"by": "tenant", "share": 0.8}}), range(40), 2000)
+    related = np.corrcoef(found)
+    assert related[:20, :20].mean() > 0.7
+    assert abs(related[:20, 20:].mean()) < 0.2
+    slow, fast = (shares(cpu(base, {"mean": 0.5, "persists": time}), range(9), 2000) for time in ("4 h", "5 min"))
+    again = [np.mean([np.corrcoef(row[1:], row[:-1])[0, 1] for row in each]) for each in (slow, fast)]
+    assert again[0] > 0.9
+    assert abs(again[1]) < 0.1
+
+
+def test_the_first_case_that_a_request_is_in_holds() -> None:
+    base = workload(3, kind=["a", "b", "c"], most=["20", "30", "40"])
+    cases: list[dict[str, object]] = [
+        {"of": {"kind": "a"}, "share": 0.5},
+        {"of": {"kind": ["a", "b"]}, "share": "most", "unit": "1 %"},
+    ]
+    use = cpu(base, *cases)
+    assert use.at(np.arange(3), 9).tolist() == [[0.5, 1.0], [0.3, 1.0], [1.0, 1.0]]
+    with pytest.raises(WorkloadError, match="no share"):
+        cpu(base, {"share": "most", "unit": 1.0, "of": {"kind": "x"}}, {"mean": "kind"})
+    with pytest.raises(WorkloadError, match="use more than their peak"):
+        cpu(base, {"mean": "most", "unit": "1 %", "peak": 0.35})
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+@settings(max_examples=60, deadline=None)
+def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:
+    p95, peak = sorted((p95, peak))
+    mean = 0.05 * p95 + low * (0.9 * p95 + 0.05 * peak)
+    assume(peak > 1e-3)
+    shape = shape_of(mean, peak, p95)
+    u = (np.arange(10_000) + 0.5) / 10_000
+    above = shape.knee + (shape.top - shape.knee) * np.clip((u - shape.cut) / (1 - shape.cut), 0, 1) ** shape.tail
+    found = np.where(u <= shape.cut, shape.knee * np.minimum(u / shape.cut, 1) ** shape.body, above)
+    assert found.mean() == pytest.approx(mean, abs=1e-3)
+    assert found.max() <= peak + 1e-12
+    assert (np.diff(found) >= -1e-12).all()

@@ -1,0 +1,158 @@
+"""What requests use of what they ask for: a share, or a series that is generated.
+
+A generated series is a normal process, part of which follows the time of day, part of which is common to a tenant, and
+the rest of which is the request's own; ranks of it become shares by a distribution of the request's own. All of that is
+computed where it is asked for, from hashes of request and time, and nothing is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import pi, sqrt
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.types import Floats, Ints
+
+
+class ResourceUse(Protocol):
+    """Says what share of one resource requests use."""
+
+    def block(self, requests: Ints, first: int, last: int) -> Floats:
+        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
+        ...
+
+    def take(self, rows: Ints) -> Self: ...
+
+
+@dataclass(frozen=True, eq=False)
+class UseByResource:
+    """Says for every resource separately what share of it requests use, on a grid of `step` seconds.
+
+    Each of `resources` is a share of all requests, or what says the shares.
+    """
+
+    step: float
+    resources: tuple[float | ResourceUse, ...]
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        """Return the shares in one step, float64 [requests, resources]."""
+        found = np.empty((len(requests), len(self.resources)))
+        for column, each in enumerate(self.resources):
+            found[:, column] = each if isinstance(each, float) else each.block(requests, step, step + 1)[:, 0]
+        return found
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        """Return the shares of a request in the steps from `first` to before `last`, float64 [steps, resources]."""
+        found = np.empty((last - first, len(self.resources)))
+        row = np.array([request])
+        for column, each in enumerate(self.resources):
+            found[:, column] = each if isinstance(each, float) else each.block(row, first, last)[0]
+        return found
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows."""
+        return replace(
+            self, resources=tuple(each if isinstance(each, float) else each.take(rows) for each in self.resources)
+        )
+
+
+class Shape(NamedTuple):
+    """Holds distributions of shares, float64 [n] each: what share is at rank u.
+
+    Up to rank `cut` it is `knee * (u / cut) ** body`, and beyond it goes from there to `top` as a power `tail`.
+    """
+
+    cut: Floats
+    knee: Floats
+    body: Floats
+    top: Floats
+    tail: Floats
+
+
+def shape_of(mean: npt.ArrayLike, peak: npt.ArrayLike, p95: npt.ArrayLike | None = None) -> Shape:
+    """Find distributions with these means and highest shares, float64 [n] each, and 95th percentiles if they are known.
+
+    No mean is above the peak, and no percentile.
+    """
+    low, top = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(peak, np.float64))
+    one = np.ones(low.shape)
+    if p95 is None:
+        return Shape(one, top, np.where(low > 0, top / np.maximum(low, 1e-12) - 1, 1e12), top, one)
+    cut, knee = 0.95 * one, np.broadcast_to(np.asarray(p95, np.float64), low.shape)
+    # What the mean has beyond the knee at ranks above the cut is shared between body and tail, half of it at most.
+    beyond = np.clip(low - (1 - cut) * knee, 0, None)
+    above = np.minimum((1 - cut) * (top - knee) / 2, beyond / 2)
+    above = np.clip(above, beyond - cut * knee, (1 - cut) * (top - knee))
+    below = np.minimum(beyond - above, cut * knee)
+    body = np.where(below > 0, cut * knee / np.maximum(below, 1e-12) - 1, 1e12)
+    tail = np.where(above > 0, (1 - cut) * (top - knee) / np.maximum(above, 1e-12) - 1, 1e12)
+    return Shape(cut, knee, body, top, tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """Says how the ranks of a request's shares go on in time, in steps.
+
+    `daily` is the share of the variance that follows the time of day, which is highest at step `busiest` of a day of
+    `day` steps. Of the rest, `common` is the share that requests of one tenant have in common. Ranks stay about the
+    same for `persists` steps. In bursts of `lasts` steps, a share `bursts` of the time, a request uses its peak.
+    """
+
+    day: float
+    daily: float = 0.0
+    busiest: float = 0.0
+    common: float = 0.0
+    persists: int = 1
+    bursts: float = 0.0
+    lasts: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedUse:
+    """Generates what requests use of one resource.
+
+    `shapes` int32 [n] and `processes` int8 [n] are places in `shape` and `process`, -1 where a request uses all of it.
+    `keys` int64 [n] and `tenants` int64 [n] name requests and tenants in hashes, into which `seed` goes.
+    """
+
+    shape: Shape
+    process: tuple[Process, ...]
+    shapes: npt.NDArray[np.int32]
+    processes: npt.NDArray[np.int8]
+    keys: Ints
+    tenants: Ints
+    seed: int
+
+    def block(self, requests: Ints, first: int, last: int) -> Floats:
+        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
+        from workloads.use_kernels import generate  # numba: only who uses it pays for it
+
+        found = np.empty((len(requests), last - first))
+        steps = np.arange(first, last)
+        waves = np.stack(
+            [sqrt(2 * each.daily) * np.cos(2 * pi * (steps - each.busiest) / each.day) for each in self.process]
+        )
+        of = self.shapes, self.processes, self.keys, self.tenants
+        generate(requests, first, tuple(self.shape), (*self._tables[0], waves, self._tables[1]), of, self.seed, found)
+        return found
+
+    @cached_property
+    def _tables(self) -> tuple[tuple[npt.NDArray[Any], ...], Floats]:
+        """What the kernel needs to know of processes."""
+        from workloads.use_kernels import NORMAL, ranks_of
+
+        each = self.process
+        common = np.array([sqrt((1 - one.daily) * one.common) for one in each])
+        own = np.array([sqrt((1 - one.daily) * (1 - one.common)) for one in each])
+        persists, lasts = (np.array([getattr(one, name) for one in each], np.int64) for name in ("persists", "lasts"))
+        bursts = np.array([one.bursts for one in each])
+        return (NORMAL, common, own, persists, bursts, lasts), np.stack([ranks_of(one.daily) for one in each])
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows, which stays the same."""
+        columns = ("shapes", "processes", "keys", "tenants")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})

@@ -1,0 +1,104 @@
+"""Generates what requests use: a hash of request and time gives normal noise, its ranks, and from these shares."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr, ndtri
+
+from simcore.jit import inlined, kernel
+from simcore.types import Floats, Ints
+
+LEVELS = 4096
+"""Levels of the noise, and ranks of a process that are told apart."""
+WIDEST = 6.0
+"""Standard deviations up to which ranks of a process are told apart."""
+NORMAL: Floats = ndtri((np.arange(LEVELS) + 0.5) / LEVELS)
+"""The levels of the noise, in ascending order."""
+GAMMA, FIRST, SECOND = (np.uint64(each) for each in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+"""The constants of SplitMix64 (Steele, Lea and Flood 2014)."""
+
+
+@lru_cache(maxsize=64)
+def ranks_of(daily: float) -> Floats:
+    """Return the ranks of a process at `LEVELS` values of it from -WIDEST to WIDEST, float64.
+
+    A wave has the share `daily` of its variance, and normal noise the rest.
+    """
+    values = np.linspace(-WIDEST, WIDEST, LEVELS)
+    wave = sqrt(2 * daily) * np.cos(np.linspace(0, np.pi, 256, endpoint=False) + np.pi / 512)
+    ranks: Floats = ndtr((values[:, None] - wave) / sqrt(1 - daily)).mean(axis=1)
+    return ranks
+
+
+@inlined
+def mixed(bits: np.uint64) -> np.uint64:
+    """Mix bits so that each depends on all."""
+    z = (bits ^ (bits >> np.uint64(30))) * FIRST
+    z = (z ^ (z >> np.uint64(27))) * SECOND
+    return z ^ (z >> np.uint64(31))
+
+
+@inlined
+def noise(name: np.uint64, step: int, persists: int, normal: Floats) -> float:
+    """Return normal noise that goes on in time: between two knots it is a mean of both, of variance 1."""
+    moved = step + int(name >> np.uint64(40)) % persists
+    knot = moved // persists
+    before: float = normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
+    share = (moved - knot * persists) / persists
+    if share == 0.0:
+        return before
+    after = normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
+    mean: float = (before * (1 - share) + after * share) / np.sqrt(share * share + (1 - share) * (1 - share))
+    return mean
+
+
+@kernel
+def generate(
+    requests: Ints,
+    first: int,
+    shape: tuple[Floats, ...],
+    processes: tuple[Any, ...],
+    of: tuple[npt.NDArray[np.int32], npt.NDArray[np.int8], Ints, Ints],
+    seed: int,
+    found: Floats,
+) -> None:
+    """Write what requests [n] use in steps from `first` on into `found` float64 [n, steps].
+
+    The arguments are columns of `workloads.use.GeneratedUse`, and of its processes: weights of a tenant's noise and of
+    a request's own, the wave float64 [processes, steps], ranks float64 [processes, LEVELS], and so on.
+    """
+    cut, knee, body, top, tail = shape
+    normal, common, own, persists, bursts, lasts, waves, ranks = processes
+    shapes, kinds, keys, tenants = of
+    for place in range(len(requests)):
+        row = requests[place]
+        kind = kinds[row]
+        if kind < 0:
+            found[place] = 1.0
+            continue
+        s = shapes[row]
+        mine = mixed(np.uint64(keys[row]) * GAMMA + np.uint64(seed))
+        tenant = mixed(mixed(np.uint64(tenants[row]) * GAMMA + np.uint64(seed) + FIRST))
+        burst = mixed(mine + SECOND)
+        for k in range(found.shape[1]):
+            step = first + k
+            if bursts[kind] > 0.0:
+                number = (step + int(burst >> np.uint64(40)) % lasts[kind]) // lasts[kind]
+                if float(mixed(burst + np.uint64(number) * GAMMA) >> np.uint64(11)) * 2.0**-53 < bursts[kind]:
+                    found[place, k] = top[s]
+                    continue
+            z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], normal)
+            if common[kind] > 0.0:
+                z += common[kind] * noise(tenant, step, persists[kind], normal)
+            at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
+            below = int(at)
+            u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])
+            if u <= cut[s]:
+                found[place, k] = knee[s] * (u / cut[s]) ** body[s]
+            else:
+                found[place, k] = knee[s] + (top[s] - knee[s]) * ((u - cut[s]) / (1 - cut[s])) ** tail[s]
