@@ -81,15 +81,15 @@ def shape_of(mean: npt.ArrayLike, peak: npt.ArrayLike, p95: npt.ArrayLike | None
     low, top = np.broadcast_arrays(np.asarray(mean, np.float64), np.asarray(peak, np.float64))
     one = np.ones(low.shape)
     if p95 is None:
-        return Shape(one, top, np.where(low > 0, top / np.maximum(low, 1e-12) - 1, 1e12), top, one)
+        return Shape(one, top, np.maximum(top / np.maximum(low, 1e-12) - 1, 0), top, one)
     cut, knee = 0.95 * one, np.broadcast_to(np.asarray(p95, np.float64), low.shape)
     # What the mean has beyond the knee at ranks above the cut is shared between body and tail, half of it at most.
     beyond = np.clip(low - (1 - cut) * knee, 0, None)
     above = np.minimum((1 - cut) * (top - knee) / 2, beyond / 2)
     above = np.clip(above, beyond - cut * knee, (1 - cut) * (top - knee))
     below = np.minimum(beyond - above, cut * knee)
-    body = np.where(below > 0, cut * knee / np.maximum(below, 1e-12) - 1, 1e12)
-    tail = np.where(above > 0, (1 - cut) * (top - knee) / np.maximum(above, 1e-12) - 1, 1e12)
+    body = np.maximum(cut * knee / np.maximum(below, 1e-12) - 1, 0)
+    tail = np.maximum((1 - cut) * (top - knee) / np.maximum(above, 1e-12) - 1, 0)
     return Shape(cut, knee, body, top, tail)
 
 
