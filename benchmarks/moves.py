@@ -231,7 +231,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--page", action="store_true", help="write docs/experiments/moves.md and its figure")
     asked = parser.parse_args(argv)
     results = measured(asked.out)
-    text = "\n".join(snapshot_table(CASES[name].title, rows) for name, rows in results.items())
+    text = "\n".join(snapshot_table(CASES[name].title, rows) for name, rows in results.items() if name != "large")
     text += f"\n{HOURLY}{hourly_table(run('hourly', asked.out))}\n{ROOM}{room_table(run('room', asked.out))}"
     if not asked.page:
         print(text)
