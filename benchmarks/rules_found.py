@@ -1,8 +1,9 @@
-"""Searches a rule in every regime, and one over all: python -m benchmarks.rules_found [REGIME...] [--page FILE].
+"""Searches a rule in every regime, and one over all: python -m benchmarks.rules_found [REGIME...].
 
 Each regime's rule is chosen without its test seeds, and then plays on these beside all heuristics, the value-es that
-learned there, random placement, and a rule that was chosen in the same way among rules that were proposed at random.
-What is in the folder already is not done again. With --page, the page of what the folder has is written.
+learned there, random placement, a rule that was chosen in the same way among rules that were proposed at random, and
+one that was searched over all regimes together. What is in the folder already is not done again. It prints the tables
+of docs/experiments/rules-found.md.
 """
 
 from __future__ import annotations
@@ -27,35 +28,45 @@ from scenarios.schema.scenario import Scenario
 from simcore.files import write_table
 
 BUDGET = {
-    "large": 40_000, "shapes": 60_000, "large-light-short": 25_000, "mixed": 40_000, "shapes-light": 40_000,
-    "shapes-short": 40_000, "large-short": 30_000, "filling": 40_000, "large-light": 15_000, "bursts": 20_000,
-    "few-short": 10_000, "few-light-short": 8_000, "few": 6_000, "few-light": 5_000,
+    "large": 120_000, "shapes": 180_000, "large-light-short": 75_000, "mixed": 120_000, "shapes-light": 120_000,
+    "shapes-short": 120_000, "large-short": 90_000, "filling": 120_000, "large-light": 45_000, "bursts": 60_000,
+    "few-short": 30_000, "few-light-short": 24_000, "few": 18_000, "few-light": 15_000,
 }  # fmt: skip
 """Plays of a rule on a seed; those of long runs take more time."""
+FIRST = 3000
+"""The first test seed: those of the regimes, from 1000 on, have been met by earlier searches."""
 SEEDS, FEW_SEEDS = 200, 100
 """Seeds of a search, and of one among few large requests, whose runs are long."""
+EVERYWHERE, EVERYWHERE_BUDGET, EVERYWHERE_SEEDS = "one rule for all", 120_000, 64
+"""Of the search over all regimes: its label, how many plays it has, and seeds of each regime."""
 FOUND, RANDOM_RULE, LEARNED, RANDOM = "found", "random rule", "value-es of it", "random"
 RULES = (*HEURISTICS, "alpha-evolve")
 """What a rule that is found has to be above."""
 
 
-def search(regime: str, out: Path, jobs: int | None, *, random: bool) -> str:
-    """Search in a regime; returns the rule."""
-    seeds = FEW_SEEDS if regime.startswith("few") else SEEDS
-    how: dict[str, Any] = {
-        "metric": LENGTH,
-        "seeds": seeds,
-        "validation": 2 * seeds,
-        "test": 2,
-        "jobs": jobs,
-        "random": random,
-    }
-    folder = out / f"{regime}{'-random' * random}"
-    return bw.search(f"regimes/{regime}", evaluations=BUDGET[regime], out=folder, **how).chosen
+def search(regime: str, out: Path, jobs: int | None, label: str) -> str:
+    """Search in a regime, or over all of them; returns the rule."""
+    seeds = EVERYWHERE_SEEDS if label == EVERYWHERE else FEW_SEEDS if regime.startswith("few") else SEEDS
+    scenarios = BUDGET if label == EVERYWHERE else (regime,)
+    folder = out / (
+        EVERYWHERE.replace(" ", "-") if label == EVERYWHERE else f"{regime}{'-random' * (label == RANDOM_RULE)}"
+    )
+    found = bw.search(
+        [f"regimes/{one}" for one in scenarios],
+        metric=LENGTH,
+        evaluations=EVERYWHERE_BUDGET if label == EVERYWHERE else BUDGET[regime],
+        seeds=seeds,
+        validation=2 * seeds,
+        test=2,
+        random=label == RANDOM_RULE,
+        jobs=jobs,
+        out=folder,
+    )
+    return found.chosen
 
 
 def tested(scenario: Scenario, label: str, rule: str) -> pl.DataFrame:
-    """Play a rule on the test seeds of a regime, and where it is `found` all that it is compared with."""
+    """Play a rule on the test seeds, from FIRST on, and where it is `found` all that it is compared with."""
     name = scenario.name.removeprefix("regimes-").partition("-")[0]
     agents: list[Any] = [{"name": "formula", "options": {"score": rule}, "label": label}]
     if label == FOUND:
@@ -63,15 +74,15 @@ def tested(scenario: Scenario, label: str, rule: str) -> pl.DataFrame:
         learned = (SHIPPED / f"value-es-{name}.json").exists()
         agents += ["alpha-evolve", *[{"name": "value-es", "options": {"weights": name}, "label": LEARNED}] * learned]
     asked = bw.scenario({**scenario.dump(), "agents": agents})
-    seeds = range(scenario.seed, scenario.seed + scenario.replications)
+    seeds = range(FIRST, FIRST + scenario.replications)
     return pl.DataFrame([row for seed in seeds for row in replayed(asked, seed)])
 
 
 def searched(regime: str, label: str, out: Path, jobs: int | None) -> None:
-    """Search in a regime, or choose among random rules, and play what was chosen on the test seeds."""
+    """Search in a regime, among random rules or over all regimes, and play what was chosen on the test seeds."""
     table = out / f"{regime}-{label.replace(' ', '-')}.parquet"
     if not table.exists():
-        rule = search(regime, out, jobs, random=label == RANDOM_RULE)
+        rule = search(regime, out, jobs, label)
         write_table(table, tested(load_scenario(f"regimes/{regime}"), label, rule))
 
 
@@ -85,7 +96,7 @@ def row_of(regime: str, runs: pl.DataFrame, rule: str) -> tuple[list[str], float
     p = family.beside(np.full(len(labels), labels.index(FOUND))).p
     largest = max(float(p[labels.index(one)]) for one in RULES)
     cells = [f"`{regime}`", best, f"{means[best]:,.0f}"]
-    for label in (FOUND, LEARNED, RANDOM_RULE, RANDOM):
+    for label in (FOUND, EVERYWHERE, LEARNED, RANDOM_RULE, RANDOM):
         there = label in labels
         over = in_points(*ratio(lengths[labels.index(label)], lengths[labels.index(best)])) if there else ""
         cells.append(f"{over}; {said(largest)}" if label == FOUND else over)
@@ -99,27 +110,17 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=Path, default=Path("results/rules-found"))
     parser.add_argument("--table", action="store_true", help="only print the table of what is there")
     asked = parser.parse_args()
-    head = [
-        "regime",
-        "best heuristic",
-        "it places",
-        "found; largest p",
-        "`value-es` of it",
-        "random rule",
-        "random",
-        "rule",
-    ]
-    rows, above = [head], 0
-    for label in (FOUND, RANDOM_RULE):
+    head = "regime;best heuristic;it places;found, largest p;one rule for all;`value-es` of it;random rule;random;rule"
+    rows, above = [head.split(";")], 0
+    labels = (FOUND, RANDOM_RULE, EVERYWHERE)
+    for label in labels:
         for regime in asked.regimes if not asked.table else ():
             searched(regime, label, asked.out, asked.jobs)
     for regime in asked.regimes:
-        tables = sorted(asked.out.glob(f"{regime}-found.parquet")) + sorted(
-            asked.out.glob(f"{regime}-random-rule.parquet")
-        )
-        if tables:
+        files = [asked.out / f"{regime}-{label.replace(' ', '-')}.parquet" for label in labels]
+        if files[0].exists():
             rule = pl.read_csv(asked.out / regime / "front.csv").filter("chosen")["rule"].item()
-            row, gain, p = row_of(regime, pl.concat(map(pl.read_parquet, tables)), rule)
+            row, gain, p = row_of(regime, pl.concat([pl.read_parquet(one) for one in files if one.exists()]), rule)
             rows.append(row)
             above += gain >= 0.03 and p <= ALPHA
     print(markdown(rows), f"\n{above} of {len(rows) - 1} are above every heuristic, by 3 % or more.")

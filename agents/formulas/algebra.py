@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 from agents.formulas.parse import FUNCTIONS, Term, constant, term
 from agents.formulas.vocabulary import PLAIN
 
+BEFORE = {"after": "free", "share": "free_share"}
+"""What of a resource is free before a request is placed, by what is free after it."""
 EVERYWHERE = ("demand_", *PLAIN)
 """How the names of features begin that are the same at all places."""
 ZERO, ONE = constant(0.0), constant(1.0)
@@ -18,7 +21,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "**": np.power, "min": min, "max": max,
     "<": np.less, "<=": np.less_equal, "==": np.equal, "negative": np.negative, "abs": np.abs, "exp": np.exp,
     "log": np.log, "sqrt": np.sqrt, "floor": np.floor, "ceil": np.ceil, "not": np.logical_not,
-    "where": lambda test, x, y: x if test else y,
+    "where": lambda test, x, y: x if test else y, "lost": lambda x: 0.0,
 }  # fmt: skip
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
 
@@ -43,6 +46,21 @@ def with_constants(formula: Term, values: Sequence[float]) -> Term:
         return constant(next(left)) if one.op == "constant" else one._replace(of=tuple(map(of, one.of)))
 
     return of(formula)
+
+
+def expanded(formula: Term) -> Term:
+    """Write every `lost(x)` of a formula as x before the request is placed, less x."""
+    if not formula.of:
+        return formula
+    parts = map(expanded, formula.of)
+    return term("-", _before(one := next(parts)), one) if formula.op == "lost" else term(formula.op, *parts)
+
+
+def _before(formula: Term) -> Term:
+    """Replace what is free after placing the request by what is free before."""
+    if formula.of:
+        return term(formula.op, *map(_before, formula.of))
+    return formula._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], formula.name))
 
 
 def written(formula: Term) -> str:
@@ -98,6 +116,8 @@ def _shorter(one: Term) -> Term | None:
         )
     if op == "negative":
         return _negated(parts[0])
+    if op == "lost":
+        return _lost(parts[0])
     if op == "abs" and parts[0].op in ("abs", "negative"):
         return term("abs", parts[0].of[0])
     return _of_two(op, *parts) if len(parts) == 2 else None
@@ -112,6 +132,20 @@ def _negated(x: Term) -> Term | None:
     if x.op in ("*", "/") and x.of[0].op == "constant":
         return term(x.op, constant(-x.of[0].value), x.of[1])
     return constant(-x.value) if x.op == "constant" else None
+
+
+def _lost(x: Term) -> Term | None:
+    """Move what placing does not change out of `lost(x)`."""
+    if _before(x) == x:
+        return ZERO
+    if x.op == "negative":
+        return term("negative", simplified(term("lost", x.of[0])))
+    if x.op in ("+", "-"):
+        changed = [part for part in x.of if _before(part) != part]
+        if len(changed) == 1:
+            lost = simplified(term("lost", changed[0]))
+            return term("negative", lost) if x.op == "-" and changed[0] is x.of[1] else lost
+    return None
 
 
 def _of_two(op: str, x: Term, y: Term) -> Term | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.formulas.algebra import walk, written
+from agents.formulas.algebra import expanded, walk, written
 from agents.formulas.parse import UNARY, Term
 from agents.formulas.vocabulary import PLAIN, QUANTITIES, SCOPES, feature_named
 
@@ -36,14 +36,14 @@ _SCOPE = ["PLACE", *(name.upper() for name in SCOPES[1:])]
 
 def python_of(formula: Term, resources: tuple[str, ...], title: str) -> str:
     """Write a file that has an agent `Found`, which places as the formula does on servers with these resources."""
-    words, lines = {"PLACE"}, []
-    for name in dict.fromkeys(one.name for one in walk(formula) if one.op == "feature"):
+    words, lines, whole = {"PLACE"}, [], expanded(formula)
+    for name in dict.fromkeys(one.name for one in walk(whole) if one.op == "feature"):
         number, scope, resource = feature_named(name, resources)
         quantity = _QUANTITY[number]
         words |= {quantity, _SCOPE[scope]}
         lines.append(FEATURE.format(name=name, quantity=quantity, scope=_SCOPE[scope], resource=resource))
     parts = {"formula": written(formula), "words": ", ".join(sorted(words)), "features": "".join(lines)}
-    return FILE.format(title=title, score=_python(formula), **parts)
+    return FILE.format(title=title, score=_python(whole), **parts)
 
 
 def _python(one: Term) -> str:

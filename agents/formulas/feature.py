@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agents.formulas.vocabulary import AFTER, CAPACITY, DEMAND, LEAST, NODES, OTHER, PLACE, SHARE, SPREAD
+from agents.formulas.vocabulary import AFTER, CAPACITY, DEMAND, FREE_SHARE, LEAST, NODES, OTHER, PLACE, SHARE, SPREAD
 from simcore.jit import lean_numeric_inlined
 from simcore.types import QUANTUM, Amounts, Ints
 
@@ -33,12 +33,12 @@ def feature(
         amount += one
         installed += here
         if scope >= LEAST and here > 0:
-            value = one / (here if quantity == SHARE else QUANTUM)
+            value = one / (here if quantity in (SHARE, FREE_SHARE) else QUANTUM)
             if not there or (value < extreme if scope == LEAST else value > extreme):
                 extreme = value
             there = True
     if scope >= LEAST:
         return extreme
-    if quantity == SHARE:
+    if quantity in (SHARE, FREE_SHARE):
         return amount / installed if installed > 0 else 0.0
     return amount / QUANTUM

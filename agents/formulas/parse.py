@@ -63,8 +63,8 @@ BINARY = {
 UNARY: dict[str, Callable[[float], float]] = {
     "abs": abs, "exp": math.exp, "log": math.log, "sqrt": math.sqrt, "floor": math.floor, "ceil": math.ceil,
 }  # fmt: skip
-FUNCTIONS = (*UNARY, "pow", "min", "max", "where")
-"""What an expression may call."""
+FUNCTIONS = (*UNARY, "pow", "min", "max", "where", "lost")
+"""What an expression may call. `lost(x)` is by how much placing the request makes x less, a value of what is free."""
 KNOWS = "Make it a parameter if it is a feature, or assign it before."
 NUMBERS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "tau": math.tau}
 
@@ -321,7 +321,7 @@ class _Reader:
         parts = [self.value(one, scope) for one in node.args]
         if name in self.functions and isinstance(called, ast.Name):
             return self._inlined(self.functions[name], parts)
-        if name in UNARY and len(parts) == 1:
+        if (name in UNARY or name == "lost") and len(parts) == 1:
             return term(name, *parts)
         if name == "float" and len(parts) == 1:
             return parts[0]

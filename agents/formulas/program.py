@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from agents.formulas.algebra import expanded
 from agents.formulas.parse import Term
 from agents.formulas.vocabulary import (
     AFTER,
     CAPACITY,
     DEMAND,
+    FREE_SHARE,
     LEAST,
     NODES,
     OTHER,
@@ -62,7 +64,7 @@ def program(formula: Term, resources: tuple[str, ...]) -> Program:
     """Write a formula as a program for servers with these resources; refuses names that are no features."""
     steps: list[tuple[float, ...]] = []
     depth = most = 0
-    left: list[tuple[Term, bool]] = [(formula, False)]
+    left: list[tuple[Term, bool]] = [(expanded(formula), False)]
     while left:
         one, ready = left.pop()
         if not ready:
@@ -83,11 +85,12 @@ def _of_nodes(
     """Write what a quantity is of the node of each place into `found`."""
     amounts = capacity if quantity == CAPACITY else free
     taken = asked if quantity in (AFTER, SHARE) else 0
+    relative = quantity in (SHARE, FREE_SHARE)
     for i in range(count):
         found[i] = amounts[places[0, i], places[1, i], r] - taken
     for i in range(count):
-        found[i] /= capacity[places[0, i], places[1, i], r] if quantity == SHARE else QUANTUM
-    if quantity == SHARE:
+        found[i] /= capacity[places[0, i], places[1, i], r] if relative else QUANTUM
+    if relative:
         for i in range(count):
             if capacity[places[0, i], places[1, i], r] == 0:
                 found[i] = 0.0
@@ -109,7 +112,7 @@ def _of_several(
 ) -> None:
     """Write what a quantity is of several nodes of the server of each place into `found`."""
     amounts = capacity if quantity == CAPACITY else free
-    takes = quantity in (AFTER, SHARE)
+    takes, relative = quantity in (AFTER, SHARE), quantity in (SHARE, FREE_SHARE)
     part, odd = (asked // nodes, asked % nodes) if spread else (0, 0)
     for i in range(count):
         server, node = places[0, i], places[1, i]
@@ -123,13 +126,13 @@ def _of_several(
             amount += one
             installed += here
             if scope >= LEAST and here > 0:
-                value = one / (here if quantity == SHARE else QUANTUM)
+                value = one / (here if relative else QUANTUM)
                 if not there or (value < extreme if scope == LEAST else value > extreme):
                     extreme = value
                 there = True
         if scope >= LEAST:
             found[i] = extreme
-        elif quantity == SHARE:
+        elif relative:
             found[i] = amount / installed if installed > 0 else 0.0
         else:
             found[i] = amount / QUANTUM

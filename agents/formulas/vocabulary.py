@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from simcore.errors import UnknownName, suggest
 
-QUANTITIES = ("free", "after", "capacity", "demand", "share")
+QUANTITIES = ("free", "after", "capacity", "demand", "share", "free_share")
 """Of a resource: what is free, what would be free after placing, what is installed, what the request takes, and which
-share of what is installed would be free after placing."""
+share of what is installed would be free after placing, and is free before it."""
 SCOPES = ("", "server", "other", "least", "most")
 """Of which nodes: the place itself, the whole server, its other nodes together, or the node with least or most."""
 PLAIN = ("nodes", "spread", "time")
 """How many nodes a server has, whether the request is spread over them (1 or 0), and the seconds since the start."""
-FREE, AFTER, CAPACITY, DEMAND, SHARE, NODES, SPREAD, TIME = range(8)
+FREE, AFTER, CAPACITY, DEMAND, SHARE, FREE_SHARE, NODES, SPREAD, TIME = range(9)
 PLACE, SERVER, OTHER, LEAST, MOST = range(5)
 
 

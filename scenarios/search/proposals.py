@@ -14,6 +14,7 @@ LONGEST = 80
 """Steps of the longest rule that is proposed."""
 DEPTH = 4
 _BINARY = (*("+",) * 4, *("-",) * 4, *("*",) * 3, "/", "min", "max")
+_WORTH = ("+", "+", "-", "*", "*", "min", "max")
 _UNARY = ("abs", "sqrt", "negative")
 
 
@@ -29,6 +30,10 @@ class RuleProposer:
             leaves += [f"free_{name} / capacity_{name}", f"demand_{name} / capacity_{name}"]
             leaves += [f"least_free_{name} / most_capacity_{name}"] * (nodes > 1)
         self._leaves = list(map(expression, leaves))
+        of = ("least_", "most_", "server_") if nodes > 1 else ("server_",)
+        shares = [[f"{scope}share_{name}" for name in _names(resources)] for scope in of]
+        worth = [one for some in shares for one in (*some, f"min({', '.join(some)})")[: len(some) + (len(some) > 1)]]
+        self._worth = list(map(expression, worth))
 
     def _pick(self, some: Sequence[Term]) -> Term:
         return some[int(self.rng.integers(len(some)))]
@@ -42,6 +47,21 @@ class RuleProposer:
     def _condition(self) -> Term:
         return term("<", self._pick(self._leaves), self._leaf())
 
+    def _lost(self, depth: int) -> Term:
+        """Propose what a server's worth loses: a sum of products, powers and steps of what is free on it."""
+        return term("lost", self._worth_tree(depth))
+
+    def _worth_tree(self, depth: int) -> Term:
+        kind, leaf = self.rng.random(), self._pick(self._worth)
+        if kind < 0.3:
+            return term("<=", constant(rounded(float(self.rng.uniform(0.05, 0.95)))), leaf)
+        if depth == 0 or kind < 0.4:
+            return leaf
+        if kind < 0.55:
+            return term("**", leaf, self._number())
+        op = _WORTH[int(self.rng.integers(len(_WORTH)))]
+        return term(op, self._worth_tree(depth - 1), self._worth_tree(depth - 1))
+
     def _random_tree(self, depth: int) -> Term:
         if depth == 0 or self.rng.random() < 0.2:
             return self._leaf()
@@ -54,7 +74,10 @@ class RuleProposer:
 
     def new(self) -> Term:
         """Propose a formula that has nothing to do with others."""
-        return self._short_enough(lambda: self._random_tree(DEPTH))
+        if self.rng.random() < 0.5:
+            return self._short_enough(lambda: self._random_tree(DEPTH))
+        rest = term("*", constant(0.001), self._random_tree(1))  # for places that cost their servers equally much
+        return self._short_enough(lambda: term("-", rest, self._lost(DEPTH - 1)))
 
     def varied(self, formula: Term, other: Term) -> Term:
         """Propose a variation of a formula, perhaps with a part of another one."""
@@ -77,7 +100,8 @@ class RuleProposer:
             moved = [one * np.exp(rng.normal(0, 0.6) * (rng.random() < 0.6)) for one in numbers]
             return with_constants(formula, [rounded(float(one)) for one in moved])
         if kind < 0.5:
-            more = self._pick(self._leaves) if rng.random() < 0.6 else self._random_tree(2)
+            which = rng.random()
+            more = self._lost(1) if which < 0.3 else self._pick(self._leaves) if which < 0.7 else self._random_tree(2)
             return term("+" if rng.random() < 0.5 else "-", formula, term("*", self._number(), more))
         if kind < 0.6:
             return replaced(formula, at, self._pick(parts[at].of) if parts[at].of else self._leaf())
@@ -125,9 +149,9 @@ def heuristics(resources: Sequence[str]) -> dict[str, Term]:
         return f"min({', '.join(parts)})" if len(parts) > 1 else parts[0]
 
     free, other = least("free_{r} / capacity_{r}"), least("other_free_{r} / capacity_{r}")
-    before, then = least("least_free_{r} / most_capacity_{r}"), least("least_share_{r}")
-    sizes = ((4, 0.8), (2, 0.4), (1, 0.2))
-    lost = " + ".join(f"{worth} * (({before} >= {size}) - ({then} >= {size}))" for worth, size in sizes)
+    slots = " + ".join(
+        f"{worth} * ({least('least_share_{r}')} >= {size})" for worth, size in ((4, 0.8), (2, 0.4), (1, 0.2))
+    )
     taken = [f"demand_{r} / server_free_{r}" for r in several]
     taken += [f"{x} / ({y})" for x, y in zip(taken, taken[::-1], strict=True) if x != y]
     found = {
@@ -138,6 +162,6 @@ def heuristics(resources: Sequence[str]) -> dict[str, Term]:
         "balance-fit": f"where(spread, 0, 1000 * abs({free} - {other}) + {free} - {other})",
         "dot-product": " + ".join(f"demand_{r} / capacity_{r} * (free_{r} / capacity_{r})" for r in names),
         "alpha-evolve": f"-({' + '.join(taken)}) - free_{a} / 1000000",
-        "internal": f"free_{a} / 1000 - 10000 * ({lost}) - server_free_{a}",
+        "internal": f"free_{a} / 1000 - 10000 * lost({slots}) - server_free_{a}",
     }
     return {name: ranking(expression(text)) for name, text in found.items()}

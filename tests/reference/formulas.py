@@ -32,10 +32,12 @@ def features(free: Room, capacity: Room, demand: Demand, spread: bool, where: Wh
             found[f"most_{name}_{resource}"] = max((amounts[n][r] / UNIT for n in there), default=0.0)
         for scope, which in (("", own), ("server_", list(nodes)), ("other_", [n for n in nodes if n not in own])):
             total = sum(installed[n][r] for n in which)
-            found[f"{scope}share_{resource}"] = sum(then[n][r] for n in which) / total if total else 0.0
-        shares = [then[n][r] / installed[n][r] for n in there]
-        found[f"least_share_{resource}"] = min(shares, default=0.0)
-        found[f"most_share_{resource}"] = max(shares, default=0.0)
+            for name, amounts in (("share", then), ("free_share", has)):
+                found[f"{scope}{name}_{resource}"] = sum(amounts[n][r] for n in which) / total if total else 0.0
+        for name, amounts in (("share", then), ("free_share", has)):
+            shares = [amounts[n][r] / installed[n][r] for n in there]
+            found[f"least_{name}_{resource}"] = min(shares, default=0.0)
+            found[f"most_{name}_{resource}"] = max(shares, default=0.0)
     return found
 
 
@@ -78,9 +80,32 @@ class _InFloats(ast.NodeTransformer):
         return node
 
 
+class _Lost(ast.NodeTransformer):
+    """Replaces `lost(x)` by what x is before the request is placed, less what it is afterwards."""
+
+    def __init__(self, values: dict[str, float]) -> None:
+        self.values = values
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if getattr(node.func, "id", "") != "lost":
+            self.generic_visit(node)
+            return node
+        text = ast.unparse(node.args[0])
+        before = dict(self.values)
+        for name in before:
+            for scope in ("", "server_", "other_", "least_", "most_"):
+                for then, now in (("after_", "free_"), ("share_", "free_share_")):
+                    if name.startswith(scope + then):
+                        before[name] = self.values[scope + now + name.removeprefix(scope + then)]
+        with np.errstate(all="ignore"):
+            lost = np.float64(score(text, before)) - np.float64(score(text, self.values))
+        return ast.Constant(float(lost))
+
+
 def score(text: str, values: dict[str, float]) -> float:
     """What an expression is of such features."""
-    tree = ast.fix_missing_locations(ast.Expression(_InFloats().visit(ast.parse(text, mode="eval").body)))
+    body = _Lost(values).visit(ast.parse(text, mode="eval").body)
+    tree = ast.fix_missing_locations(ast.Expression(_InFloats().visit(body)))
     known = {name: np.float64(value) for name, value in values.items()}
     with np.errstate(all="ignore"):
         code = compile(tree, "<expression>", "eval")

@@ -24,7 +24,8 @@ def expressions(draw: st.DrawFn, depth: int = 4) -> str:
     part = expressions(depth - 1)
     kind = draw(st.integers(0, 5))
     if kind == 0:
-        return f"{draw(st.sampled_from(['abs', 'exp', 'log', 'sqrt', 'floor', 'ceil', '-', 'not ']))}({draw(part)})"
+        called = draw(st.sampled_from(["abs", "exp", "log", "sqrt", "floor", "ceil", "-", "not ", "lost"]))
+        return f"{called}({draw(part)})"
     if kind == 1:
         return f"{draw(st.sampled_from(['min', 'max']))}({draw(part)}, {draw(part)})"
     if kind == 2:

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 
 from agents import AGENTS
 from agents.formulas.agent import Formula
-from agents.formulas.algebra import COMPUTED, constants, ranking, simplified, with_constants, written
+from agents.formulas.algebra import COMPUTED, constants, expanded, ranking, simplified, with_constants, written
 from agents.formulas.as_python import python_of
 from agents.formulas.parse import Term, expression
 from tests.reference import formulas
@@ -40,7 +40,7 @@ def values(formula: Term, case: Case) -> list[np.ndarray]:
         return found[at]
 
     with np.errstate(all="ignore"):
-        of(formula)
+        of(expanded(formula))
     return found
 
 
@@ -79,6 +79,8 @@ def test_a_ranking_ranks_as_the_formula_does(text: str, case: Case) -> None:
         ("min(free_cpu, free_cpu) / free_cpu", "1"),
         ("where(1 < 2, free_cpu, free_mem)", "free_cpu"),
         ("free_mem + free_cpu + free_cpu", "free_cpu + (free_cpu + free_mem)"),
+        ("lost(-(share_cpu + 2 * demand_cpu)) + lost(capacity_cpu)", "-lost(share_cpu)"),
+        ("lost(2 - after_cpu)", "-lost(after_cpu)"),
     ],
 )
 def test_what_simplifying_does(text: str, short: str) -> None:
@@ -109,7 +111,8 @@ def test_a_formula_as_python_places_as_it_does(tmp_path: Path) -> None:
     """Whatever it calls, in one file: so that one rule is compiled, and not hundreds."""
     text = (
         "where(least_free_a <= 0.5 * spread, min(share_a, other_after_a) / (most_free_a - 1), -(max(server_share_a, "
-        "0.25) ** 2)) - abs(least_share_a - demand_a) + sqrt(capacity_a) * (not other_share_a) + log(after_a) / nodes"
+        "0.25) ** 2)) - abs(least_share_a - demand_a) + sqrt(capacity_a) * (not other_share_a) + log(after_a) / nodes "
+        "+ lost(least_share_a * server_after_a)"
     )
     formula = expression(text)
     file = tmp_path / "found.py"
