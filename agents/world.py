@@ -15,6 +15,7 @@ from simcore.faults import Faults
 from simcore.preempting import Preempting
 from simcore.quotas import QuotaRules, Quotas
 from simcore.rng import stream
+from simcore.routing import Routing, Sites
 from simcore.rules import Overflow
 from simcore.types import Agent, Workload
 
@@ -68,7 +69,8 @@ class World:
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
     stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
     the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
-    does, and `quotas` bound what tenants use. Nothing here changes while a run is played.
+    does, `sites(seed, workload)` says which sites there are, if there are some, and `quotas` bound what tenants use.
+    Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -89,6 +91,7 @@ class World:
     asks_again: bool = False
     cells: Cells | None = None
     moves: str = ""
+    sites: Callable[[int, Workload], Sites] | None = None
     quotas: QuotaRules | None = None
 
     def draw(self, seed: int) -> Workload:
@@ -125,6 +128,7 @@ class World:
             (self.moves, self.moves, "requests that run are moved"),
             ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
             ("quotas", self.quotas, "requests wait for quotas"),
+            ("sites", self.sites, "a router chooses the site of each request"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
             ("pacing", self.pacing, "requests are not offered as they arrive"),
@@ -183,6 +187,8 @@ class World:
         )
         if self.overflow.preempt:
             Preempting(simulation, self.overflow.preempt)
+        if self.sites:
+            Routing(simulation, self.sites(seed, simulation.workload), stream(seed, "router"))
         if self.quotas:
             Quotas(simulation, self.quotas)
         return simulation

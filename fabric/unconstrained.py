@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.model import Routes
 from simcore.types import Ints, Request, Workload
 
 NO_MOVES: Mapping[int, int] = {}
@@ -19,6 +20,8 @@ class Unconstrained:
 
     offer: Callable[[Request], None] | None = None
     """Has the view show what a request may take, where rules of placement make that differ."""
+    routing: Routes | None = None
+    """What sends requests to sites, of which the view then shows one; only rules of placement keep to it."""
     planned: Sequence[tuple[float, Callable[[int], None], int]] = ()
     """What changes at a time: the time, what is to be called then, and with which number."""
 

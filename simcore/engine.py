@@ -239,6 +239,9 @@ class Simulation(RunState):
                 self.queue.readmit()
 
     def _overflow(self, refusal: Refusal | None) -> None:
+        if self.routing and self.routing.spills(self._line[0]):
+            self.note_pass()
+            return
         if self.moving and self.moving.makes_room(self._line[0]):
             return
         if self.overflow.preempt and self.preempting and (when := self.preempting.makes_room([self._line[0]])):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class ResourceModel(Protocol):
     """Knows who holds what. It alone writes what the view shows."""
 
+    routing: Routes | None
+
     @property
     def view(self) -> View: ...
     @property
@@ -86,6 +88,15 @@ class Preempts(Protocol):
 
     def makes_room(self, requests: Iterable[Request]) -> str: ...
     def reclaims(self, rows: Sequence[int], by: int, rules: PreemptionRules) -> None: ...
+
+
+class Routes(Protocol):
+    """Sends requests to sites, as `simcore.routing.Routing` does."""
+
+    tried: npt.NDArray[np.bool_]
+
+    def is_open(self, request: Request) -> npt.NDArray[np.bool_]: ...
+    def spills(self, request: Request) -> bool: ...
 
 
 class KeepsQuotas(Protocol):

@@ -8,7 +8,7 @@ from math import inf
 
 from simcore.clock import Clock
 from simcore.errors import WorkloadError
-from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel
+from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel, Routes
 from simcore.record import SPREAD, Record
 from simcore.request_rows import RequestRows
 from simcore.rules import Overflow
@@ -51,6 +51,8 @@ class RunState:
         """What evicts requests that run, where something does."""
         self.quotas: KeepsQuotas | None = None
         """What keeps requests within quotas, where something does."""
+        self.routing: Routes | None = None
+        """What sends requests to sites, where there are several."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)
         self.view.asking = rows.oracle
         self._placed = self.view.placed = Placements(ledger.running)

@@ -23,7 +23,7 @@ KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),
     *("windows", "outside", "missing_models", "missing_groups", "unscored", "too_late", "reasons", "random"),
-    *("engine", "check"),
+    *("engine", "check", "sites"),
     *("refused_by", "refused_sizes", "refused_times"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""

@@ -37,6 +37,7 @@ from simcore.types import Ints, Placement, Request, Workload
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What refuses before any of the rules does."""
+NO_ROOM_AT_SITE = "no room at its site"
 AMONG_PARTS = "rule: among the parts of a gang (together, at_most)"
 
 
@@ -121,6 +122,9 @@ class ConstrainedLedger(Ledger):
         self.view.free = self._all if self._open[role] else self._some[self._slot(role)]
         if request.gang and request.gang.rules.restricts:
             self.view.free = read_only(np.where(self._open_to_part(request, self.view.free), self.view.free, 0))
+        if self.routing:
+            there = self.routing.is_open(request)[:, None, None]
+            self.view.free = read_only(np.where(there, self.view.free, 0))
 
     def rule_parts(self, gangs: Gangs) -> None:
         """Get ready for gangs, whose parts keep rules."""
@@ -192,6 +196,9 @@ class ConstrainedLedger(Ledger):
         if gang and not open_to(gang.rules, self._domains, self._taken(request), self._servers)[server]:
             super().release(request.index)
             raise InfeasiblePlacement(f"not on server {server}: rule: parts {gang.rules}")
+        if self.routing and not self.routing.is_open(request)[server]:
+            super().release(request.index)
+            raise InfeasiblePlacement(f"server {server} is not at the site that the request was sent to")
         self._lies[request.index] = server, role
         self._happened((server << 32) + ((role + 1) << 1))  # event(server, role), without the call
         self.view.free = self._all
@@ -352,6 +359,8 @@ class ConstrainedLedger(Ledger):
         code = super().why_not(request)
         if code:
             return code
+        if self.routing and not self._with_room(request)[self.routing.tried].any():
+            return len(self.reasons) - 2
         said = -1 if self._open[request.role] else self._decisive(request)
         if said < 0 and request.gang and request.gang.rules.restricts:
             self.offer(request)
@@ -385,7 +394,12 @@ class ConstrainedLedger(Ledger):
     @property
     def reasons(self) -> tuple[str, ...]:
         """What the codes of `why_not` mean."""
-        return (*super().reasons, *(self._rule(number) for number in range(RULES + len(self.rules))), AMONG_PARTS)
+        return (
+            *super().reasons,
+            *(self._rule(number) for number in range(RULES + len(self.rules))),
+            NO_ROOM_AT_SITE,
+            AMONG_PARTS,
+        )
 
     def _rule(self, number: int) -> str:
         """Put what refuses in words."""

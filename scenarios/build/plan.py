@@ -92,6 +92,7 @@ def modules_of(run: Run) -> list[str]:
     """List the modules from outside of a run's agents, movers, requests and metrics, with all that these import."""
     things = [AGENTS.load(run.agent.name), *_things(run.agent.options), *_things(_brought(run.scenario))]
     things += [METRICS.load(one.name) for one in run.scenario.metrics]
+    things += _things(run.scenario.sites.router if run.scenario.sites else None)
     things += _things(preempt.victims if (preempt := preempt_of(run.scenario.overflow)) else None)
     return [name for thing in things for name in modules_from(thing)]
 

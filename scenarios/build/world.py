@@ -14,6 +14,7 @@ from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
+from scenarios.build.sites import build_sites, flexible
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
 from scenarios.schema.overflow import OtherOverflow, Word, after_room, expand_of, preempt_of, room_of, wait_of
@@ -39,7 +40,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=foreseen(scenario, requests, cache),
+        requests=flexible(scenario, foreseen(scenario, requests, cache)),
         overflow=_overflow(scenario),
         pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],
@@ -56,6 +57,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         asks_again=_asks_again(scenario),
         cells=scenario.cluster.cells,
         quotas=_quotas(scenario),
+        sites=partial(build_sites, scenario) if scenario.sites else None,
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
 
@@ -78,6 +80,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         (world.moves, world.moves),
         ("quotas", world.quotas),
+        ("sites", world.sites),
     ):
         if there:
             remedy = "Take it out of the scenario to learn in."

@@ -62,6 +62,8 @@ def check_scenario(scenario: Scenario, folder: Path | None = None) -> int:
             build_costs(first.scenario, first.seed)
             world = build_world(first.scenario, _cache(first.scenario, folder))
             workload = _workload(scenario, first, world)
+            if world.sites and workload is not None:
+                world.sites(first.seed, workload)
             with postponed():
                 start_agents(scenario, first, scenario.agents, world, workload)
                 start_movers(scenario, first, world, workload)

@@ -18,6 +18,7 @@ from agents.world import WarmStart, World
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
 from analysis.measure.metric import Metric
+from analysis.measure.metrics.sites import sites_column
 from analysis.measure.metrics.tenants import tenants_column
 from analysis.measure.overlap import written
 from analysis.measure.samples import Sampler
@@ -208,6 +209,7 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **_too_late(started.scenario, simulation),
         **refusals(simulation, started.first),
         **tenants_column(over),
+        **sites_column(over),
         "random": started.random,
         "engine": "compiled" if started.compiled else "simpy",
         "files": followed.keeper.files() if followed.keeper else files_of(modules_of(run)),

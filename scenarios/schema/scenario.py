@@ -27,6 +27,7 @@ from scenarios.schema.prices import check_prices, hourly
 from scenarios.schema.priorities import Priorities, Spot, check_priorities
 from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
+from scenarios.schema.sites import Sites
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
 from scenarios.schema.train import Train
@@ -127,6 +128,11 @@ class Scenario(Model):
         description="What servers draw and cost, for metrics of hours, energy, carbon and money.",
         examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
     )
+    sites: Sites | None = Field(
+        default=None,
+        description="Several sites, told apart by a label of the servers, with prices and emissions of their own.",
+        examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
+    )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves"], ...] = Field(
         default=(),
@@ -183,6 +189,7 @@ class Scenario(Model):
             self._check_costs,
             self._check_overflow,
             self._check_cells,
+            self._check_sites,
             self._check_moves,
             self._check_network,
             self._check_failures,
@@ -253,6 +260,26 @@ class Scenario(Model):
         ):
             if there:
                 raise wrong("does not go with cells", "Take it out, or cluster.cells.", at)
+
+    def _check_sites(self) -> None:
+        """Refuse what requests that are sent to sites do not know."""
+        cluster, sites = self.cluster, self.sites
+        if sites is None:
+            return
+        for at, there in (
+            (("cluster", "network"), cluster.network),
+            (("cluster", "cells"), cluster.cells),
+            (("cluster", "expansion"), cluster.expansion),
+            (("overflow", "expand"), expand_of(self.overflow)),
+            (("overflow", "wait"), wait_of(self.overflow)),
+            (("overflow", "preempt"), preempt_of(self.overflow)),
+            (("overflow", "make_room"), room_of(self.overflow)),
+            (("rescheduling",), self.rescheduling),
+            (("pacing",), self.pacing and sites.flexible),
+        ):
+            if there:
+                raise wrong("does not go with sites", "Take it out, or sites.", at)
+        sites.check(cluster, self.costs.electricity if self.costs else None, self.workload.groups)
 
     def _check_moves(self) -> None:
         if self.moves_some:

@@ -10,8 +10,8 @@ from math import floor, inf
 from typing import Any
 
 from analysis.measure.costs.bill import Costs
-from analysis.measure.costs.over_time import TimeSeries
 from analysis.measure.costs.tariffs import Tariff
+from simcore.time_series import TimeSeries
 
 Spell = tuple[float, float]
 

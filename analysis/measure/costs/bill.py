@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import floor, inf, log2
+from typing import NamedTuple
 
 import numpy as np
 
-from analysis.measure.costs.over_time import HOUR, TimeSeries
 from analysis.measure.costs.server_intervals import (
     FAILED,
     OFF,
     USED,
+    Bools,
     Held,
     Stretches,
     added_at,
@@ -23,7 +24,17 @@ from analysis.measure.costs.server_intervals import (
 from analysis.measure.costs.tariffs import CostsSpec, Tariff
 from simcore.engine import Simulation
 from simcore.ordered_sums import dot
+from simcore.time_series import HOUR, TimeSeries
 from simcore.types import Floats, Ints
+
+
+class SiteEnergy(NamedTuple):
+    """Says what a kWh of the servers of a site comes to: `pue` kWh in all, each paid at `price`, emitting `carbon`."""
+
+    name: str
+    pue: float
+    price: TimeSeries | None
+    carbon: TimeSeries | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +43,7 @@ class Costs:
 
     `kinds` int64 [servers] are places in `tariffs`, `added` is that of servers that are added, and `resource` is the
     place among the resources of the one that power goes by. A kWh is paid at `electricity` and emits `carbon` grams.
+    Where there are `sites`, `site` int64 [servers] is the place of each server's among them.
     """
 
     spec: CostsSpec
@@ -41,6 +53,8 @@ class Costs:
     resource: int
     electricity: TimeSeries | None = None
     carbon: TimeSeries | None = None
+    sites: tuple[SiteEnergy, ...] = ()
+    site: Ints | None = None
 
     @property
     def has_power(self) -> bool:
@@ -54,12 +68,30 @@ class Costs:
 
     @property
     def pue(self) -> float:
-        """Energy in all for each kWh of the servers."""
+        """Energy in all for each kWh of the servers that are at no site."""
         return self.spec.electricity.pue if self.spec.electricity else 1.0
+
+    @property
+    def energy(self) -> tuple[SiteEnergy, ...]:
+        """What the energy of each site comes to, or of all servers where there are no sites."""
+        return self.sites or (SiteEnergy("", self.pue, self.electricity, self.carbon),)
+
+    def at(self, servers: Ints) -> Ints:
+        """Return the place in `energy` of each of these servers, int64 of the same shape."""
+        return np.zeros_like(servers) if self.site is None else self.site[servers]
 
 
 KWH = 3.6e6
 """Joules of a kilowatt-hour."""
+
+
+class SiteBill(NamedTuple):
+    """Says what the servers of a site came to, as a `Bill` does; `servers` is None where some are reserved."""
+
+    energy: float
+    carbon: float | None
+    servers: float | None
+    electricity: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +114,7 @@ class Bill:
     servers: float | None = None
     electricity: float | None = None
     moves: float | None = None
+    sites: tuple[SiteBill, ...] = ()
 
     @property
     def cost(self) -> float | None:
@@ -95,18 +128,15 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
 
     Raises RunError where values over time end before the run does.
     """
-    added = added_at(simulation)
-    off = costs.spec.switch_off
-    all_of_them, woken = switching(stretches(added, outages_of(simulation), held), off.after if off else inf)
-    woken = woken[(woken >= begin) & (woken <= finish)]
-    spent = all_of_them.within(begin, finish)
+    added, rates = added_at(simulation), costs.energy
+    here = drawn_by(costs, simulation, held, begin, finish)
+    spent, woken = here.spent, here.woken
     is_on = (spent.state != FAILED) & (spent.state != OFF)
     there = float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR
     on, used = (float(spent.seconds[which].sum()) / HOUR for which in (is_on, spent.state == USED))
-    kind = np.append(costs.kinds, np.full(len(added) - len(costs.kinds), costs.added))
     found = Bill(there, on, used, len(woken))
+    kind, paid = here.kind, spent.take(is_on)
     if costs.has_prices:
-        paid = spent.take(is_on)
         servers = sum(
             _rent(paid.take(kind[paid.server] == number), tariff, finish - begin)
             for number, tariff in enumerate(costs.tariffs)
@@ -114,20 +144,48 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
         found = replace(found, servers=float(servers))
     if not costs.has_power:
         return found
-    watts = costs.pue * _watts(costs, spent, kind, simulation.ledger.installed.sum(axis=1)[:, costs.resource])
-    waking = costs.pue * off.waking * HOUR if off else 0.0
-    energy = (dot(watts, spent.seconds) + waking * len(woken)) / KWH
+    parts = [here.at(costs.at(spent.server) == site, costs.at(here.waker) == site) for site in range(len(rates))]
+    energies = [part.over(None, finish) for part in parts]
+    energy = sum(energies)
     found = replace(
         found,
         energy=energy,
         power=energy / ((finish - begin) / HOUR) if finish > begin else 0.0,
-        peak=_most(spent, watts, len(added)) / 1000,
+        peak=_most(spent, here.watts, len(added)) / 1000,
     )
-    if costs.carbon:
-        found = replace(found, carbon=_over(costs.carbon, spent, watts, woken, waking, finish) / 1000)
-    if costs.electricity:
-        found = replace(found, electricity=_over(costs.electricity, spent, watts, woken, waking, finish))
-    return found
+    emitted = [part.over(rate.carbon, finish) / 1000 for part, rate in zip(parts, rates, strict=True) if rate.carbon]
+    money = [part.over(rate.price, finish) for part, rate in zip(parts, rates, strict=True) if rate.price]
+    found = replace(
+        found,
+        carbon=sum(emitted) if len(emitted) == len(rates) else None,
+        electricity=sum(money) if len(money) == len(rates) else None,
+    )
+    if not costs.sites:
+        return found
+    prices = [tariff.price for tariff in costs.tariffs if tariff.price is not None and tariff.reserved is None]
+    rent: list[float] = []
+    if len(prices) == len(costs.tariffs):
+        hourly = np.array(prices, np.float64)[kind[paid.server]] * paid.seconds / HOUR
+        rent = np.bincount(costs.at(paid.server), hourly, len(rates)).tolist()
+    none: list[float | None] = [None] * len(rates)
+    each = zip(energies, *(part if len(part) == len(rates) else none for part in (emitted, rent, money)), strict=True)
+    return replace(found, sites=tuple(SiteBill(*one) for one in each))
+
+
+def drawn_by(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> Drawn:
+    """Find what servers did and drew between two times, who held something as in `held`."""
+    added, off = added_at(simulation), costs.spec.switch_off
+    all_of_them, waker, woken = switching(stretches(added, outages_of(simulation), held), off.after if off else inf)
+    now = (woken >= begin) & (woken <= finish)
+    waker, woken, spent = waker[now], woken[now], all_of_them.within(begin, finish)
+    kind = np.append(costs.kinds, np.full(len(added) - len(costs.kinds), costs.added))
+    pue = np.array([rate.pue for rate in costs.energy])
+    watts = np.zeros(len(spent.server))
+    if costs.has_power:
+        capacity = simulation.ledger.installed.sum(axis=1)[:, costs.resource]
+        watts = pue[costs.at(spent.server)] * _watts(costs, spent, kind, capacity)
+    waking = pue[costs.at(waker)] * (off.waking * HOUR if off else 0.0)
+    return Drawn(kind, spent, watts, waker, woken, waking)
 
 
 def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
@@ -167,8 +225,36 @@ def _most(spent: Stretches, watts: Floats, servers: int) -> float:
     return float(drawn.max(initial=0)) / parts
 
 
-def _over(course: TimeSeries, spent: Stretches, watts: Floats, woken: Floats, waking: float, finish: float) -> float:
-    """Add up energy times what a kWh of it comes to at its time; `waking` joules at each time in `woken`."""
-    course.check(finish)
-    drawn = dot(watts, course.until(spent.end) - course.until(spent.begin))
-    return (drawn + waking * float(course.at(woken).sum())) / KWH
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """Holds what servers did and drew: `watts` float64 [n] in each stretch, and `waking` joules float64 [k] at times.
+
+    `waker` int64 [k] is the server that was woken at each time in `woken` float64 [k], and `kind` int64 [servers] the
+    place of each server's tariff. The PUE is counted.
+    """
+
+    kind: Ints
+    spent: Stretches
+    watts: Floats
+    waker: Ints
+    woken: Floats
+    waking: Floats
+
+    def at(self, spent: Bools, woken: Bools) -> Drawn:
+        """Take some stretches, bool [n], and some times of waking, bool [k]."""
+        return replace(
+            self,
+            spent=self.spent.take(spent),
+            watts=self.watts[spent],
+            waker=self.waker[woken],
+            woken=self.woken[woken],
+            waking=self.waking[woken],
+        )
+
+    def over(self, course: TimeSeries | None, finish: float) -> float:
+        """Add up energy times what a kWh of it comes to at its time, by default 1."""
+        if course is None:
+            return (dot(self.watts, self.spent.seconds) + float(self.waking.sum())) / KWH
+        course.check(finish)
+        drawn = dot(self.watts, course.until(self.spent.end) - course.until(self.spent.begin))
+        return (drawn + dot(self.waking, course.at(self.woken))) / KWH

@@ -1,71 +1,38 @@
-"""Numbers over time: prices and emissions of energy, from a CSV file with a row for every hour."""
+"""Numbers over time: prices and emissions of energy, from a CSV file with a row for every hour, or of every day."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from math import inf, isfinite
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from simcore.errors import RunError, ScenarioError, suggest, unread
-from simcore.fields import Model, PositiveTime, Text, Time
+from simcore.errors import ScenarioError, suggest, unread
+from simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
+from simcore.json_schema import Schema, given
+from simcore.time_series import HOUR, TimeSeries
 from simcore.types import Floats
 from simcore.units import TIME
 
-HOUR = 3600.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TimeSeries:
-    """Gives a value to every moment of a run: `values` float64 [n] one after another, each for `every` seconds.
-
-    The run begins `start` seconds after the first of them. Where they end, they begin again if the course `repeats`;
-    otherwise a longer run is a RunError that tells the `source`. One value alone always holds.
-    """
-
-    values: Floats
-    every: float = HOUR
-    start: float = 0.0
-    repeats: bool = True
-    source: str = ""
-
-    def check(self, finish: float) -> None:
-        """Raise RunError where the values end before the run does."""
-        length, needed = self.every * len(self.values), self.start + finish
-        if not self.repeats and needed > length:
-            raise RunError(
-                f"{self.source} ends after {length / HOUR:g} hours, and the run needs {needed / HOUR:.4g}: give it "
-                "more rows, or write at_end: repeat"
-            )
-
-    def at(self, times: Floats) -> Floats:
-        """Return the value at each time, float64 of the same shape; the last one at the very end."""
-        step, count = ((self.start + times) // self.every).astype(np.int64), len(self.values)
-        found: Floats = self.values[step % count if self.repeats else np.minimum(step, count - 1)]
-        return found
-
-    def until(self, times: Floats) -> Floats:
-        """Integrate the values from `start` before the run's beginning to each time: value x seconds, float64."""
-        if len(self.values) == 1:
-            return float(self.values[0]) * (self.start + times)
-        total = np.append(0.0, self.values.cumsum() * self.every)
-        length = self.every * len(self.values)
-        rounds = (self.start + times) // length
-        rest = self.start + times - rounds * length
-        found: Floats = rounds * total[-1] + np.interp(rest, self.every * np.arange(len(total)), total)
-        return found
+DAY = 86400.0
 
 
 class OverTime(Model):
-    """Numbers over time, from a CSV file with a header: a row for every hour, in order."""
+    """Numbers over time, from a CSV file with a header: a row for every hour, in order. Or those of every day."""
 
-    path: Text = Field(description="The file, relative to this one.", examples=["intensity.csv"])
+    path: Text | None = Field(None, description="The file, relative to this one.", examples=["intensity.csv"])
+    daily: tuple[Number, ...] | None = Field(
+        None,
+        description="Instead of a file: numbers equally far apart, from midnight on, the same every day.",
+        examples=["[90, 240, 310, 180]"],
+        min_length=1,
+    )
     column: Text | None = Field(
         None, description="The column of the numbers; by default the only one.", examples=["g_per_kwh"]
     )
@@ -75,13 +42,32 @@ class OverTime(Model):
         examples=["datetime_utc"],
     )
     every: PositiveTime = Field(HOUR, description="How long each row holds.", examples=["30 min"])
-    start: Time = Field(0.0, description="A run begins this long after the first row.", examples=["8 h"])
+    start: Time = Field(
+        0.0, description="A run begins this long after the first row, or at this time of day.", examples=["8 h"]
+    )
     at_end: Literal["fail", "repeat"] = Field(
         "fail", description="A run that is longer than the file fails, or the file begins again."
     )
 
+    forms: ClassVar[Sequence[Schema]] = (
+        given("path", without=["daily"]),
+        given("daily", without=["path", "column", "time"]),
+    )
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        if (self.path is None) == (self.daily is None):
+            raise wrong("needs a file or a day", "Give one of `path: intensity.csv` and `daily: [90, 240, 310, 180]`.")
+        for key in ("column", "time") if self.daily else ():
+            if getattr(self, key) is not None:
+                raise wrong("is for files", "Take it out, or daily.", (key,))
+        return self
+
     def read(self, key: str, *, below_zero: bool) -> TimeSeries:
         """Read the file, which `key` of the scenario names; `below_zero` says whether there may be such numbers."""
+        if self.daily:
+            return TimeSeries(np.array(self.daily, np.float64), DAY / len(self.daily), self.start)
+        assert self.path
         try:
             values = _numbers(self, key, below_zero, Path(self.path).stat().st_mtime_ns)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -113,6 +99,7 @@ def _next(before: datetime | None, spec: OverTime, text: str, line: int) -> date
 @lru_cache(8)
 def _numbers(spec: OverTime, key: str, below_zero: bool, changed: int) -> Floats:
     """Read the numbers in a column of a file that was `changed` last at this time."""
+    assert spec.path
     path, key = spec.path, f"{key}.column"
     with Path(path).open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)

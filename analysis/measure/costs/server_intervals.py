@@ -81,10 +81,10 @@ def stretches(added: Floats, outages: Held, held: Held) -> Stretches:
     return Stretches(server, time, end, used, state).take(end > time)
 
 
-def switching(all_on: Stretches, after: float) -> tuple[Stretches, Floats]:
+def switching(all_on: Stretches, after: float) -> tuple[Stretches, Ints, Floats]:
     """Switch servers off that were empty for longer than `after` seconds, until they fail or are used.
 
-    Returns the stretches, in no order, and when servers were woken to be used, float64 [n].
+    Returns the stretches, in no order, and which servers were woken to be used, int64 [n], and when, float64 [n].
     """
     off_from = np.where(all_on.state == EMPTY, all_on.begin + after, np.inf)
     sleeps = off_from < all_on.end
@@ -92,9 +92,9 @@ def switching(all_on: Stretches, after: float) -> tuple[Stretches, Floats]:
     on = on.take(on.end > on.begin)
     off = Stretches(all_on.server, off_from, all_on.end, all_on.used, np.full(len(sleeps), OFF, np.int8)).take(sleeps)
     used_next = np.append((all_on.server[1:] == all_on.server[:-1]) & (all_on.state[1:] == USED), False)
-    woken: Floats = all_on.end[sleeps & used_next]
+    woken = sleeps & used_next
     both = Stretches(*(np.concatenate([getattr(on, name), getattr(off, name)]) for name in COLUMNS))
-    return both, woken
+    return both, all_on.server[woken], all_on.end[woken]
 
 
 def levels(some: Stretches, amount: Ints) -> tuple[Floats, Ints]:

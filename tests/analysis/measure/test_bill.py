@@ -12,7 +12,6 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from analysis.measure.costs.bill import Bill, Costs
-from analysis.measure.costs.over_time import TimeSeries
 from analysis.measure.costs.tariffs import Tariff
 from analysis.measure.finished_run import FinishedRun
 from analysis.measure.measuring import measure
@@ -21,6 +20,7 @@ from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.play import play
 from simcore.rules import Overflow
+from simcore.time_series import TimeSeries
 from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference
 from tests.support.networks import ledger_of
@@ -236,6 +236,7 @@ def test_every_number_is_that_of_a_walk_through_time(case: Case, terms: Costs) -
     terms = replace(terms, kinds=np.resize(terms.kinds, len(case.servers)))
     over = finished(ran, terms)
     found, expected = asdict(billed(over)), walked(over, terms)
+    assert found.pop("sites") == ()  # tests/scenarios/test_sites.py
     for name in ("carbon", "electricity"):
         assert (found[name] is None) == (getattr(terms, name) is None)
     for name, value in found.items():

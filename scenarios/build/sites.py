@@ -1,0 +1,104 @@
+"""From a scenario to its sites: which servers are where, and where requests are at home."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from agents.world import Requests
+from scenarios.build.altered import Altered
+from scenarios.build.costs import energy_of_sites, sites_of
+from scenarios.schema.scenario import Scenario
+from scenarios.schema.sites import Flexible
+from simcore.errors import WorkloadError
+from simcore.rng import stream
+from simcore.roles import where_of
+from simcore.routing import ROUTERS, Sites
+from simcore.time_series import HOUR, TimeSeries
+from simcore.types import Floats, Ints, Workload
+from workloads.changes import matching
+
+
+def build_sites(scenario: Scenario, seed: int, workload: Workload) -> Sites:
+    """Make the sites of a run, whose requests are these."""
+    spec, energy = scenario.sites, energy_of_sites(scenario)
+    assert spec
+    latency = np.full((len(workload), len(spec.of)), np.nan)
+    for value in dict.fromkeys(name for site in spec.of.values() for name in site.latency):
+        rows = matching(workload, {spec.by or "": (value,)}, "sites.by")
+        latency[rows] = [site.latency.get(value, np.nan) for site in spec.of.values()]
+    if "latency" in spec.router and (lost := np.flatnonzero(np.isnan(latency).all(axis=1))).size:
+        remedy = f"Give sites a latency for every value of {spec.by}, or take another router."
+        raise WorkloadError("has a latency to no site", key="sites.by", value=str(workload.id[lost[0]]), remedy=remedy)
+    return Sites(
+        names=tuple(spec.of),
+        of=sites_of(scenario, seed),
+        routers=tuple((name, ROUTERS.load(name)) for name in spec.router),
+        spill=spec.spill_over,
+        home=_homes(scenario, workload),
+        latency=latency,
+        pue=np.array([one.pue for one in energy]),
+        price=tuple(one.price for one in energy if one.price),
+        carbon=tuple(one.carbon for one in energy if one.carbon),
+    )
+
+
+def _homes(scenario: Scenario, workload: Workload) -> Ints:
+    """Return the site that each request belongs to, int64 [n]; -1 for none."""
+    spec, found = scenario.sites, np.full(len(workload), -1, np.int64)
+    assert spec
+    for place, (name, site) in enumerate(spec.of.items() if spec.by else ()):
+        found[matching(workload, {spec.by or "": site.home_of or (name,)}, "sites.by")] = place
+    return found
+
+
+def flexible(scenario: Scenario, requests: Requests) -> Requests:
+    """Have some requests of a scenario wait for a better hour."""
+    if scenario.sites is None or scenario.sites.flexible is None:
+        return requests
+    how, spec = scenario.sites.model_dump_json(), scenario.sites.flexible
+    return Altered(requests, "sites.flexible", how, partial(_postponed, scenario, spec), True)
+
+
+def _postponed(scenario: Scenario, spec: Flexible, base: Workload, seed: int) -> Workload:
+    """Let requests arrive at their best hours, in order; those of one moment stay in the order in which they came."""
+    assert scenario.sites
+    energy, rows = energy_of_sites(scenario), np.arange(len(base))
+    series = [course for one in energy if (course := getattr(one, spec.by))]
+    pue = [one.pue for one in energy]
+    drawn = stream(seed, "sites", "flexible").random(len(base)) < spec.share
+    rows = rows[drawn & (rows >= base.running) & matching(base, dict(where_of(spec.of)), "sites.flexible.of")]
+    homes = _homes(scenario, base)[rows] if scenario.sites.router[0] == "home" else np.full(len(rows), -1)
+    arrival = base.arrival.copy()
+    arrival[rows] = best_hours(arrival[rows], base.expected[rows], spec.until, series, pue, homes)
+    order = np.lexsort((arrival, np.arange(len(base)) >= base.running))
+    waited = arrival - base.arrival
+    return replace(base.take(order), arrival=arrival[order], postponed=waited[order])
+
+
+def best_hours(
+    arrival: Floats, stays: Floats, slack: float, series: list[TimeSeries], pue: list[float], homes: Ints
+) -> Floats:
+    """Return when each request begins at best: now, or at a whole hour within the slack, float64 [n].
+
+    The mean of the best of the series counts, or of that of the request's home (`homes` int64 [n], -1 for none), over
+    the time that it `stays` float64 [n] seconds. Where that is unknown or endless, the value at its beginning does.
+    """
+    best, least = arrival.copy(), np.full(len(arrival), np.inf)
+    lasting = np.where(np.isfinite(stays) & (stays > 0), stays, 0.0)
+    for hour in range(int(slack // HOUR) + 2):
+        begin = arrival if not hour else (np.floor(arrival / HOUR) + hour) * HOUR
+        each = np.stack([factor * _mean(one, begin, lasting) for one, factor in zip(series, pue, strict=True)])
+        value = np.where(homes < 0, each.min(axis=0), each[homes, np.arange(len(homes))])
+        better = (value < least) & (begin <= arrival + slack)
+        best[better], least[better] = begin[better], value[better]
+    return best
+
+
+def _mean(series: TimeSeries, begin: Floats, lasting: Floats) -> Floats:
+    """Average a series over so many seconds from each time on, float64 [n]; of no time it is the value then."""
+    total = series.until(begin + lasting) - series.until(begin)
+    found: Floats = np.where(lasting > 0, total / np.maximum(lasting, 1e-9), series.at(begin))
+    return found

@@ -1,0 +1,149 @@
+"""The schema of `sites:`: several sites of servers, who chooses among them, and who may wait for a better hour."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from analysis.measure.costs.tariffs import Electricity
+from scenarios.schema.cluster import ClusterSpec
+from simcore.errors import suggest
+from simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
+from simcore.routing import ROUTERS
+
+
+class Site(Model):
+    """A site: the servers that have its name as their label."""
+
+    electricity: Electricity | None = Field(
+        default=None,
+        description="What its energy costs and emits, instead of `costs.electricity`.",
+        examples=["{pue: 1.2, price: 0.1, carbon: {daily: [90, 240, 310, 180]}}"],
+    )
+    home_of: SomeNames | None = Field(
+        default=None,
+        description="Whose home it is: values of the label `by`; by default its own name.",
+        examples=["[de, at]"],
+    )
+    latency: dict[str, Time] = Field(
+        default_factory=dict,
+        description="How far it is from requests with each value of the label `by`.",
+        examples=["{web: 12 ms, batch: 30 ms}"],
+    )
+
+
+class Flexible(Model):
+    """Requests that may wait for the hour within their slack at which energy is best, as the series say beforehand.
+
+    That is the least mean over the time that a request is expected to stay, of the site that is best for it (with the
+    router `home`, of its home). Hours are whole ones of the run's clock, and of equals the first counts.
+    """
+
+    until: PositiveTime = Field(
+        description="They begin this long after they were asked for at most.", examples=["12 h"]
+    )
+    share: Share = Field(default=1.0, description="How many may wait, drawn by each seed.", examples=["40 %"])
+    of: Where = Field(
+        default_factory=dict, description="Only requests with one of these values.", examples=["{group: batch}"]
+    )
+    by: Literal["carbon", "price"] = Field(default="carbon", description="What is to be least.")
+
+
+class Sites(Model):
+    """Several sites: a router chooses the site of a request, and the agent a server there."""
+
+    of: dict[str, Site] = Field(
+        description="The sites, by the values of the label.",
+        examples=["{oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}"],
+        min_length=1,
+    )
+    label: Text = Field(default="site", description="The label of servers that names their site.", examples=["region"])
+    router: SomeNames = Field(
+        default=("load",),
+        description="Which site is tried first: that with least `load` (the largest share of a resource that is "
+        "taken), `price` or `carbon` of a kWh now (times the PUE), or `latency`, the request's `home`, by `random` or "
+        "`round-robin`, or by one's own function `(routing, request)`. Of several each settles the ties of the one "
+        "before.",
+        examples=["carbon", "[home, price]", "mine.py:router"],
+    )
+    spill_over: bool = Field(
+        True, strict=True, description="Requests that a site refuses try the next one, in the router's order."
+    )
+    by: Text | None = Field(
+        default=None,
+        description="The label of requests, or `group`, that `home` and `latency` go by.",
+        examples=["group", "tenant"],
+    )
+    flexible: Flexible | None = Field(
+        default=None, description="Some requests wait for a better hour.", examples=["{until: 12 h, share: 40 %}"]
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for place, name in enumerate(self.router):
+            if not callable(checked(ROUTERS.load, ("router", str(place)))(name)):
+                raise wrong("is no function", "Name one that takes (routing, request).", ("router",), name)
+        homes: dict[str, str] = {}
+        for name, site in self.of.items():
+            for value in site.home_of or (name,):
+                if value in homes:
+                    remedy = f"It is of {homes[value]}: take it out of one of the two."
+                    raise wrong("has its home twice", remedy, ("of", name, "home_of"), value)
+                homes[value] = name
+            if self.by is None and (site.home_of or site.latency):
+                key = "home_of" if site.home_of else "latency"
+                raise wrong("goes by a label of requests", "Say which: by: group.", ("of", name, key))
+        for name in ("home", "latency"):
+            if name in self.router and self.by is None:
+                raise wrong(f"is missing for the router {name}", "Say which label of requests: by: group.", ("by",))
+        return self
+
+    def at(self, site: str, default: Electricity | None) -> Electricity | None:
+        """Find what energy comes to at a site, where `default` is that of the costs."""
+        return self.of[site].electricity or default
+
+    def check(self, cluster: ClusterSpec, default: Electricity | None, groups: Collection[str] | None) -> None:
+        """Refuse sites without servers, servers without a site, and what a router or `flexible` asks for in vain."""
+        values, at = cluster.values, ("sites", "of")
+        if self.label not in values:
+            remedy = f"Give the groups one, like `labels: {{{self.label}: {next(iter(self.of))}}}`, or name another."
+            raise wrong("no server has this label", remedy, ("sites", "label"), self.label)
+        there = values[self.label]
+        if there is not None:
+            self.check_servers(there, cluster.everywhere is None or self.label in cluster.everywhere)
+        needed: list[tuple[str, tuple[str, ...]]] = [
+            (name, ("sites", "router")) for name in ("price", "carbon") if name in self.router
+        ]
+        needed += [(self.flexible.by, ("sites", "flexible"))] if self.flexible else []
+        rates = [self.at(site, default) for site in self.of]
+        needed += [(name, at) for name in ("price", "carbon") if any(getattr(rate, name, None) for rate in rates)]
+        for site, spec in self.of.items():
+            known = self.at(site, default)
+            for name, of in needed:
+                if known is None or getattr(known, name) is None:
+                    why = "other sites say one" if of == at else f"{of[-1]} needs it of every site"
+                    remedy = f"Write electricity: {{{name}: ...}}: {why}."
+                    raise wrong(f"says no {name} of a kWh", remedy, (*at, site))
+            if "latency" in self.router and not spec.latency:
+                raise wrong("says no latency", "Write latency: {VALUE: 12 ms}, or take another router.", (*at, site))
+            for key, names in (("latency", spec.latency), ("home_of", spec.home_of or ())):
+                for name in names if self.by == "group" and groups is not None else ():
+                    if groups is not None and name not in groups:
+                        where = (*at, site, key, name) if key == "latency" else (*at, site, key)
+                        raise wrong("no request is of this group", suggest(name, groups), where, name)
+
+    def check_servers(self, there: Collection[str], everywhere: bool) -> None:
+        """Refuse sites that are not among the values of the label, and values that are no sites."""
+
+        def site(name: str) -> None:
+            if name not in there:
+                raise wrong("no server is there", suggest(name, there), ("sites", "of", name))
+
+        together(*(partial(site, name) for name in self.of))
+        if unknown := sorted(set(there) - set(self.of)):
+            raise wrong(f"says nothing of {unknown[0]}, where servers are", "Add it.", ("sites", "of"))
+        if not everywhere:
+            raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)

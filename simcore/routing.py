@@ -1,0 +1,189 @@
+"""Several sites of servers: a router chooses the site of every request, and the agent a server there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from simcore.engine import Simulation
+from simcore.errors import RunError, short
+from simcore.registry import Registry
+from simcore.time_series import TimeSeries
+from simcore.types import Floats, Ints, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sites:
+    """Says which sites there are, and in which order a request tries them.
+
+    `of` int64 [servers] is the place among `names` of each server's site, `home` int64 [rows] that of each request, -1
+    for none, and `latency` float64 [rows, sites] are seconds, NaN where nobody says. `price` and `carbon` are of a kWh,
+    `pue` float64 [sites] times it. The least sum of the first of the `routers` is tried first; the others settle ties.
+    Only where requests `spill` do they try another site than the first.
+    """
+
+    names: tuple[str, ...]
+    of: Ints
+    routers: tuple[tuple[str, Router], ...]
+    spill: bool
+    home: Ints
+    latency: Floats
+    pue: Floats
+    price: tuple[TimeSeries, ...] = ()
+    carbon: tuple[TimeSeries, ...] = ()
+
+
+class Routing:
+    """Sends every request that a simulation offers to a site, and to the next one where it finds no place."""
+
+    def __init__(self, simulation: Simulation, sites: Sites, rng: np.random.Generator) -> None:
+        self._simulation, self.sites, self._rng = simulation, sites, rng
+        self.count = len(sites.names)
+        self.spilled: dict[int, int] = {}
+        """Of every row that other sites refused, how many did so."""
+        self.tried: npt.NDArray[np.bool_] = np.zeros(len(sites.of), np.bool_)
+        """The servers of the sites that the last request has tried."""
+        self._members = [np.flatnonzero(sites.of == site) for site in range(self.count)]
+        self._row, self._order, self._place = -1, [0], 0
+        simulation.routing = simulation.ledger.routing = self
+
+    # -- what routers ask --------------------------------------------------------------------------------------------
+
+    @property
+    def loads(self) -> Floats:
+        """The largest share of a resource that is taken at each site, float64 [sites]; failed servers are taken."""
+        view, found = self._simulation.view, np.zeros(self.count)
+        for site, servers in enumerate(self._members):
+            installed = view.capacity[servers].sum(axis=(0, 1))
+            free = view.everything_free[servers].sum(axis=(0, 1))
+            found[site] = ((installed - free) / np.maximum(installed, 1)).max()
+        return found
+
+    @property
+    def prices(self) -> Floats:
+        """What a kWh that servers use at each site costs now, cooling included, float64 [sites]."""
+        return self.sites.pue * self._now(self.sites.price)
+
+    @property
+    def emissions(self) -> Floats:
+        """What a kWh that servers use at each site emits now, cooling included: grams float64 [sites]."""
+        return self.sites.pue * self._now(self.sites.carbon)
+
+    def latencies(self, request: Request) -> Floats:
+        """Return the seconds from where a request comes from to each site, float64 [sites]."""
+        found: Floats = self.sites.latency[self.source(request)]
+        return found
+
+    def home(self, request: Request) -> int:
+        """Return the site that a request belongs to; -1 for none."""
+        return int(self.sites.home[self.source(request)])
+
+    def source(self, request: Request) -> int:
+        """Return the row of the workload that a request is of, or goes on with."""
+        return self._simulation.source(request.index)
+
+    @cached_property
+    def chances(self) -> Floats:
+        """Random numbers of every row of the workload, the same for all agents: float64 [rows, sites]."""
+        return self._rng.random((len(self._simulation.workload), self.count))
+
+    def _now(self, series: Sequence[TimeSeries]) -> Floats:
+        now = self._simulation.now
+        for each in series:
+            each.check(now)
+        return np.array([each.at(np.float64(now)) for each in series], np.float64)  # type: ignore[arg-type]
+
+    # -- what the engine asks ----------------------------------------------------------------------------------------
+
+    def is_open(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell which servers are at the site that a request tries now, bool [servers]."""
+        lead = request.gang.first if request.gang else request.index
+        if lead != self._row:
+            self._row, self._order, self._place = lead, self._ordered(request), 0
+            self.spilled.pop(lead, None)
+        if not self._order:
+            return np.zeros(len(self.sites.of), np.bool_)
+        found: npt.NDArray[np.bool_] = self.sites.of == self._order[self._place]
+        return found
+
+    def spills(self, request: Request) -> bool:
+        """Have a request that was refused try the next site; False where there is none."""
+        self._place += 1
+        if self.sites.spill and self._place < len(self._order):
+            self.spilled[request.index] = self._place
+            return True
+        self.tried = np.isin(self.sites.of, self._order[: self._place])
+        self._row = -1  # it starts again if it is offered again
+        self.spilled.pop(request.index, None)
+        return False
+
+    def _ordered(self, request: Request) -> list[int]:
+        """Return the sites that a request may go to, in order."""
+        scores = []
+        for name, router in self.sites.routers:
+            said = router(self, request)
+            found = np.asarray(said, np.float64) if isinstance(said, np.ndarray | Sequence) else np.zeros(0)
+            if found.shape != (self.count,) or np.isnan(found).any():
+                raise RunError(f"the router {name} returned {short(repr(said))}, which is not a number per site")
+            scores.append(found)
+        order = np.lexsort(scores[::-1])
+        return [int(site) for site in order if all(score[site] < inf for score in scores)]
+
+
+Router: TypeAlias = Callable[[Routing, Request], Floats]
+"""(routing, request) -> a number for each site, float64 [sites]: the least is tried first, infinite never."""
+
+
+def load(routing: Routing, request: Request) -> Floats:
+    """Return what is taken at each site."""
+    return routing.loads
+
+
+def price(routing: Routing, request: Request) -> Floats:
+    """Return what energy costs at each site."""
+    return routing.prices
+
+
+def carbon(routing: Routing, request: Request) -> Floats:
+    """Return what energy emits at each site."""
+    return routing.emissions
+
+
+def latency(routing: Routing, request: Request) -> Floats:
+    """Return how far each site is."""
+    found: Floats = np.nan_to_num(routing.latencies(request), nan=inf)
+    return found
+
+
+def home(routing: Routing, request: Request) -> Floats:
+    """Return 0 for the site that the request belongs to, 1 for others."""
+    found: Floats = (np.arange(routing.count) != routing.home(request)).astype(np.float64)
+    return found
+
+
+def random(routing: Routing, request: Request) -> Floats:
+    """Return random numbers."""
+    found: Floats = routing.chances[routing.source(request)]
+    return found
+
+
+def round_robin(routing: Routing, request: Request) -> Floats:
+    """Return whose turn it is, by the number of the request."""
+    return ((np.arange(routing.count) - routing.source(request)) % routing.count).astype(np.float64)
+
+
+ROUTERS = Registry(
+    "router",
+    "binwright.routers",
+    {
+        router.__name__.replace("_", "-"): f"{__name__}:{router.__name__}"
+        for router in (load, price, carbon, latency, home, random, round_robin)
+    },
+    functions=True,
+)

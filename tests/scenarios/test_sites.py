@@ -1,0 +1,172 @@
+"""What a scenario says of sites: its mistakes, what comes out of each site, and who waits for a better hour."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import binwright as bw
+from scenarios.build.engines import check_engine
+from scenarios.build.plan import plan
+from scenarios.build.sites import best_hours
+from scenarios.build.world import build_world
+from scenarios.run.check import check_scenario
+from scenarios.schema.load import load_scenario, scenario_from
+from simcore.errors import ScenarioError, UserError
+from simcore.time_series import TimeSeries
+from tests.reference import sites as reference
+
+NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}
+SOUTH: dict[str, Any] = {
+    "electricity": {"price": 0.2, "carbon": {"daily": [400, 100]}},
+    "latency": {"web": "9 ms", "job": 0.1},
+    "home_of": "web",
+}
+
+
+def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    groups = [{"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "labels": {"site": name}} for name in ("north", "south")]
+    return {
+        "cluster": {"groups": groups},
+        "workload": {
+            "requests": 200,
+            "arrivals": {"poisson": {"every": "8 min"}},
+            "flavours": [{"cpu": 1, "mem": "2 GB", "group": "web"}, {"cpu": 2, "mem": "1 GB", "group": "job"}],
+            "lifetimes": {"exponential": {"mean": "1 h"}},
+        },
+        "costs": {
+            "servers": {"power": {"idle": "100 W", "peak": "300 W"}, "price": 0.5},
+            "switch_off": {"after": "10 min", "power": "5 W", "waking": "15 Wh"},
+        },
+        "sites": {"by": "group", "of": {"north": NORTH, "south": SOUTH}} | sites,
+        "agents": ["best-fit", "worst-fit"],
+        "replications": 2,
+    } | changes
+
+
+LATER = {"until": "6 h"}
+MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
+    ({"of": {"north": NORTH}}, {}, "sites.of", "says nothing of south, where servers are"),
+    ({"of": {"north": NORTH, "south": SOUTH, "west": {}}}, {}, "sites.of.west", "no server is there"),
+    ({"of": {"north": {}, "south": {}, "west": {}}}, {}, "sites.of.west", "no server is there"),
+    ({"label": "region"}, {}, "sites.label", "no server has this label"),
+    ({"router": "greenest"}, {}, "sites.router.0", "unknown router"),
+    ({"router": "price", "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no price of a kWh"),
+    ({"flexible": LATER, "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no carbon of a kWh"),
+    ({"router": "home", "by": None, "of": {"north": {}, "south": {}}}, {}, "sites.by", "is missing for the router"),
+    ({"by": None}, {}, "sites.of.north.latency", "goes by a label of requests"),
+    ({"router": "latency", "of": {"north": NORTH, "south": {}}}, {}, "sites.of.south", "says no price"),
+    ({"of": {"north": {"home_of": "wbe"}, "south": {}}}, {}, "sites.of.north.home_of", "no request is of this group"),
+    ({"of": {"north": {"home_of": "web"}, "south": SOUTH}}, {}, "sites.of.south.home_of", "has its home twice"),
+    ({"of": {"north": {"electricity": {"carbon": {"path": "a.csv", "daily": [1]}}}, "south": {}}}, {},
+     "sites.of.north.electricity.carbon", "needs a file or a day"),
+    ({}, {"overflow": {"expand": {"by": 1, "limit": 9}}}, "overflow.expand", "does not go with sites"),
+    ({}, {"overflow": {"wait": {"together": 9}}}, "overflow.wait", "does not go with sites"),
+    ({}, {"overflow": {"preempt": {}}}, "overflow.preempt", "does not go with sites"),
+    ({"flexible": LATER}, {"pacing": {"step": 1}}, "pacing", "does not go with sites"),
+    ({}, {"rescheduling": {"every": "1 h", "moves": 5, "mover": "agent"}}, "rescheduling", "does not go with sites"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sites", "changes", "key", "problem"), MISTAKES, ids=[f"{key}: {said}" for _, _, key, said in MISTAKES]
+)
+def test_a_mistake_is_named(sites: dict[str, Any], changes: dict[str, Any], key: str, problem: str) -> None:
+    with pytest.raises(ScenarioError, match=problem) as caught:
+        scenario_from(data(sites, **changes))
+    assert caught.value.key == key
+    assert caught.value.remedy
+
+
+def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("cpu,where\n4,north\n4,east\n")
+    csv = {"path": str(tmp_path / "nodes.csv"), "columns": {"cpu": "cpu"}, "labels": {"site": "where"}}
+    one = {"requests": 9, "arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 1}}
+    with pytest.raises(UserError, match="no server is there"):
+        check_scenario(scenario_from(data({"by": None, "of": {"north": {}, "south": {}}}, workload=one,
+                                          cluster={"csv": csv})))  # fmt: skip
+    only = {"electricity": NORTH["electricity"], "latency": {"web": "5 ms"}}
+    far = scenario_from(data({"router": "latency", "of": {"north": only, "south": only}}))
+    with pytest.raises(UserError, match="has a latency to no site"):
+        check_scenario(far)
+    with pytest.raises(ScenarioError, match="a router chooses the site"):
+        check_engine("compiled", plan(scenario_from(data({}))))
+
+
+@pytest.mark.parametrize("router", ["load", "home", "carbon", "random", ["latency", "price"]])
+def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
+    results = bw.run(scenario_from(data({"router": router, "flexible": {"until": "9 h", "share": "50 %"}},
+                                        record=["requests"])), out=tmp_path)  # fmt: skip
+    for row in results.runs.iter_rows(named=True):
+        sites = json.loads(row["sites"])
+        for name in ("energy", "carbon", "cost"):
+            assert sum(site[name] for site in sites.values()) == pytest.approx(row[name]), name
+        assert sum(site["placed"] for site in sites.values()) == pytest.approx(1)
+        requests = results.requests(row["run"])
+        at = np.array([requests["server"]])[0] // 2
+        group = requests["group"].to_numpy()
+        placed = at >= 0
+        assert row["away"] == pytest.approx(float((at[placed & (group == "web")] == 0).mean()))
+        far = np.where(group == "web", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
+        assert row["latency"] == pytest.approx(float(np.nanmean(far[placed])))
+    served = results.runs.partition_by("seed", maintain_order=True)
+    assert all(frame["postponed"].n_unique() == 1 for frame in served)  # all agents meet the same requests
+
+
+def test_a_run_is_the_same_again_and_all_agents_meet_the_same_requests() -> None:
+    scenario = scenario_from(
+        data({"router": "home", "flexible": {"until": "12 h", "share": "40 %", "of": {"group": "web"}}})
+    )
+    first, again = (build_world(scenario).draw(3) for _ in range(2))
+    assert first.postponed is not None
+    assert np.array_equal(first.arrival, again.arrival)
+    plain = build_world(scenario_from(data({}))).draw(3)
+    assert np.sort(first.arrival - first.postponed) == pytest.approx(plain.arrival)
+    assert (np.diff(first.arrival) >= 0).all()
+    roles = first.roles
+    assert roles is not None
+    webs = np.array([role.group == "web" for role in roles.all])[roles.of]
+    late = first.postponed > 0
+    assert late.any()
+    assert (webs | ~late).all()
+    assert first.postponed.max() <= 12 * 3600
+
+
+EVERY = st.sampled_from([1800.0, 3600.0, 5400.0])
+TIMES = st.integers(0, 4 * 60).map(lambda minutes: 60.0 * minutes)
+
+
+COURSE = st.tuples(
+    st.lists(st.sampled_from([1.0, 2.0, 5.0]), min_size=1, max_size=5), EVERY, st.sampled_from([0.0, 1800.0])
+)
+
+
+@given(
+    st.lists(st.tuples(TIMES, TIMES | st.just(inf), st.integers(-1, 1)), min_size=1, max_size=5),
+    st.integers(0, 20).map(lambda quarters: 900.0 * quarters),
+    st.lists(COURSE, min_size=2, max_size=2),
+)
+def test_the_best_hour_is_that_of_the_reference(
+    rows: list[tuple[float, float, int]], slack: float, series: list[reference.Series]
+) -> None:
+    arrival, stays, homes = (np.array(column) for column in zip(*rows, strict=True))
+    pue = [1.0, 1.5]
+    courses = [TimeSeries(np.array(values), every, start) for values, every, start in series]
+    found = best_hours(arrival, stays, slack, courses, pue, homes)
+    for (time, lasts, home), best in zip(rows, found.tolist(), strict=True):
+        one = slice(home, home + 1) if home >= 0 else slice(None)
+        assert best == reference.best_hour(time, lasts, slack, series[one], pue[one])
+
+
+def test_the_shipped_scenario_saves_carbon(tmp_path: Path) -> None:
+    changes = {"workload.requests": 600, "sweep.product": {"sites.router": ["home", "carbon"]}, "replications": 2}
+    runs = bw.run(load_scenario("sites/three", [changes]), out=tmp_path).runs
+    home, green = (runs.filter(runs["sites.router"] == router)["carbon"].to_numpy() for router in ("home", "carbon"))
+    assert (green < home / 2).all()

@@ -1,0 +1,159 @@
+"""Requests are sent to sites: as the reference sends them, and never elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agents.heuristics.servers.first_fit import FirstFit
+from fabric.cluster import Cluster
+from fabric.placement.ruled_ledger import ConstrainedLedger
+from fabric.placement.rules import ServerLabels
+from simcore.engine import Simulation
+from simcore.errors import InfeasiblePlacement, RunError
+from simcore.play import play
+from simcore.routing import ROUTERS, Routing, Sites
+from simcore.rules import Overflow
+from simcore.time_series import TimeSeries
+from simcore.types import Agent, Floats, Request, Workload
+from tests.reference import sites as reference
+
+COURSES = [([5.0, 1.0, 3.0], 2.0, 0.0), ([3.0, 4.0], 1.0, 0.5), ([2.0], 1.0, 0.0)]
+PUE = np.array([1.0, 1.25, 2.0])
+LATENCY = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]])
+
+
+def simulated(case: dict[str, Any], *routers: str, spill: bool = True, agent: Agent | None = None) -> Simulation:
+    count, n, of = max(case["site"]) + 1, len(case["arrival"]), np.array(case["site"])
+    capacity = np.array(case["capacity"], np.int64)[:, None, :]
+    labels = ServerLabels(len(of), {"site": of.astype(np.str_)}, {}, {}, 0)
+    ledger = ConstrainedLedger(Cluster(("cpu", "mem"), capacity, (10**18,) * 2, capacity[0]), labels, [])
+    times = np.array(case["arrival"]), np.array(case["duration"])
+    workload = Workload(("cpu", "mem"), *times, np.array(case["demand"], np.int64).reshape(n, 2), np.arange(n))
+    simulation = Simulation(workload, ledger, Overflow("wait" if case["wait"] else "drop"))
+    series = tuple(TimeSeries(np.array(values), every, start) for values, every, start in COURSES[:count])
+    home = np.array(case["home"])
+    sites = Sites(
+        names=tuple("abc"[:count]),
+        of=of,
+        routers=tuple((name, ROUTERS.load(name)) for name in routers),
+        spill=spill,
+        home=np.where(home < count, home, -1),
+        latency=LATENCY[np.arange(n) % 2, :count],
+        pue=PUE[:count],
+        price=series,
+        carbon=series[::-1],
+    )
+    Routing(simulation, sites, np.random.default_rng(0))
+    agent = agent or FirstFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    ledger.check()
+    return simulation
+
+
+def score(simulation: Simulation, name: str) -> Callable[[int, float, list[Fraction]], list[Any]]:
+    """Score the sites as a router does, in plain numbers."""
+    routing: Any = simulation.routing
+    count = routing.count
+
+    def now(series: list[Any], time: float) -> list[Any]:
+        return [
+            Fraction(float(PUE[one])) * Fraction(values[int((start + time) // every) % len(values)])
+            for one, (values, every, start) in enumerate(series)
+        ]
+
+    scores: dict[str, Callable[[int, float, list[Fraction]], list[Any]]] = {
+        "load": lambda row, time, loads: loads,
+        "price": lambda row, time, loads: now(COURSES[:count], time),
+        "carbon": lambda row, time, loads: now(COURSES[:count][::-1], time),
+        "latency": lambda row, time, loads: LATENCY[row % 2, :count].tolist(),
+        "home": lambda row, time, loads: [one != routing.sites.home[row] for one in range(count)],
+        "random": lambda row, time, loads: routing.chances[row].tolist(),
+        "round-robin": lambda row, time, loads: [(one - row) % count for one in range(count)],
+    }
+    return scores[name]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> dict[str, Any]:
+    count = draw(st.integers(1, 3))
+    n = draw(st.integers(1, 14))
+    small = st.lists(st.integers(0, 4), min_size=2, max_size=2)
+    site = [*range(count), *draw(st.lists(st.integers(0, count - 1), max_size=3))]
+    return {
+        "site": site,
+        "capacity": [[4, 4]] + [draw(small) for _ in site[1:]],
+        "arrival": sorted(draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5, 4.0]), min_size=n, max_size=n))),
+        "duration": draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, np.inf]), min_size=n, max_size=n)),
+        "demand": draw(st.lists(small, min_size=n, max_size=n)),
+        "home": draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)),
+        "wait": draw(st.booleans()),
+    }
+
+
+@given(cases(), st.lists(st.sampled_from(sorted(ROUTERS)), min_size=1, max_size=2, unique=True), st.booleans())
+def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], routers: list[str], spill: bool) -> None:
+    simulation = simulated(case, *routers, spill=spill)
+    scores = [score(simulation, name) for name in routers]
+
+    def order(row: int, time: float, loads: list[Fraction]) -> list[int]:
+        each = [one(row, time, loads) for one in scores]
+        found = sorted(range(len(loads)), key=lambda site: [*(said[site] for said in each), site])
+        return found if spill else found[:1]
+
+    times, there = (case["arrival"], case["duration"]), (case["capacity"], case["site"])
+    server, since, spilled = reference.play(*times, case["demand"], *there, order, case["wait"])
+    record, routing = simulation.record, simulation.routing
+    assert isinstance(routing, Routing)
+    assert record.server[: record.rows].tolist() == server
+    placed = [row for row in range(len(server)) if server[row] >= 0]
+    assert record.decided[placed].tolist() == [since[row] for row in placed]
+    assert sorted(routing.spilled) == [row for row in placed if spilled[row]]
+
+
+FULL: dict[str, Any] = {
+    "site": [0, 1],
+    "capacity": [[2, 2], [4, 4]],
+    "arrival": [0.0] * 4,
+    "duration": [9.0] * 4,
+    "demand": [[2, 1]] * 4,
+    "home": [0, 0, 1, 1],
+    "wait": False,
+}
+
+
+def test_who_has_no_room_at_its_site_is_told_so() -> None:
+    for spill, servers, reason in ((False, [0, -1, 1, 1], "no room at its site"), (True, [0, 1, 1, -1], "")):
+        simulation = simulated(FULL, "home", spill=spill)
+        record = simulation.record
+        assert record.server[:4].tolist() == servers
+        assert (record.reasons[record.reason[servers.index(-1)]] == reason) is not spill
+
+
+class Elsewhere(Agent):
+    """Places at the other site."""
+
+    def decide(self, view: Any, request: Request) -> Any:
+        return request.on(int(view.free[0, 0, 0] > 0), 0)
+
+
+def test_no_agent_places_at_another_site() -> None:
+    with pytest.raises(InfeasiblePlacement, match="not at the site"):
+        simulated(FULL, "home", agent=Elsewhere())
+
+
+@pytest.mark.parametrize("said", [None, [1.0], [1.0, np.nan]])
+def test_a_router_returns_a_number_per_site(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mine(routing: Routing, request: Request) -> Floats:
+        return said  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(ROUTERS, "load", lambda name: mine)
+    with pytest.raises(RunError, match="which is not a number per site"):
+        simulated(FULL, "mine")
