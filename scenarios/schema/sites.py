@@ -140,10 +140,10 @@ class Sites(Model):
 
         def site(name: str) -> None:
             if name not in there:
-                raise wrong("no server is there", suggest(name, there), ("sites", "of", name))
+                raise wrong("no server has this site as its label", suggest(name, there), ("sites", "of", name))
 
         together(*(partial(site, name) for name in self.of))
         if unknown := sorted(set(there) - set(self.of)):
-            raise wrong(f"says nothing of {unknown[0]}, where servers are", "Add it.", ("sites", "of"))
+            raise wrong(f"says nothing of the servers at {unknown[0]}", "Add it.", ("sites", "of"))
         if not everywhere:
             raise wrong("some servers have no such label", "Give all servers one.", ("sites", "label"), self.label)

@@ -21,6 +21,11 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",
+    "of a kWh",
+    "says no latency",
+    "goes by a label of requests",
+    "has its home twice",
+    "is missing for the router",
     "compares with what is no number and no date",
     "teacher: unknown agent",
     "servers have no such label",

@@ -53,9 +53,9 @@ def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 LATER = {"until": "6 h"}
 MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
-    ({"of": {"north": NORTH}}, {}, "sites.of", "says nothing of south, where servers are"),
-    ({"of": {"north": NORTH, "south": SOUTH, "west": {}}}, {}, "sites.of.west", "no server is there"),
-    ({"of": {"north": {}, "south": {}, "west": {}}}, {}, "sites.of.west", "no server is there"),
+    ({"of": {"north": NORTH}}, {}, "sites.of", "says nothing of the servers at south"),
+    ({"of": {"north": NORTH, "south": SOUTH, "west": {}}}, {}, "sites.of.west", "no server has this site"),
+    ({"of": {"north": {}, "south": {}, "west": {}}}, {}, "sites.of.west", "no server has this site"),
     ({"label": "region"}, {}, "sites.label", "no server has this label"),
     ({"router": "greenest"}, {}, "sites.router.0", "unknown router"),
     ({"router": "price", "of": {"north": {}, "south": {}}}, {}, "sites.of.north", "says no price of a kWh"),
@@ -89,7 +89,7 @@ def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("cpu,where\n4,north\n4,east\n")
     csv = {"path": str(tmp_path / "nodes.csv"), "columns": {"cpu": "cpu"}, "labels": {"site": "where"}}
     one = {"requests": 9, "arrivals": {"fixed": {"every": 1}}, "flavours": [{"cpu": 1}], "lifetimes": {"fixed": 1}}
-    with pytest.raises(UserError, match="no server is there"):
+    with pytest.raises(UserError, match="no server has this site"):
         check_scenario(scenario_from(data({"by": None, "of": {"north": {}, "south": {}}}, workload=one,
                                           cluster={"csv": csv})))  # fmt: skip
     only = {"electricity": NORTH["electricity"], "latency": {"web": "5 ms"}}

@@ -92,7 +92,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
         "capacity": [[4, 4]] + [draw(small) for _ in site[1:]],
         "arrival": sorted(draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 2.5, 4.0]), min_size=n, max_size=n))),
         "duration": draw(st.lists(st.sampled_from([0.5, 1.0, 2.0, np.inf]), min_size=n, max_size=n)),
-        "demand": draw(st.lists(small, min_size=n, max_size=n)),
+        "demand": draw(st.lists(st.tuples(st.integers(1, 4), st.integers(0, 4)), min_size=n, max_size=n)),
         "home": draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)),
         "wait": draw(st.booleans()),
     }
