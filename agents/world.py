@@ -12,7 +12,7 @@ from simcore.cores import usable_threads
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
-from simcore.preempting import Preempting
+from simcore.preemption import Preemption
 from simcore.quotas import QuotaRules, Quotas
 from simcore.rng import stream
 from simcore.routing import Routing, Sites
@@ -186,7 +186,7 @@ class World:
             pacing=self.pacing,
         )
         if self.overflow.preempt:
-            Preempting(simulation, self.overflow.preempt)
+            Preemption(simulation, self.overflow.preempt)
         if self.sites:
             Routing(simulation, self.sites(seed, simulation.workload), stream(seed, "router"))
         if self.quotas:

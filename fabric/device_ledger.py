@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
 
 import numpy as np
@@ -128,10 +129,11 @@ class DeviceLedger(Ledger):
             if held:
                 self._move(*held, -1)
 
-    def _lend(self, row: int, sign: int) -> None:
-        super()._lend(row, sign)
-        if held := self._placed.get(row):
-            self._move(*held, sign)
+    def _lend(self, rows: Sequence[int], sign: int) -> None:
+        super()._lend(rows, sign)
+        for row in rows:
+            if held := self._placed.get(row):
+                self._move(*held, sign)
 
     def _has_room_on(self, server: int, request: Request) -> bool:
         return bool(self.fitting(request)[server])

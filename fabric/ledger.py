@@ -263,27 +263,37 @@ class Ledger(Unconstrained):
         self._evicted.update(hit)
         return hit
 
-    def give_way(self, request: Request, server: int, rows: Sequence[int]) -> list[int]:
-        """Find which of these rows have to go so that a request has room on a server; none where all are not enough.
+    def give_way(
+        self, request: Request, where: int | npt.NDArray[np.bool_], victims: Sequence[Sequence[int]]
+    ) -> list[int]:
+        """Find which of these victims, each some rows, have to go so that a request has room; returns their places.
 
-        Those are spared that leave room, the first ones first. Nothing changes.
+        `where` is a server, or for a gang the servers that its parts may take, bool [servers]. Those are spared that
+        leave room, the first ones first; nobody goes where all are not enough. Nothing changes.
         """
-        for row in rows:
-            self._lend(row, -1)
+        for rows in victims:
+            self._lend(rows, -1)
         found = []
-        enough = self._has_room_on(server, request)
-        for row in rows:
-            self._lend(row, 1)
-            if enough and not self._has_room_on(server, request):
-                self._lend(row, -1)
-                found.append(row)
-        for row in found:
-            self._lend(row, 1)
+        enough = self._has_room_in(where, request)
+        for place, rows in enumerate(victims):
+            self._lend(rows, 1)
+            if enough and not self._has_room_in(where, request):
+                self._lend(rows, -1)
+                found.append(place)
+        for place in found:
+            self._lend(victims[place], 1)
         return found
 
-    def _lend(self, row: int, sign: int) -> None:
-        """Free what a request holds for a moment (sign -1), or take it again (sign 1)."""
-        (self._take if sign > 0 else self._give_back)(self._held[row])
+    def _has_room_in(self, where: int | npt.NDArray[np.bool_], request: Request) -> bool:
+        """Tell whether a request fits on a server by its amounts, or on these as many parts as a gang needs."""
+        if isinstance(where, int):
+            return self._has_room_on(where, request)
+        return self.room_for_parts(request, where) >= (request.gang.least if request.gang else 1)
+
+    def _lend(self, rows: Sequence[int], sign: int) -> None:
+        """Free what requests hold for a moment (sign -1), or take it again (sign 1)."""
+        for row in rows:
+            (self._take if sign > 0 else self._give_back)(self._held[row])
 
     def _has_room_on(self, server: int, request: Request) -> bool:
         """Tell whether a request fits on a server by its amounts."""
@@ -379,9 +389,13 @@ class Ledger(Unconstrained):
         """Return the domain of every server by a label, int64 [servers]; None where servers have none such."""
         return np.arange(self._servers) if label == "server" else None
 
-    def room_for_parts(self, request: Request) -> int:
-        """Count for how many parts like this request the empty cluster has room, as far as their rules say."""
-        return int(self.rooms(request, self._capacity).sum())
+    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
+        """Count for how many parts like this request there is room, as far as rules among them say.
+
+        That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
+        """
+        rooms = self.rooms(request, self._capacity if may is None else self._free)
+        return int(rooms.sum(where=True if may is None else may))
 
     def rooms(self, request: Request, free: Ints) -> Ints:
         """Count how many requests like this one fit on each server together, int64 [servers].

@@ -1,15 +1,18 @@
-"""The words of preemption: who may give way, by which rule, within which budgets, and what became of whom."""
+"""Preemption: who may give way to more urgent requests, within which budgets, and what becomes of whom."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, nan
+from math import inf, isnan, nan
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from simcore.agent_calls import describe_request, raised
+from simcore.engine import Simulation
+from simcore.errors import WorkloadError
 from simcore.registry import Registry
 from simcore.types import Request, View, Workload
 
@@ -18,13 +21,14 @@ class Victim(NamedTuple):
     """Describes a request that could be evicted: since when it has run, what it would lose, and how much it holds.
 
     `ran` and `lost` are seconds, `lost` those since its last checkpoint; `share` is the largest share that it holds of
-    what all servers have of a resource.
+    what all servers have of a resource. Of a gang all `rows` go, and `request` is its first part.
     """
 
     request: Request
     ran: float
     lost: float
     share: float
+    rows: Sequence[int] = ()
 
 
 VictimRule: TypeAlias = Callable[[View, Request, Sequence[Victim]], float]
@@ -101,3 +105,180 @@ class Eviction:
     end: float = nan
     outcome: Literal["noticed", "evicted", "ended", "called off"] = "noticed"
     lost: float = 0.0
+
+
+class Preemption:
+    """Makes room in a simulation for requests that were refused, at the cost of less urgent ones."""
+
+    def __init__(self, simulation: Simulation, rules: PreemptionRules) -> None:
+        if simulation.ledger.tiers:
+            remedy = "Take a cluster without a network."
+            raise WorkloadError("requests are not evicted from a network", remedy=remedy)
+        self._simulation, self.rules = simulation, rules
+        simulation.preempting = self
+        self.log: list[Eviction] = []
+        """Every eviction of which notice was given, in order."""
+        self._noticed: dict[int, list[Eviction]] = {}
+        """Of every request for which others are to give way, by its row, who."""
+        self._tried: dict[int, float] = {}
+        self._made: dict[int, int] = {}
+        """Of every request for which others were evicted, how many answers there were by then."""
+        self._vain: set[int] = set()
+        """Requests that did not take the room that was made for them."""
+        self._budgets = [(each, each.of(simulation.workload)) for each in rules.budgets]
+
+    def makes_room(self, requests: Iterable[Request]) -> Literal["now", "later", ""]:
+        """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
+
+        The requests were refused. Nobody is evicted where there is room, for a request twice at an instant, or for one
+        that did not take such room before.
+        """
+        simulation, now, found = self._simulation, self._simulation.now, ""
+        least = min((simulation.running_request(row).priority for row in simulation.ledger.running), default=inf)
+        for request in sorted(requests, key=lambda one: -one.priority):
+            row = request.index
+            if row in self._noticed:
+                found = "later"
+            elif not self._in_vain(request) and self._tried.get(row) != now and self._lacks_room(request):
+                self._tried[row] = now
+                victims = self._choose(request) if request.priority > least else []
+                evictions = [Eviction(victim, row, now) for victim in victims]
+                self.log += evictions
+                if evictions and not self.rules.grace:
+                    self._evict(evictions)
+                    return "now"
+                if evictions:
+                    self._noticed[row] = evictions
+                    simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
+                    found = "later"
+        return "later" if found else ""
+
+    def _in_vain(self, request: Request) -> bool:
+        """Tell whether others gave way to a request for nothing: its agent declined, or preferred somebody less urgent.
+
+        They would give way for ever, as those who are evicted start again.
+        """
+        simulation, row = self._simulation, request.index
+        if (before := self._made.pop(row, None)) is not None:
+            since = [one for one in simulation.record.sequence[before:] if one in simulation.ledger.running]
+            less = any(simulation.running_request(one).priority < request.priority for one in since)
+            if less or not self._lacks_room(request):
+                self._vain.add(row)
+        return row in self._vain
+
+    def _lacks_room(self, request: Request) -> bool:
+        """Tell whether a request has no room now, a gang for as many parts as it needs."""
+        ledger, gang = self._simulation.ledger, request.gang
+        if gang:
+            return ledger.room_for_parts(request, self._open_to(request)) < gang.least
+        return bool(ledger.why_not(request))
+
+    def _open_to(self, request: Request) -> npt.NDArray[np.bool_]:
+        """Tell on which servers rules of placement let a request lie, bool [servers]."""
+        may = self._simulation.ledger.may_lie(request)
+        return np.ones(len(self._simulation.view.capacity), np.bool_) if may is None else may
+
+    def reclaims(self, rows: Sequence[int], by: int, rules: PreemptionRules) -> None:
+        """Evict requests of these rows at once, as `rules` say, so that another one, in row `by`, has its quota."""
+        evictions = [Eviction(row, by, self._simulation.now) for row in self._simulation.with_parts(rows)]
+        self.log += evictions
+        self._evict(evictions, rules)
+
+    def _end_of_grace(self, row: int) -> None:
+        """Evict those who had notice, unless the request waits no more."""
+        evictions = self._noticed.pop(row)
+        if any(one.index == row for one in self._simulation.line):
+            self._evict(evictions)
+        for each in evictions:
+            if each.outcome == "noticed":
+                each.outcome, each.end = "called off", self._simulation.now
+
+    def _evict(self, evictions: Sequence[Eviction], rules: PreemptionRules | None = None) -> None:
+        simulation, now, rules = self._simulation, self._simulation.now, rules or self.rules
+        there = [each for each in evictions if each.row in simulation.ledger.running]
+        if there and rules is self.rules:
+            self._made[there[0].by] = len(simulation.record.sequence)
+        for each in evictions:
+            each.outcome, each.end = "ended", now
+        for each in there:
+            ran = now - float(simulation.record.decided[each.row])
+            each.outcome, each.lost = "evicted", ran - rules.kept(ran)
+        simulation.evict([each.row for each in there], rules.requeue, rules.kept)
+
+    # -- who gives way --------------------------------------------------------------------------------------------
+
+    def _choose(self, request: Request) -> list[int]:
+        """Choose the rows to be evicted for a request, all on one server; none where that makes no room.
+
+        On every server all less urgent requests go, but for those whom the request leaves room: the dearest by the rule
+        are tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then
+        the one with the fewest, then the first. For a gang it is all servers, or those of one domain, together.
+        """
+        simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
+        label = gang.rules.together if gang else "server"
+        domain = ledger.domains(label) if label else None
+        open_to, servers = self._open_to(request), simulation.record.server
+        there: dict[int, list[Victim]] = {}
+        for victim in self._victims(request):
+            for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
+                there.setdefault(place, []).append(victim)
+        best, chosen = (inf, inf, -1), list[Victim]()
+        for place, victims in there.items():
+            where = place if not gang else open_to if domain is None else open_to & (domain == place)
+            if not gang and not open_to[place]:
+                continue
+            victims.sort(key=lambda one: (-rule(request, [one]), one.share, one.request.index))
+            within = self._within(victims)
+            go = [within[n] for n in ledger.give_way(request, where, [one.rows for one in within])]
+            if go and (key := (rule(request, go), len(go), place)) < best:
+                best, chosen = key, go
+        return sorted(row for one in chosen for row in one.rows)
+
+    def _cost(self, request: Request, victims: Sequence[Victim]) -> float:
+        view, rule = self._simulation.view, self.rules.victims
+        try:
+            if isnan(cost := float(rule(view, request, victims))):
+                raise ValueError("it returned no number")
+            return cost
+        except Exception as error:
+            raise raised(rule, error, describe_request(request, view.resources)) from error
+
+    def _victims(self, request: Request) -> list[Victim]:
+        """List who may be evicted for a request, gangs as one."""
+        simulation, now = self._simulation, self._simulation.now
+        moving = simulation.moving.on_the_way if simulation.moving else ()
+        spared = {each.row for evictions in self._noticed.values() for each in evictions}.union(moving)
+        total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
+        found: list[Victim] = []
+        for row in sorted(simulation.ledger.running):
+            one = simulation.running_request(row)
+            if one.priority < request.priority and simulation.lead(row) == row:
+                rows = simulation.with_parts([row])
+                if spared.isdisjoint(rows):
+                    ran = now - float(simulation.record.decided[row])
+                    share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
+                    found.append(Victim(one, ran, ran - self.rules.kept(ran), len(rows) * share, rows))
+        return found
+
+    def _within(self, victims: list[Victim]) -> list[Victim]:
+        """Leave out those of `victims`, the dearest first, that budgets keep from being evicted beside the others."""
+        if not self._budgets:
+            return victims
+        simulation = self._simulation
+        held = simulation.quotas.held if simulation.quotas else ()
+        waiting = [part.index for one in (*simulation.line, *held) for part in one.each()]
+        waiting = [row for row in waiting if row >= len(simulation.workload)]
+        gone = [*waiting, *(each.row for evictions in self._noticed.values() for each in evictions)]
+        left = []
+        for budget, of in self._budgets:
+            out = sum(bool(of[simulation.source(row)]) for row in gone)
+            there = sum(bool(of[simulation.source(row)]) for row in (*simulation.ledger.running, *waiting))
+            left.append((budget.at_most * there if budget.share else budget.at_most) - out)
+        found = []
+        for victim in reversed(victims):
+            mine = [n for n, (_, of) in enumerate(self._budgets) if of[simulation.source(victim.request.index)]]
+            if all(left[n] >= len(victim.rows) for n in mine):
+                found.append(victim)
+                for n in mine:
+                    left[n] -= len(victim.rows)
+        return found[::-1]

@@ -8,8 +8,7 @@ from math import inf
 from typing import Literal
 
 from simcore.engine import Simulation
-from simcore.preempting import Preempting
-from simcore.preemption import PreemptionRules
+from simcore.preemption import Preemption, PreemptionRules
 from simcore.types import Ints, Request, Workload
 
 
@@ -75,7 +74,7 @@ class Quotas:
         self._granted: dict[int, tuple[int, dict[int, int]]] = {}
         simulation.quotas = self
         if rules.reclaim != "never" and simulation.preempting is None:
-            Preempting(simulation, rules.evicted)
+            Preemption(simulation, rules.evicted)
 
     def _asks(self, request: Request) -> tuple[int, dict[int, int]]:
         """Return whose quota a request counts against, -1 for nobody's, and how much of it."""

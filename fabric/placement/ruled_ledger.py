@@ -157,12 +157,16 @@ class ConstrainedLedger(Ledger):
             found &= most_parts(gang.rules, self._domains, self.rooms(request, free)) >= gang.least
         return found[:, None, None]
 
-    def room_for_parts(self, request: Request) -> int:
-        """Count for how many parts like this request the empty cluster has room, as far as their rules say."""
+    def room_for_parts(self, request: Request, may: npt.NDArray[np.bool_] | None = None) -> int:
+        """Count for how many parts like this request there is room, as far as rules among them say.
+
+        That is what is free on the servers that they `may` take, bool [servers], or without it the empty cluster.
+        """
         assert request.gang
-        closed = np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
-        rooms = np.where(closed, 0, self.rooms(request, self._capacity))
-        return int(most_parts(request.gang.rules, self._domains, rooms).max(initial=0))
+        rooms = self.rooms(request, self._capacity if may is None else self._free)
+        if may is None:
+            may = ~np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
+        return int(most_parts(request.gang.rules, self._domains, np.where(may, rooms, 0)).max(initial=0))
 
     def _slot(self, role: int) -> int:
         """Return the slot of a role, up to date."""

@@ -178,6 +178,8 @@ class Reference:
         self.expansion = sorted(case.expansion, key=lambda added: added[0])
         self.notices: list[tuple[float, int, list[int]]] = []  # when who is to give way for which request
         self.asked_at: dict[int, float] = {}
+        self.made: dict[int, int] = {}  # of whom others were evicted for, how many had been placed then
+        self.vain: set[int] = set()
         self.evicted: list[tuple[int, int, float, float]] = []  # row, for which, when, what it lost
         self.taken: list[Taken] = []
         self.changes: list[tuple[float, str, int]] = []
@@ -408,7 +410,11 @@ class Reference:
         for i in self.in_order(refused) if preempt else []:
             assert preempt
             waits = any(by == i for _, by, _ in self.notices)
-            if waits or self.asked_at.get(i) == self.now or self.why_not(i) == 0:
+            if not waits and i in self.made:  # and it did not take the room, or others did
+                since = [one.row for one in self.taken[self.made.pop(i) :] if one.row in self.ends]
+                if self.why_not(i) == 0 or any(self.priority(j) < self.priority(i) for j in since):
+                    self.vain.add(i)
+            if waits or i in self.vain or self.asked_at.get(i) == self.now or self.why_not(i) == 0:
                 continue
             self.asked_at[i] = self.now
             victims = self.victims(i, preempt)
@@ -423,6 +429,8 @@ class Reference:
         preempt, back = self.case.preempt, []
         assert preempt
         there = [i for i in victims if i in self.ends]
+        if there:
+            self.made[by] = len(self.taken)
         for i in there:
             row = self.rows[i]
             assert row.decided is not None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TypeAlias
 
-from tests.reference.engine import Demand, Room, Where, feasible, shares
+from tests.reference.engine import Demand, Preempt, Room, Where, feasible, shares
 
 Pick: TypeAlias = Callable[[Room, Demand, bool], Where | None]
 """(what a part may take, demand, spread) -> where it goes."""
@@ -27,6 +27,7 @@ class Ask:
     together: str = ""
     at_most: tuple[tuple[str, int], ...] = ()
     work: bool = False
+    priority: int = 0
 
 
 @dataclass
@@ -39,6 +40,10 @@ class Became:
     places: list[Where] = field(default_factory=list)
     end: float = inf
     interruption: float | None = None
+    stays: float = 0.0
+    tried: float = -1.0
+    given: bool = False
+    vain: bool = False
 
 
 @dataclass
@@ -52,11 +57,13 @@ class Reference:
     requeue: bool
     failures: list[tuple[float, int, float]]
     pick: Pick
+    preempt: Preempt | None = None  # without grace and budgets
 
     def run(self) -> list[Became]:
         """Play everything, instant by instant."""
         self.free, self.all, self.line = deepcopy(self.capacity), [Became(ask) for ask in self.asks], list[Became]()
-        down: set[int] = set()
+        self.down, self.evicted = set[int](), list[tuple[int, int]]()
+        down = self.down
         for gang in self.all:
             gang.outcome = "pending" if self._fits_when_empty(gang.ask) else "impossible"
         come = [gang for gang in self.all if gang.outcome == "pending"]
@@ -83,7 +90,7 @@ class Reference:
                     self.free[server] = deepcopy(self.capacity[server])
             self._serve()
             while come and come[0].ask.arrival == self.now:
-                self.line.append(come.pop(0))
+                self._enter([*self.line, come.pop(0)])
                 self._serve()
         for gang in self.line:
             gang.outcome = "rejected"
@@ -94,6 +101,8 @@ class Reference:
             gang = self.line[0]
             places = self._try(gang.ask, self.free)
             if len(places) < gang.ask.least:
+                if self._preempts(gang):
+                    continue
                 if self.waits:
                     return
                 gang.outcome = "rejected"
@@ -101,10 +110,88 @@ class Reference:
                 stays = gang.ask.duration
                 if gang.ask.work and len(places) < gang.ask.parts:
                     stays *= gang.ask.parts / len(places)
+                gang.stays = stays
                 gang.outcome, gang.decided, gang.places, gang.end = "placed", self.now, places, self.now + stays
                 for where in places:
                     self._take(self.free, gang.ask, where, -1)
             self.line.pop(0)
+
+    def _enter(self, line: list[Became]) -> None:
+        """The more urgent stand before the others where these give way."""
+        self.line = sorted(line, key=lambda gang: -gang.ask.priority * (self.preempt is not None))
+
+    # -- who gives way ---------------------------------------------------------------------------------------------
+
+    def _preempts(self, gang: Became) -> bool:
+        """Has somebody given way to a gang? It is tried once at an instant, and no more if it did not take the room."""
+        room = self._room(gang.ask, [], None)
+        if gang.given and room:
+            gang.vain = True
+        if not self.preempt or gang.vain or gang.tried == self.now or room:
+            return False
+        gang.tried = self.now
+        back = []
+        for victim in self._victims(gang, self.preempt):
+            back.append(self._cut_short(victim, self.preempt.lost(self.now - (victim.decided or 0.0))))
+            self.evicted.append((self.all.index(victim), self.all.index(gang)))
+        self.all += back if self.preempt.requeue else []
+        self._enter([*(back if self.preempt.requeue else []), *self.line])
+        gang.given = gang.given or bool(back)
+        return bool(back)
+
+    def _victims(self, gang: Became, preempt: Preempt) -> list[Became]:
+        """All less urgent ones of a domain, but for those who may stay; of the domain where that costs least."""
+        ask = gang.ask
+        label = "server" if ask.parts == 1 else ask.together
+        found: list[tuple[tuple[float, int, int], list[Became]]] = []
+        for domain in sorted(set(self.labels[label])) if label else [None]:
+            out = [one for one in self.all if one.outcome == "placed" and one.end > self.now]
+            out = [one for one in out if one.ask.priority < ask.priority]
+            if domain is not None:
+                out = [one for one in out if any(self.labels[label][server] == domain for server, _ in one.places)]
+            out.sort(key=lambda one: (-self._cost([one], preempt), self._share(one), self.all.index(one)))
+            if not self._room(ask, out, domain):
+                continue
+            for one in list(out):
+                if self._room(ask, [other for other in out if other is not one], domain):
+                    out.remove(one)
+            if out:
+                found.append(((self._cost(out, preempt), len(out), domain or 0), out))
+        chosen = min(found, key=lambda each: each[0])[1] if found else []
+        return sorted(chosen, key=self.all.index)
+
+    def _room(self, ask: Ask, gone: list[Became], only: int | None) -> bool:
+        """Is there room for as many parts as are needed when these are gone?"""
+        free = deepcopy(self.free)
+        for one in gone:
+            for where in one.places:
+                self._take(free, one.ask, where, 1)
+        domains = {only} if only is not None else set(self.labels[ask.together]) if ask.together else {None}
+        return any(self._most(ask, free, one) >= ask.least for one in domains)
+
+    def _share(self, gang: Became) -> float:
+        total = sum(node[0] for server in self.capacity for node in server)
+        return len(gang.places) * (gang.ask.demand[0] / total)
+
+    def _cost(self, gangs: list[Became], preempt: Preempt) -> float:
+        ran = [self.now - (gang.decided or 0.0) for gang in gangs]
+        if preempt.rule == "fewest":
+            return len(gangs)
+        if preempt.rule == "lowest":
+            return max(gang.ask.priority for gang in gangs)
+        if preempt.rule == "youngest":
+            return max(ran)
+        return sum(preempt.lost(time) * self._share(gang) for time, gang in zip(ran, gangs, strict=True))
+
+    def _cut_short(self, gang: Became, lost: float) -> Became:
+        """Interrupt a gang; returns what is left of it, with what is lost."""
+        self._give_back(gang, self.down)
+        gang.outcome, gang.interruption = "interrupted", self.now
+        ask, parts, since = gang.ask, len(gang.places), gang.decided or 0.0
+        again = replace(ask, arrival=self.now, duration=gang.stays - (self.now - since - lost), parts=parts)
+        return Became(replace(again, least=min(ask.least, parts)))
+
+    # -- where parts go --------------------------------------------------------------------------------------------
 
     def _try(self, ask: Ask, there: Room) -> list[Where]:
         """Find places for the parts, one after another, until one finds none."""
@@ -139,7 +226,7 @@ class Reference:
         free, places = deepcopy(there), list[Where]()
         while True:
             for where in feasible(free, ask.demand, ask.spread):
-                inside = only is None or self.labels[ask.together][where[0]] == only
+                inside = only is None or self.labels[ask.together or "server"][where[0]] == only
                 if inside and self._may(ask, places, where[0]):
                     self._take(free, ask, where, -1)
                     places.append(where)
@@ -166,19 +253,8 @@ class Reference:
     def _fail(self, server: int, down: set[int]) -> None:
         hit = [one for one in self.all if one.outcome == "placed" and one.end > self.now]
         hit = [one for one in hit if any(where[0] == server for where in one.places)]
-        back = []
-        for gang in hit:
-            self._give_back(gang, down)
-            gang.outcome, gang.interruption = "interrupted", self.now
-            if self.requeue:
-                assert gang.decided is not None
-                ask, ran = gang.ask, self.now - gang.decided
-                rest, parts = gang.end - gang.decided - ran, len(gang.places)
-                again = Ask(
-                    self.now, rest, ask.demand, ask.spread, parts, min(ask.least, parts), ask.together, ask.at_most,
-                    ask.work,
-                )  # fmt: skip
-                back.append(Became(again))
+        back = [self._cut_short(gang, 0.0) for gang in hit]
+        back = back if self.requeue else []
         self.free[server] = [[0] * len(node) for node in self.capacity[server]]
         self.all += back
-        self.line[:0] = back
+        self._enter([*back, *self.line])

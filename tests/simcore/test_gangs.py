@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from math import isnan
+from math import inf, isnan
 
 import numpy as np
 import pytest
@@ -19,13 +19,14 @@ from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults
 from simcore.gangs import Gangs, PartRules
 from simcore.play import play
+from simcore.preemption import Preemption, PreemptionRules
 from simcore.record import OUTCOMES
 from simcore.rules import Overflow
 from simcore.types import Agent, Placement, Request, View, Workload
-from tests.reference.engine import Demand, Room, Where, feasible, spreads
+from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
 from tests.support.properties import scaled
-from tests.support.simulations import WatchedLedger, WatchedRules, place
+from tests.support.simulations import VICTIMS, WatchedLedger, WatchedRules, place
 
 RULES = (
     ("", ()),
@@ -97,6 +98,7 @@ def workload_of(asks: list[Ask]) -> Workload:
         np.array([ask.duration for ask in asks]),
         np.array([ask.demand for ask in asks], np.int64),
         np.arange(len(asks)),
+        priority=np.array([ask.priority for ask in asks], np.int64),
         gangs=Gangs(parts, least, np.array([known.index(rule) for rule in rules]), known),
     )
 
@@ -113,8 +115,13 @@ def simulation_of(case: Reference, **options: object) -> Simulation:
         ledger = WatchedRules(
             cluster, ServerLabels(servers, {"rack": numbered(servers, 2), "zone": numbered(servers, 4)}), ()
         )
-    faults = Faults(scheduled=tuple(case.failures), requeue=case.requeue)
-    return Simulation(workload, ledger, Overflow("wait" if case.waits else "drop", **options), faults=[faults])  # type: ignore[arg-type]
+    faults, told = Faults(scheduled=tuple(case.failures), requeue=case.requeue), case.preempt
+    rules = told and PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint)
+    overflow = Overflow("wait" if case.waits else "drop", preempt=rules, **options)  # type: ignore[arg-type]
+    simulation = Simulation(workload, ledger, overflow, faults=[faults])
+    if rules:
+        Preemption(simulation, rules)
+    return simulation
 
 
 def became(simulation: Simulation) -> list[tuple[object, ...]]:
@@ -153,6 +160,53 @@ def test_gangs_become_what_the_reference_says(case: Reference) -> None:
     simulation = simulation_of(case)
     play(simulation, Picks(case.pick))
     assert became(simulation) == expected(case.run())
+
+
+@st.composite
+def preempting(draw: st.DrawFn) -> Reference:
+    """Draw gangs of several priorities, and how others give way to them."""
+    case = draw(references())
+    asks = [replace(ask, priority=draw(st.integers(0, 3))) for ask in case.asks]
+    rule, requeue = draw(st.sampled_from([*VICTIMS])), draw(st.booleans())
+    return replace(case, asks=asks, preempt=Preempt(rule, 0.0, requeue, draw(st.sampled_from([inf, 1.0]))))
+
+
+@scaled(3)
+@given(preempting())
+def test_gangs_evict_and_are_evicted_as_the_reference_says(case: Reference) -> None:
+    simulation = simulation_of(case)
+    play(simulation, Picks(case.pick))
+    assert became(simulation) == expected(case.run())
+    assert simulation.preempting
+    heads = simulation.asked().leads(np.arange(simulation.record.rows)).tolist()
+    log = [(each.row, each.by) for each in simulation.preempting.log if each.row in heads]
+    assert log == [(heads[victim], heads[by]) for victim, by in case.evicted]
+
+
+@scaled(1)
+@given(preempting(), st.sampled_from([1, 3, 99]), st.sampled_from([0.0, 0.75]))
+def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, together: int, grace: float) -> None:
+    """Also where gangs are offered together, and have notice: what work there was is done, lost or never began."""
+    assert case.preempt
+    case = replace(case, waits=True, requeue=True, preempt=replace(case.preempt, grace=grace, requeue=True))
+    simulation = simulation_of(case, together=together)
+    play(simulation, Picks(case.pick))
+    record, asked, preempts = simulation.record, simulation.asked(), simulation.preempting
+    assert isinstance(preempts, Preemption)
+    assert asked.priority is not None
+    assert asked.gangs is not None
+    assert asked.gangs.first is not None
+    lost = {each.row: each.lost for each in preempts.log if each.outcome == "evicted"}
+    for each in preempts.log:
+        assert asked.priority[each.row] < asked.priority[each.by]
+        gang = np.flatnonzero(asked.gangs.first == asked.gangs.first[each.row])
+        ran = gang[~np.isnan(record.interruption[gang])]
+        assert each.outcome != "evicted" or {*ran.tolist()} <= {*lost}
+    for row in range(len(simulation.workload), record.rows):
+        before = int(record.origin[row])
+        done = record.interruption[before] - record.decided[before] - lost.get(before, 0.0)
+        if row not in simulation._longer:  # fewer parts than before stay longer again
+            assert asked.duration[row] == pytest.approx(asked.duration[before] - done)
 
 
 @scaled(1)

@@ -25,8 +25,7 @@ from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.errors import AgentError, UserError
 from simcore.play import Watchers, play
-from simcore.preempting import Preempting
-from simcore.preemption import Victim
+from simcore.preemption import Preemption, Victim
 from simcore.record import OUTCOMES
 from simcore.rng import stream
 from simcore.types import Request, View
@@ -92,19 +91,19 @@ def long_preempting(seed: int) -> Case:
     )
 
 
-def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preempting]:
+def held_to(case: Case, decide: Decide) -> tuple[Simulation, Preemption]:
     """Play a case on the engine and in the reference, and hold one to the other."""
     reference = Reference(case, decide)
     simulation = simulate(case)
     compare(simulation, drive(simulation, decide), reference)
     preempting = simulation.preempting
-    assert isinstance(preempting, Preempting)
+    assert isinstance(preempting, Preemption)
     evicted = [(each.row, each.by, each.end, each.lost) for each in preempting.log if each.outcome == "evicted"]
     assert sorted(evicted) == sorted(reference.evicted)
     return simulation, preempting
 
 
-def check(simulation: Simulation, preempting: Preempting) -> None:
+def check(simulation: Simulation, preempting: Preemption) -> None:
     """Nobody gives way to an equal, work is neither lost nor made but what the log says, and budgets are kept."""
     record, asked = simulation.record, simulation.asked()
     assert asked.priority is not None

@@ -21,7 +21,7 @@ from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.errors import UserError
-from simcore.preempting import Preempting
+from simcore.preemption import Preemption
 from simcore.quotas import Quota, QuotaRules, Quotas
 from simcore.types import Ints, Request, Workload
 from tests.reference.engine import Case
@@ -152,7 +152,7 @@ def test_quotas_are_never_exceeded(start: int) -> None:
         record = simulation.record
         reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
         refused += sum(reason.startswith("quota: ") for reason in reasons)
-        if isinstance(simulation.preempting, Preempting):
+        if isinstance(simulation.preempting, Preemption):
             assert sum(each.outcome == "evicted" for each in simulation.preempting.log) == quotas.evicted
         for since, until in quotas.waited.values():
             assert since <= until

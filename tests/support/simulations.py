@@ -26,8 +26,7 @@ from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
 from simcore.gangs import Gangs
 from simcore.play import play
-from simcore.preempting import Preempting
-from simcore.preemption import DisruptionBudget, PreemptionRules, cheapest, fewest, lowest, youngest
+from simcore.preemption import DisruptionBudget, Preemption, PreemptionRules, cheapest, fewest, lowest, youngest
 from simcore.record import OUTCOMES
 from simcore.roles import Roles
 from simcore.rules import Overflow
@@ -157,7 +156,7 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
         faults=[faults] if faults else _planned(case),
     )
     if rules:
-        Preempting(simulation, rules)
+        Preemption(simulation, rules)
     return simulation
 
 
