@@ -266,19 +266,18 @@ class Preemption:
             return victims
         simulation = self._simulation
         held = simulation.quotas.held if simulation.quotas else ()
-        waiting = [part.index for one in (*simulation.line, *held) for part in one.each()]
-        waiting = [row for row in waiting if row >= len(simulation.workload)]
-        gone = [*waiting, *(each.row for evictions in self._noticed.values() for each in evictions)]
+        waiting = {one.index for one in (*simulation.line, *held) if one.index >= len(simulation.workload)}
+        gone = waiting | {simulation.lead(each.row) for evictions in self._noticed.values() for each in evictions}
+        running = waiting | {simulation.lead(row) for row in simulation.ledger.running}
         left = []
         for budget, of in self._budgets:
-            out = sum(bool(of[simulation.source(row)]) for row in gone)
-            there = sum(bool(of[simulation.source(row)]) for row in (*simulation.ledger.running, *waiting))
+            out, there = (sum(bool(of[simulation.source(row)]) for row in rows) for rows in (gone, running))
             left.append((budget.at_most * there if budget.share else budget.at_most) - out)
         found = []
         for victim in reversed(victims):
             mine = [n for n, (_, of) in enumerate(self._budgets) if of[simulation.source(victim.request.index)]]
-            if all(left[n] >= len(victim.rows) for n in mine):
+            if all(left[n] >= 1 for n in mine):
                 found.append(victim)
                 for n in mine:
-                    left[n] -= len(victim.rows)
+                    left[n] -= 1
         return found[::-1]

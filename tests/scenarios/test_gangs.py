@@ -52,6 +52,28 @@ def test_parts_keep_their_rules(tmp_path: Path) -> None:
     assert row["gang_racks"] == 1.0
 
 
+def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
+    """What goes lies in one rack, where room is made for no more parts than there are."""
+    gang = {"gpu": 1, "parts": {"number": 6, "together": "rack"}, "priority": 9}
+    workload = {
+        "requests": 400,
+        "arrivals": {"poisson": {"every": "10 s"}},
+        "flavours": [gang, {"gpu": 1, "weight": 6, "parts": 2, "priority": 1}, {"gpu": 1, "weight": 6}],
+        "lifetimes": {"exponential": {"mean": "40 s"}},
+    }
+    cluster = {"servers": 4, "node": {"cpu": 4}, "devices": {"count": 4}, "domains": {"rack": 2}}
+    given = asked(cluster=cluster, workload=workload, overflow={"preempt": {"victims": "fewest"}})
+    _, requests = requests_of(given, tmp_path)
+    urgent = requests.filter(pl.col("priority") == 9)
+    evicted = requests.filter(pl.col("evicted_for").is_in(urgent["row"].implode()))
+    by = evicted.group_by("evicted_for").agg(pl.len(), pl.col("gang").n_unique(), pl.col("end").first())
+    assert len(by) > 3
+    assert evicted.group_by("gang").agg(pl.len() == pl.col("priority").first() + 1)["len"].all()
+    placed = urgent.filter(pl.col("gang") == pl.col("row")).join(by, left_on="row", right_on="evicted_for")
+    assert (placed["decided"] == placed["end_right"]).all()
+    assert by["gang"].max() <= 6
+
+
 def test_who_waits_is_told_why(tmp_path: Path) -> None:
     given = asked(overflow="drop")
     row, requests = requests_of(given, tmp_path)
