@@ -71,7 +71,7 @@ def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
     assert evicted.group_by("gang").agg(pl.len() == pl.col("priority").first() + 1)["len"].all()
     placed = urgent.filter(pl.col("gang") == pl.col("row")).join(by, left_on="row", right_on="evicted_for")
     assert (placed["decided"] == placed["end_right"]).all()
-    assert by["gang"].max() <= 6
+    assert max(by["gang"].to_list()) <= 6
 
 
 def test_who_waits_is_told_why(tmp_path: Path) -> None:
