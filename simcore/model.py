@@ -14,7 +14,7 @@ from simcore.moves import Moved, MoveRules
 from simcore.types import Ints, Placement, Request, View, Workload
 
 if TYPE_CHECKING:
-    from simcore.preemption import Eviction, PreemptionRules
+    from simcore.rules import Eviction, PreemptionRules
 
 
 class ResourceModel(Protocol):

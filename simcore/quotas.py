@@ -8,7 +8,8 @@ from math import inf
 from typing import Literal
 
 from simcore.engine import Simulation
-from simcore.preemption import Preemption, PreemptionRules
+from simcore.preemption import Preemption
+from simcore.rules import PreemptionRules
 from simcore.types import Ints, Request, Workload
 
 

@@ -25,10 +25,9 @@ from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.options import check_options
-from simcore.preemption import VICTIM_RULES, DisruptionBudget, PreemptionRules
 from simcore.quotas import Quota, QuotaRules
 from simcore.roles import where_of
-from simcore.rules import Overflow
+from simcore.rules import VICTIM_RULES, DisruptionBudget, Overflow, PreemptionRules
 from simcore.types import QUANTUM, Agent, Ints, Workload
 from workloads.changes import matching
 

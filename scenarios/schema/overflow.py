@@ -24,7 +24,7 @@ from simcore.fields import (
     wrong,
 )
 from simcore.json_schema import Schema, given
-from simcore.preemption import VICTIM_RULES
+from simcore.rules import VICTIM_RULES
 from simcore.unions import PlainOrMapping
 
 MOST_TOGETHER = 100_000

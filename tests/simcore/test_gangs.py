@@ -19,9 +19,9 @@ from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults
 from simcore.gangs import Gangs, PartRules
 from simcore.play import play
-from simcore.preemption import Preemption, PreemptionRules
+from simcore.preemption import Preemption
 from simcore.record import OUTCOMES
-from simcore.rules import Overflow
+from simcore.rules import Overflow, PreemptionRules
 from simcore.types import Agent, Placement, Request, View, Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference

@@ -25,9 +25,10 @@ from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.errors import AgentError, UserError
 from simcore.play import Watchers, play
-from simcore.preemption import Preemption, Victim
+from simcore.preemption import Preemption
 from simcore.record import OUTCOMES
 from simcore.rng import stream
+from simcore.rules import Victim
 from simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.properties import first, scaled

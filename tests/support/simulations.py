@@ -26,10 +26,10 @@ from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults, Kind
 from simcore.gangs import Gangs
 from simcore.play import play
-from simcore.preemption import DisruptionBudget, Preemption, PreemptionRules, cheapest, fewest, lowest, youngest
+from simcore.preemption import Preemption
 from simcore.record import OUTCOMES
 from simcore.roles import Roles
-from simcore.rules import Overflow
+from simcore.rules import DisruptionBudget, Overflow, PreemptionRules, cheapest, fewest, lowest, youngest
 from simcore.types import Agent, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
 from tests.support.properties import forms

@@ -6,7 +6,7 @@ import numpy as np
 
 from analysis.measure.definition import metric
 from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.preemption import Eviction
+from simcore.rules import Eviction
 from simcore.types import QUANTUM
 
 HOUR = 3600.0
