@@ -320,11 +320,11 @@ class NetworkLedger(Ledger):
         """Servers, span and links of the placements of these rows [k], int64 [k, 3]."""
         return self._noted(rows)[:, :3]
 
-    def places(self, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    def places(self, rows: Ints) -> tuple[Ints, Ints, Ints, Ints]:
         """Tell where the placements of these rows [k] lay, of which there may be none now.
 
-        Returns places in `rows` int64 [n], servers [n], and quanta [n, resources]. The ledger has to be one that
-        remembers.
+        Returns places in `rows` int64 [n], servers [n], nodes [n], and quanta [n, resources]. The ledger has to be one
+        that remembers.
         """
         if self._remembered is None:
             raise LedgerError("the ledger was not asked to remember where placements lay")
@@ -332,7 +332,7 @@ class NetworkLedger(Ledger):
         width = 2 + self._resources
         shares = [known[row][HEAD : HEAD + known[row][0] * width].reshape(-1, width) for row in rows.tolist()]
         lain = np.concatenate([np.zeros((0, width), np.int64), *shares])
-        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), lain[:, 0], lain[:, 2:]
+        return np.repeat(np.arange(len(rows)), [len(share) for share in shares]), lain[:, 0], lain[:, 1], lain[:, 2:]
 
     def _noted(self, rows: Ints) -> Ints:
         notes = np.array(self.notes, np.int64).reshape(-1, 4 + len(self.topology.tiers))

@@ -12,6 +12,8 @@ from simcore.fields import Count, Model, PositiveTime, Text, Time, wrong
 
 Router = Literal["least-loaded", "two-choices", "affinity"]
 """Who chooses the cell of a request: see `Cells`."""
+ContentionRule = Literal["proportional", "priority"]
+"""Who gets how much where requests use more than a server has."""
 
 
 class Cells(Model):

@@ -24,6 +24,7 @@ from simcore.errors import RunError
 from simcore.moves import Moved
 from simcore.ordered_sums import dot, rows_dot
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from simcore.run_options import ContentionRule
 from simcore.types import QUANTUM, Floats, Ints
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
@@ -36,6 +37,7 @@ FULL = (
 HOUR = 3600.0
 
 if TYPE_CHECKING:
+    from analysis.measure.contention import Contention
     from analysis.measure.costs.bill import Bill, Costs
     from analysis.measure.devices import DeviceHistory
 
@@ -43,12 +45,13 @@ if TYPE_CHECKING:
 class Places(NamedTuple):
     """Lists on which servers requests lay, and when: a request that was moved is there several times.
 
-    `who` int64 [k] are places in `FinishedRun.held`, `server` int64 [k], `amounts` int64 [k, resources] quanta,
-    `start` and `end` float64 [k].
+    `who` int64 [k] are places in `FinishedRun.held`, `server` and `node` int64 [k], the latter `SPREAD` for all nodes,
+    `amounts` int64 [k, resources] quanta, `start` and `end` float64 [k].
     """
 
     who: Ints
     server: Ints
+    node: Ints
     amounts: Ints
     start: Floats
     end: Floats
@@ -165,9 +168,10 @@ class FinishedRun(Rows):
     metric of the last part of the requests gets the run from there on: `first` is then the first row of that part,
     while `since` is always the first after the warm start. What `Rows` have, all rows have here; `parts` have it of
     some, so that a sum over many rows takes little memory. `prices` are those of a unit for an hour, by resource, of
-    which some priorities pay a share (`pays`), and `costs` says what servers draw and cost, if anything does; `thought`
-    is the agent's time in nanoseconds; `bounded` says whether `scheduled_bound` holds for the run. `moving` has the
-    moves, and is None where the scenario has none. `simulation` is all the rest, to be looked at only.
+    which some priorities pay a share (`pays`), and `costs` says what servers draw and cost, if anything does;
+    `contention_rule` says who lacks what a server has too little of; `thought` is the agent's time in nanoseconds;
+    `bounded` says whether `scheduled_bound` holds for the run. `moving` has the moves, and is None where the scenario
+    has none. `simulation` is all the rest, to be looked at only.
     """
 
     def __init__(
@@ -181,6 +185,7 @@ class FinishedRun(Rows):
         costs: Costs | None = None,
         bounded: bool = False,
         pays: Mapping[int, float] = MappingProxyType({}),
+        contention_rule: ContentionRule = "proportional",
     ) -> None:
         if first == len(simulation.workload):
             raise RunError(NOTHING)
@@ -190,7 +195,7 @@ class FinishedRun(Rows):
         self.first = self.since = first
         self.moving = simulation.moving
         self.samples = {name: read_only(column) for name, column in samples.items()}
-        self.prices, self.costs, self.pays = dict(prices), costs, pays
+        self.prices, self.costs, self.pays, self.contention_rule = dict(prices), costs, pays, contention_rule
         self.asked = asked = simulation.asked()
         self.resources, self.tiers = tuple(asked.resources), tuple(simulation.ledger.tiers)
         self.arrival, self.duration = read_only(asked.arrival), read_only(asked.duration)
@@ -213,8 +218,9 @@ class FinishedRun(Rows):
         whole = self.simulation.offered - self.since
         first = self.simulation.offered - max(1, floor(share * whole + 1e-9))
         found = FinishedRun(
-            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, pays=self.pays
-        )
+            self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, pays=self.pays,
+            contention_rule=self.contention_rule,
+        )  # fmt: skip
         found.since = self.since
         there = found.samples["time"] >= found.begin  # the last sample is
         found.samples = {name: read_only(column[there]) for name, column in found.samples.items()}
@@ -241,14 +247,14 @@ class FinishedRun(Rows):
     def places(self) -> Places:
         """On which servers those in `held` lay, and when.
 
-        In a network one may lie on several servers, and they are known only where the run has `costs`, or servers that
-        are to be emptied.
+        In a network one may lie on several servers, and they are known only where the run has `costs`, `use`, or
+        servers that are to be emptied.
         """
         if isinstance(self.simulation.ledger, NetworkLedger):
-            who, server, amounts = self.simulation.ledger.places(self.held)
-            return Places(who, server, amounts, self.start[who], self.end[who])
+            who, server, node, amounts = self.simulation.ledger.places(self.held)
+            return Places(who, server, node, amounts, self.start[who], self.end[who])
         lay = stays(self.simulation, self.held, self.start, self.end)
-        return Places(lay.who, lay.server, self.demand[self.held[lay.who]], lay.start, lay.end)
+        return Places(lay.who, lay.server, lay.node, self.demand[self.held[lay.who]], lay.start, lay.end)
 
     @fixed
     def arrived(self) -> Ints:
@@ -304,6 +310,15 @@ class FinishedRun(Rows):
         carried = self.demand[self.arrived, self.moving.rules.resource] if price.per_gb else np.zeros(1, np.int64)
         paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
         return replace(found, moves=paid)
+
+    @cached_property
+    def contention(self) -> Contention | None:
+        """What was used and lacked; None where nobody says what requests use."""
+        if self.asked.use is None:
+            return None
+        from analysis.measure.contention import contention_of  # numba: only who says what is used pays for it
+
+        return contention_of(self, self.contention_rule == "priority")
 
     @cached_property
     def last(self) -> float:

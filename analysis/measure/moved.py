@@ -17,14 +17,15 @@ from simcore.types import Floats, Ints
 class Stays:
     """Lists who held a place from when to when.
 
-    `who` int64 [k] are places in the list of requests that was asked about, `server` int64 [k]; `start` and `end`
-    float64 [k]. `first` int64 [k] is the first decision right after which the place was held, `last` the first after
-    which it was not, -1 where the beginning or the end of the holding period says that. `devices` int64 [k] are bits,
-    -1 for those that the ledger has. A request on its way holds two places.
+    `who` int64 [k] are places in the list of requests that was asked about, `server` and `node` int64 [k]; `start` and
+    `end` float64 [k]. `first` int64 [k] is the first decision right after which the place was held, `last` the first
+    after which it was not, -1 where the beginning or the end of the holding period says that. `devices` int64 [k] are
+    bits, -1 for those that the ledger has. A request on its way holds two places.
     """
 
     who: Ints
     server: Ints
+    node: Ints
     start: Floats
     end: Floats
     first: Ints
@@ -37,6 +38,7 @@ class _Part(NamedTuple):
 
     who: int
     server: int
+    node: int
     start: float
     end: float
     first: int
@@ -52,7 +54,8 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
     server = simulation.record.server[held].astype(np.int64)
     still = np.flatnonzero(~np.isin(held, list(by_row)))
     none = np.full(len(still), -1)
-    plain = Stays(still, server[still], start[still], end[still], none, none, none)
+    node = simulation.record.node[held].astype(np.int64)
+    plain = Stays(still, server[still], node[still], start[still], end[still], none, none, none)
     if not by_row:
         return plain
     others = np.flatnonzero(np.isin(held, list(by_row))).tolist()
@@ -67,9 +70,9 @@ def stays(simulation: Simulation, held: Ints, start: Floats, end: Floats) -> Sta
 
 def _parts(who: int, moves: Sequence[Moved], start: float, end: float) -> Iterator[_Part]:
     """Yield what `Stays` has of each place that a request held, until it arrived elsewhere or was called off."""
-    here = _Part(who, moves[0].source[0], start, end, -1, -1, moves[0].devices[0])
+    here = _Part(who, *moves[0].source, start, end, -1, -1, moves[0].devices[0])
     for moved in moves:
-        there = _Part(who, moved.target[0], moved.begin, end, moved.decisions[0], -1, moved.devices[1])
+        there = _Part(who, *moved.target, moved.begin, end, moved.decisions[0], -1, moved.devices[1])
         left, here = (here, there) if moved.outcome == "done" else (there, here)
         yield left if np.isnan(moved.end) else left._replace(end=min(end, moved.end), last=moved.decisions[1])
     yield here

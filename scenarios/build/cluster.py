@@ -67,7 +67,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     from fabric.network import NetworkLedger  # numba: only networks pay for it
 
     paths = routing(network.topology.built, network.paths, network.order)
-    weighted, remembers = network.routes == "weighted", scenario.costs is not None
+    weighted, remembers = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
     if scenario.is_ruled:
         from fabric.placement.ruled_network import RuledNetwork
 

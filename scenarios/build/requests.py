@@ -20,7 +20,6 @@ from scenarios.schema.multiserver import MultiServer
 from scenarios.schema.offline import Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
-from scenarios.schema.use import Using
 from scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace
 from simcore.fields import Model
 from simcore.rng import stream
@@ -48,7 +47,7 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     mixed = any(len(each.priority) > 1 for _, each in scenario.workload.placed)
     how = partial(_with_priorities, classes)
     found = Altered(base, "priorities", repr(sorted(classes.items())), how, base.drawn or mixed)
-    use = scenario.workload.use if isinstance(scenario.workload, Using) else None
+    use = scenario.use
     if use is None:
         return found
     return Altered(

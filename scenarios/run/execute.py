@@ -168,6 +168,7 @@ def _finish(started: _Started, followed: _Followed, thought: int) -> FinishedRun
         started.simulation, started.first, samples, thought,
         prices=scenario.hourly, costs=costs, bounded=is_bounded(world),
         pays=scenario.spot.shares(scenario.priorities) if scenario.spot else {},
+        contention_rule=scenario.cluster.contention,
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from simcore.fields import (
     wrong,
 )
 from simcore.json_schema import Schema, given
-from simcore.run_options import Cells
+from simcore.run_options import Cells, ContentionRule
 
 
 class DevicesSpec(Model):
@@ -122,6 +122,11 @@ class ClusterSpec(Model):
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
+    contention: ContentionRule = Field(
+        default="proportional",
+        description="Who gets how much where requests would use more of a resource than a node of a server has: all "
+        "the same share of what they would use, or first those of higher priority. See `workload.use`.",
+    )
     cells: Cells | None = Field(
         default=None,
         description="Parts of the cluster that decide by themselves, and a router above them.",

@@ -31,7 +31,7 @@ from scenarios.schema.sites import Sites
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
 from scenarios.schema.train import Train
-from scenarios.schema.use import Using
+from scenarios.schema.use import UseSpec, Using
 from scenarios.schema.warm_start import WarmStart
 from scenarios.schema.workload import Workload
 from scenarios.schema.yaml_source import Keys, Source
@@ -378,8 +378,16 @@ class Scenario(Model):
             warm.append((("warm_start", "with"), self.warm_start.other))
         asked: list[tuple[Keys, AgentSpec]] = [(("agents", number), agent) for number, agent in enumerate(self.agents)]
         self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
-        if isinstance(self.workload, Using) and self.workload.use:
-            self.workload.use.check(self.cluster.resources)
+        if self.use:
+            self.use.check(self.cluster.resources)
+        elif self.cluster.contention != "proportional":
+            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
+            raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))
+
+    @property
+    def use(self) -> UseSpec | None:
+        """What share of what they ask for requests use; None where all."""
+        return self.workload.use if isinstance(self.workload, Using) else None
 
     def _check_labels(self) -> None:
         labels: dict[str, int] = {}

@@ -143,10 +143,10 @@ def test_where_placements_lay_is_remembered_by_those_who_are_asked_to() -> None:
     ledger.apply(request(3, 6, 4, 0.5), Placement(*two_servers(ledger)))
     ledger.release(3)
     ledger.apply(request(1, 2, 0, 0.5), Placement(((5, 0, (2 * QUANTUM, 0)),)))
-    row, server, amounts = ledger.places(np.array([1, 3]))
+    row, server, _, amounts = ledger.places(np.array([1, 3]))
     assert (row.tolist(), server.tolist()) == ([0, 1, 1], [5, 0, 1])
     assert (amounts // QUANTUM).tolist() == [[2, 0], [4, 3], [2, 1]]
-    row, server, amounts = ledger.places(np.zeros(0, np.int64))
+    row, server, _, amounts = ledger.places(np.zeros(0, np.int64))
     assert (len(row), len(server), amounts.shape) == (0, 0, (0, 2))
     with pytest.raises(LedgerError, match="not asked to remember"):
         ledger_of("fabric").places(np.array([1]))

@@ -21,6 +21,7 @@ from simcore.faults import Faults
 from simcore.play import Watchers, play
 from simcore.rules import Overflow
 from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from simcore.use import Use
 
 RESOURCES = ("cpu", "mem")
 PRICES = {"cpu": 0.5, "mem": 3.0}
@@ -40,6 +41,9 @@ class Case:
     failures: list[tuple[float, int, float]] = field(default_factory=list)
     requeue: bool = False
     warm: int = 0
+    overcommit: int = 1
+    use: Use | None = None
+    priority: list[int] | None = None
     declines: int = 0  # the agent declines every request whose row is a multiple of this
 
 
@@ -97,7 +101,9 @@ def run(case: Case) -> Run:
     million = QUANTUM
     capacity = np.array([[server] * case.nodes for server in case.servers], np.int64) * million
     above = tuple(amount if amount == NEVER else amount * million for amount in case.above)
-    ledger = Ledger(Cluster(RESOURCES, capacity, above, capacity[-1]))
+    physical = (None, None) if case.overcommit == 1 else (capacity, capacity[-1])
+    capacity = capacity * case.overcommit
+    ledger = Ledger(Cluster(RESOURCES, capacity, above, capacity[-1], None, *physical))
     arrival, duration, demand = zip(*case.requests, strict=True)
     simulation = Simulation(
         Workload(
@@ -106,6 +112,8 @@ def run(case: Case) -> Run:
             np.array(duration, np.float64),
             np.array(demand, np.int64) * million,
             np.arange(len(arrival)),
+            priority=None if case.priority is None else np.array(case.priority),
+            use=case.use,
         ),
         ledger,
         case.overflow,

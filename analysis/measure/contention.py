@@ -1,0 +1,97 @@
+"""What requests used, and what they lacked where a server was asked for more than it has: measured after a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.measure.contention_kernel import Items, account
+from analysis.measure.costs.server_intervals import added_at
+from simcore.record import SPREAD
+from simcore.types import Floats, Ints
+
+if TYPE_CHECKING:
+    from analysis.measure.finished_run import FinishedRun
+
+
+@dataclass(frozen=True, eq=False)
+class Contention:
+    """Says how much was used, and lacked, within the measured time.
+
+    Of each server `seconds` float64 [servers] are how long it was there, and `contended` float64 [servers] for how long
+    some resource of some node was asked for more than it has; `of_resource` float64 [resources] adds that up over the
+    servers, for each resource. Of each request that ran, `wanted` and `missing` float64 [requests, resources] are what
+    it would have used, and what of that it did not get, in quanta x seconds. Over time, `time` float64 [steps + 1] are
+    the ends of steps, `levels` float64 [steps, 3, resources] what was wanted, was missing, and the seconds contended.
+    """
+
+    seconds: Floats
+    contended: Floats
+    wanted: Floats
+    missing: Floats
+    time: Floats
+    levels: Floats
+
+    @property
+    def lacked(self) -> Floats:
+        """The largest share of what it would have used of a resource that each request lacked, float64 [requests]."""
+        shares = np.divide(self.missing, self.wanted, out=np.zeros_like(self.missing), where=self.wanted > 0)
+        found: Floats = shares.max(axis=1, initial=0.0)
+        return found
+
+
+def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
+    """Measure a run; None where nobody says what its requests use, or nothing is held for any time."""
+    use = run.asked.use
+    if use is None or run.finish <= run.begin:
+        return None
+    row, items = _items(run, by_priority)
+    capacity, resources = np.ascontiguousarray(run.capacity), len(run.resources)
+    wanted, missing, contended = *np.zeros((2, len(row), resources)), np.zeros(len(capacity))
+    first, last = floor(run.begin / use.step), ceil(run.finish / use.step)
+    time = np.clip(np.arange(first, last + 1) * use.step, run.begin, run.finish)
+    levels, active = np.zeros((last - first, 3, resources)), np.zeros(0, np.int64)
+    begun = np.searchsorted(items.start, np.append(-np.inf, time[1:]))
+    for k, (begin, end) in enumerate(pairwise(time.tolist())):
+        active = np.concatenate([active, np.arange(begun[k], begun[k + 1])])
+        active = active[items.end[active] > begin]
+        shares = np.ascontiguousarray(use.at(row[active], first + k))
+        account(begin, end, active, shares, items, capacity, wanted, missing, contended, levels[k])
+    seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
+    return Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
+
+
+def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
+    """List what is held within the measured time, with the row of each item, int64 [n]."""
+    lay, nodes = run.places, run.capacity.shape[1]
+    while_measured = np.flatnonzero((lay.start < run.finish) & (lay.end > run.begin))
+    spread = lay.node[while_measured] == SPREAD
+    several = np.repeat(while_measured, np.where(spread, nodes, 1))
+    node, amounts = lay.node[several].astype(np.int64), lay.amounts[several].astype(np.int64)
+    parts = np.repeat(spread, np.where(spread, nodes, 1))
+    node[parts] = np.tile(np.arange(nodes), spread.sum())
+    amounts[parts] = amounts[parts] // nodes + (node[parts, None] < amounts[parts] % nodes)
+    row = run.held[lay.who[several]]
+    order = np.argsort(lay.start[several], kind="stable")
+    priority = run.priority[row] if by_priority else np.zeros(len(row), np.int64)
+    columns = lay.server[several], node, lay.start[several], lay.end[several], amounts, priority
+    return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))
+
+
+def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
+    """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
+    source, gangs = row.copy(), run.asked.gangs
+    while (back := source >= len(run.simulation.workload)).any():
+        source[back] = run.origin[source[back]]
+    if gangs is not None and gangs.first is not None:
+        source = gangs.first[source]
+    requests, of = np.unique(source, return_inverse=True)
+    found = np.zeros((2, len(requests), wanted.shape[1]))
+    for total, each in zip(found, (wanted, missing), strict=True):
+        np.add.at(total, of, each)
+    ours = requests >= run.first
+    return found[0][ours], found[1][ours]

@@ -1,0 +1,99 @@
+"""What requests use and lack: by hand, and against a walk through the time of every node."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analysis.measure.finished_run import FinishedRun
+from analysis.measure.measuring import measure
+from simcore.run_options import ContentionRule
+from simcore.types import QUANTUM, Floats, Ints
+from tests.reference import contention as reference
+from tests.support.runs import Case, Run, cases, run
+
+
+class Drawn:
+    """Shares that are drawn by the place of a row and the step, of which some are equal."""
+
+    step = 0.75
+
+    def __init__(self, rows: int, seed: int) -> None:
+        self.shares = np.random.default_rng(seed).choice([0.0, 0.25, 1 / 3, 0.9, 1.0, 1.0], (rows, 30, 2))
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        found: Floats = self.shares[requests, step % 30]
+        return found
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        found: Floats = self.shares[request, np.arange(first, last) % 30]
+        return found
+
+    def take(self, rows: Ints) -> Self:
+        made = type(self)(0, 0)
+        made.shares = self.shares[rows]
+        return made
+
+
+def finished(ran: Run, rule: ContentionRule = "proportional") -> FinishedRun:
+    return FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, contention_rule=rule)
+
+
+@st.composite
+def contended(draw: st.DrawFn) -> Case:
+    """Draw a case in which two or three times as much is placed as there is."""
+    case = draw(cases())
+    case.overcommit = draw(st.sampled_from([1, 2, 3]))
+    case.use = Drawn(len(case.requests), draw(st.integers(0, 9)))
+    case.priority = draw(st.lists(st.integers(0, 2), min_size=len(case.requests), max_size=len(case.requests)))
+    return case
+
+
+@given(contended(), st.sampled_from(["proportional", "priority"]))
+@settings(max_examples=60, deadline=None)
+def test_it_is_what_a_walk_through_the_time_finds(case: Case, rule: ContentionRule) -> None:
+    ran = run(case)
+    if ran.first == len(case.requests):
+        return
+    over = finished(ran, rule)
+    slow, found = reference.contention(over), over.contention
+    if found is None:
+        assert over.finish <= over.begin
+        return
+    for r in range(2):
+        total = sum(each for (_, resource), each in slow.wanted.items() if resource == r)
+        lacked = sum(each for (_, resource), each in slow.missing.items() if resource == r)
+        assert found.levels[:, :2, r].sum(axis=0) == pytest.approx([total, lacked], rel=1e-9, abs=1e-3)
+        ours = [over.simulation.source(row) >= over.first for row, resource in slow.wanted if resource == r]
+        values = [each for (_, resource), each in slow.missing.items() if resource == r]
+        sold = sum(each for each, mine in zip(values, ours, strict=True) if mine)
+        assert found.missing[:, r].sum() == pytest.approx(sold, rel=1e-9, abs=1e-3)
+    assert found.contended == pytest.approx([slow.contended[server] for server in range(len(over.capacity))])
+    assert slow.most_granted <= 1 + 1e-9
+    assert (found.missing <= found.wanted * (1 + 1e-9)).all()
+    if case.overcommit == 1:
+        assert not found.contended.any()
+        assert found.lacked.max(initial=0.0) == 0
+
+
+def test_two_that_want_three_of_two_cores() -> None:
+    """One wants 3 of the 2 cores that there are, for 4 s, and in the first half of it another one wants 1."""
+    shares = Drawn(3, 0)
+    shares.shares = np.ones((3, 30, 2))
+    shares.shares[2] = 0.0
+    requests = [(0.0, 4.0, (3, 0)), (0.0, 2.0, (1, 0)), (4.0, 1.0, (1, 1))]
+    case = Case([(2, 2)], requests, overcommit=2, use=shares, priority=[0, 1, 0])
+    values = measure(finished(run(case)))
+    assert values["used_cpu"] == pytest.approx(1.0)
+    assert values["contention_cpu"] == pytest.approx(6 / 14)
+    assert [values[name] for name in ("contended", "contended_worst", "contended_requests")] == pytest.approx([1] * 3)
+    assert [values[name] for name in ("contention_p95", "contention_max")] == pytest.approx([1 / 2] * 2)
+    first = finished(run(case), "priority").contention
+    assert first is not None
+    assert (first.missing[:, 0] / QUANTUM).tolist() == pytest.approx([2 * 2 + 2 * 1, 0])
+    case.use = None
+    assert not {"used_cpu", "contended", "contention_p99"} & measure(finished(run(case))).keys()
