@@ -115,16 +115,14 @@ class Process:
 class GeneratedUse:
     """Generates what requests use of one resource.
 
-    `shapes` int32 [n] and `processes` int8 [n] are places in `shape` and `process`, -1 where a request uses all of it.
-    `keys` int64 [n] and `tenants` int64 [n] name requests and tenants in hashes, into which `seed` goes.
+    `of` int64 [n, 4] says of each request its distribution, a row of `shape` float64 [m, 5], whose columns are those of
+    `Shape`; its place in `process`, -1 where it uses all of the resource; and the numbers that name it and its tenant
+    in hashes, into which `seed` goes.
     """
 
-    shape: Shape
+    shape: Floats
     process: tuple[Process, ...]
-    shapes: npt.NDArray[np.int32]
-    processes: npt.NDArray[np.int8]
-    keys: Ints
-    tenants: Ints
+    of: Ints
     seed: int
 
     def block(self, requests: Ints, first: int, last: int) -> Floats:
@@ -133,15 +131,12 @@ class GeneratedUse:
 
         found = np.empty((len(requests), last - first))
         steps = np.arange(first, last)
-        waves = np.stack(
-            [sqrt(2 * each.daily) * np.cos(2 * pi * (steps - each.busiest) / each.day) for each in self.process]
-        )
-        of = self.shapes, self.processes, self.keys, self.tenants
-        generate(requests, first, tuple(self.shape), (*self._tables[0], waves, self._tables[1]), of, self.seed, found)
+        waves = [sqrt(2 * each.daily) * np.cos(2 * pi * (steps - each.busiest) / each.day) for each in self.process]
+        generate(requests, first, self.shape, (*self._tables, np.stack(waves)), self.of, self.seed, found)
         return found
 
     @cached_property
-    def _tables(self) -> tuple[tuple[npt.NDArray[Any], ...], Floats]:
+    def _tables(self) -> tuple[npt.NDArray[Any], ...]:
         """What the kernel needs to know of processes."""
         from workloads.use_kernels import NORMAL, ranks_of
 
@@ -149,10 +144,12 @@ class GeneratedUse:
         common = np.array([sqrt((1 - one.daily) * one.common) for one in each])
         own = np.array([sqrt((1 - one.daily) * (1 - one.common)) for one in each])
         persists, lasts = (np.array([getattr(one, name) for one in each], np.int64) for name in ("persists", "lasts"))
-        bursts = np.array([one.bursts for one in each])
-        return (NORMAL, common, own, persists, bursts, lasts), np.stack([ranks_of(one.daily) for one in each])
+        after = np.arange(persists.max()) / persists[:, None]
+        weights = np.stack([1 - after, after], axis=2)
+        weights /= np.sqrt((weights**2).sum(axis=2, keepdims=True))
+        bursts, ranks = np.array([one.bursts for one in each]), np.stack([ranks_of(one.daily) for one in each])
+        return NORMAL, common, own, persists, weights, bursts, lasts, ranks
 
     def take(self, rows: Ints) -> Self:
         """Return the use of the requests of these rows, which stays the same."""
-        columns = ("shapes", "processes", "keys", "tenants")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        return replace(self, of=self.of[rows])

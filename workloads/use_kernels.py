@@ -7,7 +7,6 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr, ndtri
 
 from simcore.jit import inlined, kernel
@@ -44,61 +43,57 @@ def mixed(bits: np.uint64) -> np.uint64:
 
 
 @inlined
-def noise(name: np.uint64, step: int, persists: int, normal: Floats) -> float:
-    """Return normal noise that goes on in time: between two knots it is a mean of both, of variance 1."""
+def noise(name: np.uint64, step: int, persists: int, kind: int, weights: Floats, normal: Floats) -> float:
+    """Return normal noise that goes on in time: between two knots it is a mean of both, of variance 1.
+
+    `weights` float64 [processes, persists, 2] are those of the knots before and after.
+    """
     moved = step + int(name >> np.uint64(40)) % persists
     knot = moved // persists
-    before: float = normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
-    share = (moved - knot * persists) / persists
-    if share == 0.0:
-        return before
-    after = normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
-    mean: float = (before * (1 - share) + after * share) / np.sqrt(share * share + (1 - share) * (1 - share))
-    return mean
+    phase = moved - knot * persists
+    found: float = weights[kind, phase, 0] * normal[int(mixed(name + np.uint64(knot) * GAMMA) >> np.uint64(52))]
+    if phase:
+        found += weights[kind, phase, 1] * normal[int(mixed(name + np.uint64(knot + 1) * GAMMA) >> np.uint64(52))]
+    return found
 
 
 @kernel
 def generate(
-    requests: Ints,
-    first: int,
-    shape: tuple[Floats, ...],
-    processes: tuple[Any, ...],
-    of: tuple[npt.NDArray[np.int32], npt.NDArray[np.int8], Ints, Ints],
-    seed: int,
-    found: Floats,
+    requests: Ints, first: int, shape: Floats, processes: tuple[Any, ...], of: Ints, seed: int, found: Floats
 ) -> None:
     """Write what requests [n] use in steps from `first` on into `found` float64 [n, steps].
 
-    The arguments are columns of `workloads.use.GeneratedUse`, and of its processes: weights of a tenant's noise and of
-    a request's own, the wave float64 [processes, steps], ranks float64 [processes, LEVELS], and so on.
+    `shape` and `of` are those of `workloads.use.GeneratedUse`, and `processes` what its `_tables` has, with the wave
+    float64 [processes, steps].
     """
-    cut, knee, body, top, tail = shape
-    normal, common, own, persists, bursts, lasts, waves, ranks = processes
-    shapes, kinds, keys, tenants = of
+    normal, common, own, persists, weights, bursts, lasts, ranks, waves = processes
     for place in range(len(requests)):
         row = requests[place]
-        kind = kinds[row]
+        s, kind, key, tenant = of[row, 0], of[row, 1], of[row, 2], of[row, 3]
         if kind < 0:
-            found[place] = 1.0
+            found[place, :] = 1.0
             continue
-        s = shapes[row]
-        mine = mixed(np.uint64(keys[row]) * GAMMA + np.uint64(seed))
-        tenant = mixed(mixed(np.uint64(tenants[row]) * GAMMA + np.uint64(seed) + FIRST))
-        burst = mixed(mine + SECOND)
+        cut, knee, body, top, tail = shape[s, 0], shape[s, 1], shape[s, 2], shape[s, 3], shape[s, 4]
+        if cut == 1.0 and body == 0.0:
+            found[place, :] = knee
+            continue
+        mine = mixed(np.uint64(key) * GAMMA + np.uint64(seed))
+        theirs = mixed(mixed(np.uint64(tenant) * GAMMA + np.uint64(seed) + FIRST)) if common[kind] > 0.0 else mine
+        burst = mixed(mine + SECOND) if bursts[kind] > 0.0 else mine
         for k in range(found.shape[1]):
             step = first + k
             if bursts[kind] > 0.0:
                 number = (step + int(burst >> np.uint64(40)) % lasts[kind]) // lasts[kind]
                 if float(mixed(burst + np.uint64(number) * GAMMA) >> np.uint64(11)) * 2.0**-53 < bursts[kind]:
-                    found[place, k] = top[s]
+                    found[place, k] = top
                     continue
-            z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], normal)
+            z = waves[kind, k] + own[kind] * noise(mine, step, persists[kind], kind, weights, normal)
             if common[kind] > 0.0:
-                z += common[kind] * noise(tenant, step, persists[kind], normal)
+                z += common[kind] * noise(theirs, step, persists[kind], kind, weights, normal)
             at = min(max((z + WIDEST) * ((LEVELS - 1) / (2 * WIDEST)), 0.0), LEVELS - 1.000001)
             below = int(at)
             u = ranks[kind, below] + (at - below) * (ranks[kind, below + 1] - ranks[kind, below])
-            if u <= cut[s]:
-                found[place, k] = knee[s] * (u / cut[s]) ** body[s]
+            if u <= cut:
+                found[place, k] = knee * (u / cut) ** body
             else:
-                found[place, k] = knee[s] + (top[s] - knee[s]) * ((u - cut[s]) / (1 - cut[s])) ** tail[s]
+                found[place, k] = knee + (top - knee) * ((u - cut) / (1 - cut)) ** tail

@@ -222,28 +222,26 @@ def _of_resource(
     if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):
         return one.share
     rng = stream(seed, "workload", "use", resource)
-    n, undecided = len(base), np.ones(len(base), np.bool_)
-    kinds, shapes, tenants = np.full(n, -1, np.int8), np.zeros(n, np.int32), np.zeros(n, np.int64)
-    found: list[Shape] = []
+    undecided = np.ones(len(base), np.bool_)
+    of = np.stack([np.zeros(len(base), np.int64), np.full(len(base), -1), np.arange(len(base))] * 2, axis=1)[:, :4]
+    shapes: list[Floats] = []
     for number, case in enumerate(cases):
         key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
-        kinds[rows] = number
+        of[rows, 1] = number
         if isinstance(case, ConstantUse):
             share = _numbers(base, rows, case.share, case.unit, f"{key}.share")
             shape = shape_of(share, share, share)
         else:
             shape = case.shape(base, rows, rng, key)
-        alike, of = np.unique(np.stack(shape), axis=1, return_inverse=True)
-        shapes[rows] = sum(len(one.cut) for one in found) + of.reshape(-1)
-        found.append(Shape(*alike))
+        alike, places = np.unique(np.stack(shape, axis=1), axis=0, return_inverse=True)
+        of[rows, 0] = sum(map(len, shapes)) + places.reshape(-1)
+        shapes.append(alike)
         if isinstance(case, VaryingUse) and case.together:
             words = words_of(base, case.together.by, f"{key}.together.by")
-            tenants[rows] = np.unique(words, return_inverse=True)[1].reshape(-1)[rows]
+            of[rows, 3] = np.unique(words, return_inverse=True)[1].reshape(-1)[rows]
     processes = [
         case.process(step, base.origin) if isinstance(case, VaryingUse) else Process(DAY / step) for case in cases
     ]
-    shape = Shape(*(np.concatenate(column) for column in zip(*found, strict=True)))
-    named = int(rng.integers(2**62))
-    return GeneratedUse(shape, tuple(processes), shapes, kinds, np.arange(n), tenants, named)
+    return GeneratedUse(np.concatenate(shapes), tuple(processes), of, int(rng.integers(2**62)))

@@ -55,10 +55,11 @@ def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
     first, last = floor(run.begin / use.step), ceil(run.finish / use.step)
     time = np.clip(np.arange(first, last + 1) * use.step, run.begin, run.finish)
     levels, active = np.zeros((last - first, 3, resources)), np.zeros(0, np.int64)
-    begun = np.searchsorted(items.start, np.append(-np.inf, time[1:]))
+    by_start = np.argsort(items.start, kind="stable")
+    begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
     for k, (begin, end) in enumerate(pairwise(time.tolist())):
-        active = np.concatenate([active, np.arange(begun[k], begun[k + 1])])
-        active = active[items.end[active] > begin]
+        active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
+        active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
         shares = np.ascontiguousarray(use.at(row[active], first + k))
         account(begin, end, active, shares, items, capacity, wanted, missing, contended, levels[k])
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
@@ -76,7 +77,7 @@ def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
     node[parts] = np.tile(np.arange(nodes), spread.sum())
     amounts[parts] = amounts[parts] // nodes + (node[parts, None] < amounts[parts] % nodes)
     row = run.held[lay.who[several]]
-    order = np.argsort(lay.start[several], kind="stable")
+    order = np.lexsort((lay.start[several], lay.server[several]))
     priority = run.priority[row] if by_priority else np.zeros(len(row), np.int64)
     columns = lay.server[several], node, lay.start[several], lay.end[several], amounts, priority
     return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))

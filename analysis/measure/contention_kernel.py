@@ -14,7 +14,7 @@ ROUNDED = 1 + 1e-9
 
 
 class Items(NamedTuple):
-    """Lists what is held on nodes of servers, in order of `start`.
+    """Lists what is held on nodes of servers, in order of servers and of `start`.
 
     `server`, `node` int64 [n]; `start`, `end` float64 [n]; `amounts` int64 [n, resources] quanta; `priority` int64 [n].
     """
@@ -42,77 +42,45 @@ def account(
 ) -> None:
     """Add up the time from `begin` to `end`, in which `active` items int64 [n] use `shares` float64 [n, resources].
 
-    `items` are columns of `Items`, `capacity` int64 [servers, nodes, resources]. Adds quanta x seconds to `wanted` and
-    `missing` float64 [items, resources], and seconds to `contended` float64 [servers]; `totals` float64 [3, resources]
-    gets the sums of what is wanted and missing, and of the seconds in which servers lack a resource.
+    The active items are in order, and so are their servers. `capacity` is int64 [servers, nodes, resources]. Adds
+    quanta x seconds to `wanted` and `missing` float64 [items, resources], and seconds to `contended` float64 [servers];
+    `totals` float64 [3, resources] gets the sums of what is wanted and missing, and of the seconds in which servers
+    lack a resource.
     """
-    server, node, starts, ends, amounts, priority = items
-    servers, nodes, resources = capacity.shape
-    first = np.zeros(servers + 1, np.int64)
-    for item in active:
-        first[server[item] + 1] += 1
-    for s in range(servers):
-        first[s + 1] += first[s]
-    order, filled = np.empty(len(active), np.int64), first[:-1].copy()
-    for place in range(len(active)):
-        s = server[active[place]]
-        order[filled[s]] = place
-        filled[s] += 1
-    use = np.empty((len(active), resources))
+    server, starts, ends, amounts = items.server, items.start, items.end, items.amounts
+    nodes, resources = capacity.shape[1:]
     load, left = np.empty((nodes, resources)), np.empty((nodes, resources))
-    for s in range(servers):
-        mine = order[first[s] : first[s + 1]]
-        if len(mine) == 0:
-            continue
-        count = 2
-        for place in mine:
-            item = active[place]
-            count += (begin < starts[item] < end) + (begin < ends[item] < end)
+    first = 0
+    while first < len(active):
+        s, last, changes = server[active[first]], first, 0
+        while last < len(active) and server[active[last]] == s:
+            item = active[last]
+            changes += (begin < starts[item] < end) + (begin < ends[item] < end)
             for r in range(resources):
-                use[place, r] = amounts[item, r] * shares[place, r]
-        moments = np.empty(count)
+                shares[last, r] *= amounts[item, r]
+            last += 1
+        moments = np.empty(changes + 2)
         moments[0], moments[1], count = begin, end, 2
-        for place in mine:
-            item = active[place]
-            for moment in (starts[item], ends[item]):
+        for place in range(first, last if changes else first):
+            for moment in (starts[active[place]], ends[active[place]]):
                 if begin < moment < end:
                     moments[count] = moment
                     count += 1
-        if count > 2:
-            moments.sort()
-        for k in range(count - 1):
+        moments.sort()
+        for k in range(changes + 1):
             if moments[k + 1] > moments[k]:
-                lacks = _between(
-                    moments[k],
-                    moments[k + 1],
-                    mine,
-                    active,
-                    use,
-                    starts,
-                    ends,
-                    node,
-                    priority,
-                    capacity[s],
-                    load,
-                    left,
-                    wanted,
-                    missing,
-                    totals,
-                )
-                contended[s] += lacks * (moments[k + 1] - moments[k])
+                part = active[first:last], shares[first:last], items, capacity[s], load, left, wanted, missing, totals
+                contended[s] += between(moments[k], moments[k + 1], *part) * (moments[k + 1] - moments[k])
+        first = last
 
 
 @inlined
-def _between(
+def between(
     begin: float,
     end: float,
-    mine: Ints,
     active: Ints,
     use: Floats,
-    starts: Floats,
-    ends: Floats,
-    node: Ints,
-    priority: Ints,
+    items: Items,
     capacity: Ints,
     load: Floats,
     left: Floats,
@@ -120,11 +88,12 @@ def _between(
     missing: Floats,
     totals: Floats,
 ) -> bool:
-    """Do so for a server and a time in which nothing changes on it; returns whether it lacks anything."""
+    """Do so for the items of a server and a time in which nothing changes on it; returns whether it lacks anything."""
+    node, starts, ends, priority = items.node, items.start, items.end, items.priority
     nodes, resources = load.shape
     seconds, lacks = end - begin, False
     load[:] = 0.0
-    for place in mine:
+    for place in range(len(active)):
         item = active[place]
         if starts[item] <= begin and ends[item] >= end:
             for r in range(resources):
@@ -144,26 +113,23 @@ def _between(
     left[:] = capacity
     above = np.iinfo(np.int64).max
     while True:
-        level, found = 0, False
-        for place in mine:
-            item = active[place]
+        level, found = above, False
+        for item in active:
             there = starts[item] <= begin and ends[item] >= end
             if there and priority[item] < above and (not found or priority[item] > level):
                 level, found = priority[item], True
         if not found:
             return True
         load[:] = 0.0
-        for place in mine:
-            item = active[place]
-            if starts[item] <= begin and ends[item] >= end and priority[item] == level:
-                for r in range(resources):
-                    load[node[item], r] += use[place, r]
-        for place in mine:
-            item = active[place]
-            if starts[item] <= begin and ends[item] >= end and priority[item] == level:
-                for r in range(resources):
-                    total, there = load[node[item], r], left[node[item], r]
-                    if total > there * ROUNDED:
-                        missing[item, r] += use[place, r] * (1 - there / total) * seconds
+        for adds in (True, False):
+            for place in range(len(active)):
+                item = active[place]
+                if starts[item] <= begin and ends[item] >= end and priority[item] == level:
+                    for r in range(resources):
+                        total, there_is = load[node[item], r], left[node[item], r]
+                        if adds:
+                            load[node[item], r] = total + use[place, r]
+                        elif total > there_is * ROUNDED:
+                            missing[item, r] += use[place, r] * (1 - there_is / total) * seconds
         left[:] = np.maximum(left - load, 0.0)
         above = level

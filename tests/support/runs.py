@@ -41,10 +41,10 @@ class Case:
     failures: list[tuple[float, int, float]] = field(default_factory=list)
     requeue: bool = False
     warm: int = 0
+    declines: int = 0  # the agent declines every request whose row is a multiple of this
     overcommit: int = 1
     use: Use | None = None
     priority: list[int] | None = None
-    declines: int = 0  # the agent declines every request whose row is a multiple of this
 
 
 class Plain(Agent):
