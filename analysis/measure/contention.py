@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor
-from typing import TYPE_CHECKING
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from analysis.measure.costs.server_intervals import added_at
 from simcore.record import SPREAD
 from simcore.types import Floats, Ints
 
-if TYPE_CHECKING:
-    from analysis.measure.finished_run import FinishedRun
+Run: TypeAlias = Any
+"""An `analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Contention:
         return found
 
 
-def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
+def contention_of(run: Run, by_priority: bool) -> Contention | None:
     """Measure a run; None where nobody says what its requests use, or nothing is held for any time."""
     use = run.asked.use
     if use is None or run.finish <= run.begin:
@@ -66,7 +66,7 @@ def contention_of(run: FinishedRun, by_priority: bool) -> Contention | None:
     return Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
 
 
-def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
+def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
     """List what is held within the measured time, with the row of each item, int64 [n]."""
     lay, nodes = run.places, run.capacity.shape[1]
     while_measured = np.flatnonzero((lay.start < run.finish) & (lay.end > run.begin))
@@ -83,7 +83,7 @@ def _items(run: FinishedRun, by_priority: bool) -> tuple[Ints, Items]:
     return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))
 
 
-def _by_request(run: FinishedRun, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
+def _by_request(run: Run, row: Ints, wanted: Floats, missing: Floats) -> tuple[Floats, Floats]:
     """Add up what rows wanted and missed to what requests did, those after the warm start that ran."""
     source, gangs = row.copy(), run.asked.gangs
     while (back := source >= len(run.simulation.workload)).any():
