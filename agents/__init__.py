@@ -27,6 +27,7 @@ AGENTS = Registry(
         "sched-rl": "agents.learned.sched_rl.agent:SchedRL",
         "padrl": "agents.learned.padrl.agent:PADRL",
         "hindsight": "agents.learned.hindsight.agent:Hindsight",
+        "rl-scheduler": "agents.learned.rl_scheduler.agent:RLScheduler",
         "nara": "agents.learned.nara.agent:Nara",
         "cheapest-candidate": "agents.heuristics.candidates.agent:CheapestCandidate",
         "oktopus": "agents.heuristics.virtual.oktopus:Oktopus",

@@ -20,13 +20,13 @@ LADDER = ("simcore", "workloads fabric", "agents", "analysis", "scenarios", "bin
 RUNG = {name: rung for rung, names in enumerate(LADDER) for name in names.split()}
 INSIDE = {
     "agents": (
-        "rules nested_agent networked policy running world", "availability", "environments formulas",
+        "rules nested_agent networked policy running waiting_jobs world", "availability", "environments formulas",
         "heuristics learned solver", "adaptive",
     ),
     "agents.heuristics": (
         "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",
     ),
-    "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl sched_rl value_es vmr"),
+    "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl rl_scheduler sched_rl value_es vmr"),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",
         "online",

@@ -13,15 +13,15 @@ from agents.availability import ClusterAvailability
 from agents.environments.stepping import Seen
 from agents.nested_agent import inner
 from agents.running import Running
+from agents.waiting_jobs import FEATURES, LONGEST, WINDOW, observed, visible
 from agents.world import World
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.types import Placement, Request
 
-FEATURES, LONGEST = 8, 12 * 3600.0
-"""Of a job that waits, and the seconds by which waits are divided."""
-BELOW, NOBODY = 1 - 1e-5, (0, 1, 1, 1, 1, 1, 1, 0)
+NOBODY = (0, 1, 1, 1, 1, 1, 1, 0)
+"""What is seen of a job that is not there."""
 
 
 class QueueEnv(gymnasium.Env[Seen, np.int64]):
@@ -42,7 +42,7 @@ class QueueEnv(gymnasium.Env[Seen, np.int64]):
         world: World,
         agent: str = "first-fit",
         backfilling: Literal["none", "easy"] = "none",
-        window: int = 128,
+        window: int = WINDOW,
         longest: float = LONGEST,
         render_mode: None = None,
     ) -> None:
@@ -67,7 +67,7 @@ class QueueEnv(gymnasium.Env[Seen, np.int64]):
         super().reset(seed=seed)
         seed = int(self.np_random.integers(2**31, 2**62)) if seed is None else seed
         self._run = self._world.simulation(seed)
-        self._total, self._running = int(self._run.view.capacity[:, :, 0].sum()), Running()
+        self._running = Running()
         self._agent.start(self._run.view, stream(seed, "agent"))
         self._run.advance()
         return self._shown()
@@ -102,28 +102,12 @@ class QueueEnv(gymnasium.Env[Seen, np.int64]):
         return True
 
     def _shown(self) -> tuple[Seen, dict[str, Any]]:
-        run, window, now = self._run, self._window, self._run.view.now
+        run, window = self._run, self._window
         self._seen = seen = visible(run.offer, window)
         jobs, mask = np.array([NOBODY] * window, np.float32), np.arange(window) < len(seen)
-        if seen:
-            told = [
-                ((now - one.arrival) / LONGEST, one.duration / self._longest, one.demand[0] / self._total)
-                for one in seen
-            ]
-            jobs[mask, :3] = np.minimum(told, BELOW)
-            jobs[mask, 7] = [BELOW if run.ledger.has_room(one) else 1 - BELOW for one in seen]
+        jobs[mask] = observed(run.view, seen, self._longest)
         found: Seen = {"jobs": jobs, "mask": mask.astype(np.int8)}
         return found, {"action_mask": found["mask"]}
-
-
-def visible(line: list[Request], window: int) -> list[Request]:
-    """Choose whom of those that wait is seen: all in order of arrival, or the shortest and the smallest by turns."""
-    if len(line) <= window:
-        return list(line)
-    by_time = sorted(line, key=lambda one: (one.duration, one.arrival))
-    by_size = sorted(line, key=lambda one: (one.demand[0], one.arrival))
-    found = {one.index: one for pair in zip(by_time, by_size, strict=True) for one in pair}
-    return list(found.values())[:window]
 
 
 def slowdown(run: Simulation) -> float:

@@ -11,6 +11,7 @@ TRAINERS = Registry(
         "cvd-rl": "agents.learned.cvd_rl.trainer:CvdTrainer",
         "sched-rl": "agents.learned.sched_rl.trainer:SchedTrainer",
         "padrl": "agents.learned.padrl.trainer:PADRLTrainer",
+        "rl-scheduler": "agents.learned.rl_scheduler.trainer:RLTrainer",
         "vmr": "agents.learned.vmr.trainer:VmrTrainer",
         "hindsight": "agents.learned.hindsight.trainer:HindsightTrainer",
     },

@@ -235,7 +235,8 @@ class _Asked:
     def _waits(self, agent: Agent, line: list[Request]) -> tuple[str, ...]:
         """Say who of the line was ahead of the row and still waits, too, and what is promised to these."""
         ids, record = self._simulation.workload.id, self._simulation.record
-        queue = agent if isinstance(agent, InLine) else None
+        queue = getattr(agent, "line", agent)  # an agent that learned an order has its line
+        queue = queue if isinstance(queue, InLine) else None
         if queue and queue.order == "random":
             return ("The order was random.",)
         ordered = queue.in_order(self._view, line) if queue else line

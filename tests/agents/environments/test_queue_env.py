@@ -12,7 +12,8 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.environments.queue_env import QueueEnv, visible
+from agents.environments.queue_env import QueueEnv
+from agents.waiting_jobs import visible
 from scenarios.build.world import build_learning
 from scenarios.schema.load import scenario_from
 from simcore.errors import UserError

@@ -1,0 +1,1 @@
+"""Learns the order of a batch queue by proximal policy optimisation: RLScheduler."""
