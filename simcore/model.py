@@ -95,8 +95,8 @@ class Preempts(Protocol):
 class Routes(Protocol):
     """Sends requests to sites, as `simcore.routing.Routing` does."""
 
-    tried: npt.NDArray[np.bool_]
-
+    @property
+    def reach(self) -> npt.NDArray[np.bool_]: ...
     def is_open(self, request: Request) -> npt.NDArray[np.bool_]: ...
     def spills(self, request: Request) -> bool: ...
 

@@ -47,8 +47,6 @@ class Routing:
         self.count = len(sites.names)
         self.spilled: dict[int, int] = {}
         """Of every row that other sites refused, how many did so."""
-        self.tried: npt.NDArray[np.bool_] = np.zeros(len(sites.of), np.bool_)
-        """The servers of the sites that the last request has tried."""
         self._members = [np.flatnonzero(sites.of == site) for site in range(self.count)]
         self._row, self._order, self._place = -1, [0], 0
         simulation.routing = simulation.ledger.routing = self
@@ -114,14 +112,18 @@ class Routing:
 
     def spills(self, request: Request) -> bool:
         """Have a request that was refused try the next site; False where there is none."""
-        self._place += 1
-        if self.sites.spill and self._place < len(self._order):
+        if self.sites.spill and self._place + 1 < len(self._order):
+            self._place += 1
             self.spilled[request.index] = self._place
             return True
-        self.tried = np.isin(self.sites.of, self._order[: self._place])
         self._row = -1  # it starts again if it is offered again
         self.spilled.pop(request.index, None)
         return False
+
+    @property
+    def reach(self) -> npt.NDArray[np.bool_]:
+        """Which servers are at sites that the last request may try, bool [servers]."""
+        return np.isin(self.sites.of, self._order if self.sites.spill else self._order[:1])
 
     def _ordered(self, request: Request) -> list[int]:
         """Return the sites that a request may go to, in order."""

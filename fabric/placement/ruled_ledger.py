@@ -363,8 +363,10 @@ class ConstrainedLedger(Ledger):
         code = super().why_not(request)
         if code:
             return code
-        if self.routing and not self._with_room(request)[self.routing.tried].any():
-            return len(self.reasons) - 2
+        if self.routing and not (reach := self.routing.reach).all():
+            may = self._open[request.role] or self._slots.failing[self._slot(request.role)] == 0
+            if not (self._with_room(request) & reach & may).any():
+                return len(self.reasons) - 2
         said = -1 if self._open[request.role] else self._decisive(request)
         if said < 0 and request.gang and request.gang.rules.restricts:
             self.offer(request)
@@ -381,9 +383,14 @@ class ConstrainedLedger(Ledger):
 
     def kept_out(self, request: Request) -> dict[int, str]:
         """Say why of every server that a request is kept from by something else than the amounts that are free."""
+        away = np.flatnonzero(~self.routing.reach).tolist() if self.routing else ()
+        return dict.fromkeys(away, "is at another site") | self._kept_out(request)
+
+    def _kept_out(self, request: Request) -> dict[int, str]:
+        """Say so of all servers at sites that the request may try."""
         if request.gang and request.gang.rules.restricts:
             apart = dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
-            return apart | self.kept_out(request._replace(gang=None))
+            return apart | self._kept_out(request._replace(gang=None))
         if self._open[request.role]:
             return super().kept_out(request)
         slot = self._slot(request.role)
