@@ -18,6 +18,7 @@ FIGURES = Registry(
         "refusals": "analysis.figures.kinds.refusals:draw",
         "timeline": "analysis.figures.kinds.timeline:draw",
         "servers": "analysis.figures.kinds.servers:draw",
+        "sites": "analysis.figures.kinds.sites:draw",
         "gantt": "analysis.figures.kinds.gantt:draw",
         "demands": "analysis.figures.kinds.demands:draw",
         "spread": "analysis.figures.kinds.spread:draw",

@@ -38,7 +38,8 @@ HOUR = 3600.0
 
 if TYPE_CHECKING:
     from analysis.measure.contention import Contention
-    from analysis.measure.costs.bill import Bill, Costs
+    from analysis.measure.costs.bill import Bill, Costs, HourOfSite
+    from analysis.measure.costs.server_intervals import Held
     from analysis.measure.devices import DeviceHistory
 
 
@@ -298,18 +299,32 @@ class FinishedRun(Rows):
         if self.costs is None:
             return None
         from analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
-        from analysis.measure.costs.server_intervals import Held
 
-        lay = self.places
-        some = lay.amounts.any(axis=1)
-        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, self.costs.resource])
-        found = bill_of(self.costs, self.simulation, held, self.begin, self.finish)
+        found = bill_of(self.costs, self.simulation, self._drawing(self.costs), self.begin, self.finish)
         price = self.costs.spec.moves
         if price is None or self.moving is None:
             return found
         carried = self.demand[self.arrived, self.moving.rules.resource] if price.per_gb else np.zeros(1, np.int64)
         paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
         return replace(found, moves=paid)
+
+    def _drawing(self, costs: Costs) -> Held:
+        """List what is held of the resource that power goes by."""
+        from analysis.measure.costs.server_intervals import Held
+
+        lay = self.places
+        some = lay.amounts.any(axis=1)
+        return Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
+
+    @property
+    def by_hour(self) -> list[HourOfSite]:
+        """What each site came to in every hour; nothing where nobody says what servers draw."""
+        from analysis.measure.costs.bill import by_hour
+
+        costs = self.costs
+        if costs is None or not costs.has_power:
+            return []
+        return by_hour(costs, self.simulation, self._drawing(costs), self.begin, self.finish)
 
     @cached_property
     def contention(self) -> Contention | None:

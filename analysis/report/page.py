@@ -25,7 +25,7 @@ from analysis.figures.style import noted_values
 from analysis.measure.outside_training import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.replay import embedded, replay
-from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals
+from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
 from analysis.report.words import answer
 from analysis.results.folder import ResultsFolder
 from analysis.results.swept_values import as_written
@@ -71,7 +71,7 @@ def compose(
             f'<div class="beside"><div>{answers}\n{_same(table)}{_family(table)}{_warnings(results)}{_counts(results)}'
             f"</div>\n{summary}</div>",
         ),
-        "table": ("Table", f"{main_table(table)}\n{legend(table)}"),
+        "table": ("Table", f"{main_table(table)}\n{legend(table)}\n{sites(results)}"),
         "differences": ("Paired differences", _differences(results)),
         "refused": (
             "What was refused",

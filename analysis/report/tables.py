@@ -11,6 +11,7 @@ from typing import Any
 
 from analysis.compare import render_text
 from analysis.compare.differences import Differences
+from analysis.compare.sites import site_table
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
 from analysis.results.folder import ResultsFolder
@@ -112,6 +113,17 @@ def main_table(table: Table, *, sortable: bool = True) -> str:
         ]
         rows.append([*render_text, runs, *numbers])
     return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows, sortable=sortable)
+
+
+def sites(results: ResultsFolder) -> str:
+    """Write what became of every site, where there are some."""
+    headings, lines = site_table(results)
+    if not lines:
+        return ""
+    words = headings.index("site") + 1
+    rows = [[HtmlCell(text) for text in line] for line in lines]
+    caption = "Sites: means and 95 % intervals over the runs"
+    return html("table-sites", caption, [(heading, "") for heading in headings], words, rows, sortable=False)
 
 
 def legend(table: Table) -> str:

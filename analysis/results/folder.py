@@ -142,6 +142,10 @@ class ResultsFolder:
         """Read every server and link over time, when the scenario recorded it."""
         return self._detail(run, "states")
 
+    def hours_of_sites(self, run: str) -> pl.DataFrame:
+        """Read what each site of a run came to in every hour, when the scenario recorded it."""
+        return self._detail(run, "sites")
+
     def moves(self, run: str) -> pl.DataFrame:
         """Read a row per move of a run, when the scenario recorded them."""
         return self._detail(run, "moves")

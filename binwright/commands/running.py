@@ -33,6 +33,7 @@ NOT_LOOKED_AT = "Correct this first: how its keys go together, its files and its
 
 def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
+    from analysis.compare.sites import site_table
     from scenarios.batch.backends import checked_jobs
     from scenarios.batch.batch import run_batches
     from scenarios.run.check import without_effect, without_order, without_requested
@@ -54,6 +55,13 @@ def run(asked: Namespace) -> int:
             out.rule(escape(batch.scenario.name))
         if len(results.done):
             out.print(results.table().rich(out.width))
+            headings, lines = site_table(results)
+            if lines:
+                words = headings.index("site") + 1
+                table = new_table(*headings[:words], *(f">{heading}" for heading in headings[words:]))
+                for line in lines:
+                    table.add_row(*map(escape, line))
+                out.print(table)
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from analysis.measure.costs.bill import HourOfSite
 from analysis.measure.order import Order
 from fabric.fragmentation import CAUSES
 from fabric.network import NetworkLedger
@@ -147,6 +148,11 @@ def write_moves(path: Path, simulation: Simulation) -> None:
         "outcome": column(pl.Enum(get_args(Outcome)), lambda moved: moved.outcome),
     }
     _write(path, [pl.DataFrame(columns)], asked.resources)
+
+
+def write_sites(path: Path, hours: Sequence[HourOfSite]) -> None:
+    """Write a row per hour and site: what it drew, emitted and cost."""
+    _write(path, [pl.DataFrame(hours, schema=HourOfSite._fields, orient="row", infer_schema_length=None)])
 
 
 def write_devices(path: Path, found: DeviceHistory) -> None:

@@ -29,7 +29,15 @@ from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run, modules_of
 from scenarios.build.world import build_world
 from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
-from scenarios.run.details import write_devices, write_moves, write_requests, write_samples, write_states, write_times
+from scenarios.run.details import (
+    write_devices,
+    write_moves,
+    write_requests,
+    write_samples,
+    write_sites,
+    write_states,
+    write_times,
+)
 from scenarios.run.progress import PORTION, OnProgress, Reporter
 from scenarios.run.refusals import refusals
 from scenarios.run.sandbox import STARTING, limited
@@ -187,6 +195,8 @@ def _write_details(started: _Started, followed: _Followed, over: FinishedRun, de
         write_times(file("times"), simulation, first)
     if "devices" in record and over.devices:
         write_devices(file("devices"), over.devices)
+    if "sites" in record:
+        write_sites(file("sites"), over.by_hour)
     if "moves" in record:
         write_moves(file("moves"), simulation)
     if followed.states:

@@ -134,11 +134,12 @@ class Scenario(Model):
         examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites"], ...] = Field(
         default=(),
         description="Details kept of every run: `requests` and `moves` (a row for each), `samples` (allocation over "
         "time), `states` (every server and link over time, for the report's replay), `times` (of each "
-        "decision), `devices` (asked for, held and fragmented, after each decision).",
+        "decision), `devices` (asked for, held and fragmented, after each decision), `sites` (what each "
+        "came to, by hour).",
         examples=["[requests]"],
     )
     metrics: tuple[MetricEntry, ...] = Field(
@@ -264,6 +265,9 @@ class Scenario(Model):
     def _check_sites(self) -> None:
         """Refuse what requests that are sent to sites do not know."""
         cluster, sites = self.cluster, self.sites
+        if "sites" in self.record and not (sites and self.costs and self.costs.has_power):
+            remedy = "Take sites from record, or write sites, and costs with a power."
+            raise wrong("no site draws anything", remedy, ("record",), "sites")
         if sites is None:
             return
         for at, there in (

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
+from analysis.compare.sites import site_table
 from scenarios.build.engines import check_engine
 from scenarios.build.plan import plan
 from scenarios.build.sites import best_hours
@@ -70,6 +71,7 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"overflow": {"expand": {"by": 1, "limit": 9}}}, "overflow.expand", "does not go with sites"),
     ({}, {"overflow": {"wait": {"together": 9}}}, "overflow.wait", "does not go with sites"),
     ({}, {"overflow": {"preempt": {}}}, "overflow.preempt", "does not go with sites"),
+    ({}, {"record": ["sites"], "costs": {}}, "record", "no site draws anything"),
     ({"flexible": LATER}, {"pacing": {"step": 1}}, "pacing", "does not go with sites"),
     ({}, {"rescheduling": {"every": "1 h", "moves": 5, "mover": "agent"}}, "rescheduling", "does not go with sites"),
 ]  # fmt: skip
@@ -103,12 +105,16 @@ def test_mistakes_that_only_files_and_requests_show(tmp_path: Path) -> None:
 @pytest.mark.parametrize("router", ["load", "home", "carbon", "random", ["latency", "price"]])
 def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
     results = bw.run(scenario_from(data({"router": router, "flexible": {"until": "9 h", "share": "50 %"}},
-                                        record=["requests"])), out=tmp_path)  # fmt: skip
+                                        record=["requests", "sites"])), out=tmp_path)  # fmt: skip
     for row in results.runs.iter_rows(named=True):
         sites = json.loads(row["sites"])
         for name in ("energy", "carbon", "cost"):
             assert sum(site[name] for site in sites.values()) == pytest.approx(row[name]), name
         assert sum(site["placed"] for site in sites.values()) == pytest.approx(1)
+        hours = results.hours_of_sites(row["run"])
+        assert hours["energy"].sum() == pytest.approx(row["energy"])
+        assert hours["carbon"].sum() == pytest.approx(row["carbon"])
+        assert hours.filter(hours["site"] == "south")["carbon"].sum() == pytest.approx(sites["south"]["carbon"])
         requests = results.requests(row["run"])
         at = np.array([requests["server"]])[0] // 2
         group = requests["group"].to_numpy()
@@ -116,6 +122,10 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
         assert row["away"] == pytest.approx(float((at[placed & (group == "web")] == 0).mean()))
         far = np.where(group == "web", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
         assert row["latency"] == pytest.approx(float(np.nanmean(far[placed])))
+    headings, lines = site_table(results)
+    assert headings == ["agent", "site", "placed %", "energy", "carbon", "cost"]
+    assert [line[:2] for line in lines] == [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
+    assert results.figure("sites", metrics=["carbon"]).axes
     served = results.runs.partition_by("seed", maintain_order=True)
     assert all(frame["postponed"].n_unique() == 1 for frame in served)  # all agents meet the same requests
 

@@ -94,6 +94,16 @@ class SiteBill(NamedTuple):
     electricity: float | None
 
 
+class HourOfSite(NamedTuple):
+    """Says from when on an hour is, and what a site came to in it: kWh, kg and money; None is not known."""
+
+    time: float
+    site: str
+    energy: float
+    carbon: float | None
+    electricity: float | None
+
+
 @dataclass(frozen=True, slots=True)
 class Bill:
     """Says what the servers came to within the measured time; None is not known.
@@ -188,6 +198,19 @@ def drawn_by(costs: Costs, simulation: Simulation, held: Held, begin: float, fin
     return Drawn(kind, spent, watts, waker, woken, waking)
 
 
+def by_hour(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> list[HourOfSite]:
+    """List what each site came to in every whole hour of the clock between two times, parts at the ends included."""
+    drawn, found = drawn_by(costs, simulation, held, begin, np.nextafter(finish, inf)), []
+    for hour in range(floor(begin / HOUR), floor(finish / HOUR) + 1):
+        here = drawn.within(hour * HOUR, (hour + 1) * HOUR)
+        for site, rate in enumerate(costs.energy):
+            part = here.at(costs.at(here.spent.server) == site, costs.at(here.waker) == site)
+            carbon = part.over(rate.carbon, finish) / 1000 if rate.carbon else None
+            money = part.over(rate.price, finish) if rate.price else None
+            found.append(HourOfSite(hour * HOUR, rate.name, part.over(None, finish), carbon, money))
+    return found
+
+
 def _rent(on: Stretches, tariff: Tariff, seconds: float) -> float:
     """Return what servers of one tariff cost: the reserved ones all the time, those beyond while they are on."""
     price = tariff.price or 0.0
@@ -250,6 +273,13 @@ class Drawn:
             woken=self.woken[woken],
             waking=self.waking[woken],
         )
+
+    def within(self, begin: float, finish: float) -> Drawn:
+        """Keep what was drawn from a time on, to before another one."""
+        some = self.at(
+            (self.spent.end > begin) & (self.spent.begin < finish), (self.woken >= begin) & (self.woken < finish)
+        )
+        return replace(some, spent=some.spent.within(begin, finish))
 
     def over(self, course: TimeSeries | None, finish: float) -> float:
         """Add up energy times what a kWh of it comes to at its time, by default 1."""

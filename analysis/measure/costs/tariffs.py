@@ -213,6 +213,11 @@ class CostsSpec(Model):
             remedy = "Say what servers draw: servers: {power: {idle: 100 W, peak: 300 W}}."
             raise wrong("there is no power to pay", remedy, ("costs", "electricity"))
 
+    @property
+    def has_power(self) -> bool:
+        """Whether it is said what servers draw."""
+        return any(tariff.power is not None for tariff in (self.servers, *self.kinds.values()))
+
     def at(self, kind: str) -> tuple[Iterable[str], Tariff]:
         """Find the tariff of servers of some kind, and where it is written."""
         if kind in self.kinds:

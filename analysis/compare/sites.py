@@ -1,0 +1,42 @@
+"""What became of every site: a row per agent and site, means with intervals over the seeds."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from analysis.compare.statistics import mean_interval
+from analysis.measure.metric import MONEY, Metric
+from analysis.results.folder import ResultsFolder
+from analysis.results.swept_values import as_written, telling_keys
+
+METRICS = (
+    Metric("placed", "placed %", "%"),
+    Metric("energy", "energy", "kWh"),
+    Metric("carbon", "carbon", "kg"),
+    Metric("cost", "cost", MONEY),
+)
+
+
+def site_table(results: ResultsFolder) -> tuple[list[str], list[list[str]]]:
+    """Return headings, and lines of texts: the point, the agent, the site, its share of the placed, and its bill."""
+    if "sites" not in results.done.columns:
+        return [], []
+    swept = telling_keys(results.runs, results.swept)
+    found: dict[tuple[str, ...], dict[str, list[float]]] = {}
+    for *point, agent, text in results.done.select(*swept, "agent", "sites").drop_nulls("sites").iter_rows():
+        for site, said in json.loads(text).items():
+            mine = found.setdefault((*map(as_written, point), results.heading(agent), site), {})
+            for name, value in said.items():
+                mine.setdefault(name, []).extend([] if value is None else [value])
+    currency = next((one.unit for one in results.columns.metrics if one.name == "cost"), "")
+    shown = [one.paid_in("" if currency == MONEY else currency) for one in METRICS]
+    shown = [one for one in shown if any(values.get(one.name) for values in found.values())]
+    lines = [[*who, *(_written(one, values.get(one.name, [])) for one in shown)] for who, values in found.items()]
+    return [*map(results.heading, swept), "agent", "site", *(one.heading for one in shown)], lines
+
+
+def _written(metric: Metric, values: list[float]) -> str:
+    """Write the mean of some values with its interval."""
+    return metric.write(*mean_interval(np.array(values))) if values else "-"
