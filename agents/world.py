@@ -185,13 +185,17 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
+        self.set_bounds(simulation)
+        return simulation
+
+    def set_bounds(self, simulation: Simulation) -> None:
+        """Have a simulation keep quotas, and evict requests, where that is wanted."""
         if self.overflow.preempt:
             Preemption(simulation, self.overflow.preempt)
         if self.sites:
             Routing(simulation, self.sites(seed, simulation.workload), stream(seed, "router"))
         if self.quotas:
             Quotas(simulation, self.quotas)
-        return simulation
 
     def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:
         if not compiled:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from simcore.accounts import Accounts
 from simcore.agent_calls import describe_request
 from simcore.cluster_events import ClusterEvents
 from simcore.errors import InfeasiblePlacement
@@ -72,6 +73,7 @@ class Simulation(RunState):
         for time, change, number in ledger.planned:
             self.clock.at(time, change, number)
         self.view.past = partial(past_of, self)
+        self.view.accounts = Accounts(self)
         self._decisions = self._run() if ledger.offer is None else self._masked(ledger.offer)
 
     @property

@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import ErrorDetails
 
 from simcore.errors import UserError, suggest
 from simcore.fields import together, whole, wrong
@@ -69,9 +70,9 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
             for each in all_said:
                 if each["type"] == "binwright":  # our own mistake, which knows its place below this option
                     said = each["ctx"]
-                    below = (*at, name, *each["loc"], *said["at"])
+                    below = (*at, name, *_keys(each), *said["at"])
                     raise wrong(said["problem"], said["remedy"], below, said["value"]) from None
-            inner = all_said[0]["loc"] if len(all_said) == 1 else ()
+            inner = _keys(all_said[0]) if len(all_said) == 1 else ()
             words = {"Input": "It", "tuple": "list", "array": "list"}
             texts = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
             raise wrong("is a wrong value", f"{', or: '.join(texts)}.", (*at, name, *inner)) from None
@@ -83,6 +84,11 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
     needed = [name for name, parameter in parameters.items() if parameter.default is Parameter.empty]
     together(*(partial(one, *item) for item in options.items()), *(partial(there, name) for name in needed))
     return found
+
+
+def _keys(detail: ErrorDetails) -> tuple[int | str, ...]:
+    """Say where a mistake is, without what names the forms of a union."""
+    return tuple(part for part in detail["loc"] if not str(part).startswith("<"))
 
 
 def _plain(value: Any) -> str:

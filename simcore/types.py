@@ -383,7 +383,8 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known. `past` returns a `simcore.past.Past` of so many requests at most; it is `None` where nobody keeps one.
+    known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
+    the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them.
     """
 
     resources: tuple[str, ...]
@@ -397,6 +398,7 @@ class View:
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     past: Callable[[int], Any] | None = None
+    accounts: Any = None
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""

@@ -24,7 +24,8 @@ INSIDE = {
         "heuristics learned solver", "adaptive",
     ),
     "agents.heuristics": (
-        "candidates lifetimes movers servers networks virtual orders", "random_fit", "feasible in_line two_stage",
+        "candidates lifetimes movers servers networks virtual orders multifactor", "random_fit",
+        "feasible in_line two_stage",
     ),
     "agents.learned": ("common", "numa network", "cvd_rl hindsight nara padrl rl_scheduler sched_rl value_es vmr"),
     "agents.solver": (

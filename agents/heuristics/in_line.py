@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from math import inf
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
+from pydantic import Field
 
 from agents.availability import ClusterAvailability, Reservation
+from agents.heuristics.multifactor import DEFAULTS, FairShare, OtherOrder, SharedOrder
 from agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
 from agents.nested_agent import inner
 from agents.running import Running
 from simcore.agent_state import named
 from simcore.errors import UnknownName, UserError, suggest
 from simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
+from simcore.unions import PlainOrMapping
 
 Backfilling = Literal["none", "any", "easy", "conservative"]
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]
@@ -25,8 +28,9 @@ class InLine(Agent):
     """Another agent is asked for the requests that wait, one after another, as their order and backfilling say.
 
     `agent` is its name, `options` are its own. `order` is one of `agents.heuristics.orders`, a function of one's own,
-    or random. `backfilling` says who may start when one before gets no place: nobody, anybody, who does not delay the
-    first that waits (easy), or who delays nobody before (conservative). With `commit` the first that waits stays the
+    random, or one of `agents.heuristics.multifactor`. `backfilling` says who may start when one before gets no place:
+    nobody, anybody, who does not delay the first that wait (easy), of whom as many as `reservations` says have places
+    reserved, or who delays nobody before (conservative). With `commit` the first that waits stays the
     first until it starts, whoever comes; others pass it, in the order of their arrival, if they are over before the
     time at which it could start when its turn came. `reserved` has what was promised last, by the row of the request.
     """
@@ -41,10 +45,11 @@ class InLine(Agent):
     def __init__(
         self,
         agent: str = "first-fit",
-        order: str = "fcfs",
+        order: Annotated[str | OtherOrder, PlainOrMapping()] = "fcfs",
         backfilling: Backfilling = "none",
         commit: bool = False,
         options: dict[str, Any] | None = None,
+        reservations: Annotated[int, Field(strict=True, ge=0)] = 1,
     ) -> None:
         known = get_args(Backfilling)
         if backfilling not in known:
@@ -53,11 +58,16 @@ class InLine(Agent):
         if commit and backfilling not in ("none", "easy"):
             remedy = "Take `backfilling: none` or `easy`, or leave `commit` out."
             raise UserError("does not go with commit", key="backfilling", value=backfilling, remedy=remedy)
+        if reservations != 1 and (backfilling != "easy" or commit):
+            remedy = "Take `backfilling: easy` without `commit`, or leave `reservations` out."
+            raise UserError("is for easy backfilling", key="reservations", value=reservations, remedy=remedy)
         self.agent = inner(agent, options)
         self.order, self.backfilling, self.commit, self.any_size = order, backfilling, commit, self.agent.any_size
-        self._score = None if order == "random" else _order(order)
+        self.reservations = reservations
+        self._shared: FairShare | None = DEFAULTS.get(order) if isinstance(order, str) else order.chosen[1]
+        self._score = None if order == "random" or self._shared else _order(str(order))
         self._reserves = backfilling in ("easy", "conservative")
-        ordered = order in ORDERS and order not in TIMELESS
+        ordered = isinstance(order, str) and order in ORDERS and order not in TIMELESS
         self.needs_lifetimes = ordered or self._reserves or self.agent.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
@@ -69,6 +79,10 @@ class InLine(Agent):
         self._rng, of_agent = rng.spawn(2)
         self.agent.start(view, of_agent)
         self._running = Running()
+        if self._shared:
+            if view.accounts:
+                view.accounts.owners(self._shared.by)
+            self._score = SharedOrder(self._shared)
         self._kept: dict[int, list[Reservation]] = {}
         self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf
@@ -80,7 +94,9 @@ class InLine(Agent):
     def compiled(self) -> Compiled | None:
         """The agent's kernel, where an order of ours says who is asked for."""
         rule, order = self.agent.compiled, self.order
-        if rule is None or rule.in_order or self.commit or order not in BUILT_IN:
+        if rule is None or rule.in_order or self.commit or self.reservations != 1 or not isinstance(order, str):
+            return None
+        if order not in BUILT_IN:
             return None
         score = None if order == "fcfs" or order in BY_WAIT else BUILT_IN[order]
         return rule._replace(in_order=InOrder(self.backfilling, score, BY_WAIT.get(order)))
@@ -109,7 +125,7 @@ class InLine(Agent):
         return sorted(requests, key=lambda request: score(view, request))
 
     def _reserving(self, view: View, line: list[Request]) -> Answers:
-        """Start who is in nobody's way, and reserve places for those who wait: for the first of them, or for all."""
+        """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
         availability = ClusterAvailability(view, self._running.look(view))
         # What was promised stays so, or becomes earlier: who comes later in the order finds it taken.
         kept = {
@@ -128,7 +144,7 @@ class InLine(Agent):
             if (yield from self._started(view, request, availability)):
                 continue
             waiting += 1
-            if self.backfilling == "conservative" or waiting == 1:
+            if self.backfilling == "conservative" or waiting <= self.reservations:
                 promised = availability.earliest(request)
                 for one in promised:
                     availability.reserve(one)
@@ -182,6 +198,6 @@ def _order(name: str) -> Order:
     try:
         found: Order = ORDERS.load(name)
     except UnknownName as error:
-        remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random"))
+        remedy = error.remedy if ":" in name else suggest(name, (*ORDERS, "random", *DEFAULTS))
         raise UserError(error.problem, key="order", value=name, remedy=remedy) from None
     return found

@@ -211,7 +211,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
     are passed over: their runs will say so, and stop no other.
     """
     try:
-        view = Simulation(workload, world.ledger(first.seed)).view
+        simulation = Simulation(workload, world.ledger(first.seed))
+        view = simulation.view
+        if len(workload):
+            world.set_bounds(simulation)
         if world.cells:
             world.cells.check(workload.labels)
     except UserError as error:

@@ -93,7 +93,15 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
 
 def _label(name: str, options: Mapping[str, Any]) -> str:
     short = Path(name).name
-    return f"{short}({', '.join(f'{key}={value}' for key, value in options.items())})" if options else short
+    return f"{short}({', '.join(f'{key}={_said(value)}' for key, value in options.items())})" if options else short
+
+
+def _said(value: Any) -> Any:
+    """Write a choice with options of its own as an agent with its options is written."""
+    if isinstance(value, Mapping) and len(value) == 1:
+        [(name, options)] = value.items()
+        return _label(name, options) if isinstance(options, Mapping) else value
+    return value
 
 
 def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:

@@ -106,6 +106,8 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
         return "is a wrong value", remedy, None
     if detail["type"] == "tuple_type" and isinstance(given := detail["input"], str):
         return "is a wrong value", _as_list(given, _keys(detail)), None
+    if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
+        return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
     message = detail["msg"].replace("Input", "It").replace("Tuple", "The list").replace(" after validation", "")
     remedy = _SHOULD.get(detail["type"], f"{message}.")
     return "is a wrong value", remedy, None

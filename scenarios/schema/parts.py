@@ -49,7 +49,7 @@ class Parts(Model):
     def prepare(cls, data: Any) -> Any:
         if isinstance(data, str):
             return {"by": data}
-        return {"number": data} if isinstance(data, int | float) else data
+        return {"number": Machines.model_validate(data)} if isinstance(data, int | float) else data
 
     @classmethod
     def outline(cls, own: Schema) -> Schema:

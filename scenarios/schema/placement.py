@@ -32,7 +32,10 @@ def _priority(value: Any) -> Any:
     """Read a number or a class as the only one of a mix."""
     if isinstance(value, dict):
         return {str(key): each for key, each in value.items()}
-    return {str(value): 1} if isinstance(value, str | int) and not isinstance(value, bool) else value
+    if isinstance(value, str | int) and not isinstance(value, bool):
+        return {str(value): 1}
+    remedy = "Write a whole number, a class of `priorities`, or {class: weight}."
+    raise wrong("is no priority", remedy, (), value)
 
 
 PriorityMix: TypeAlias = Annotated[

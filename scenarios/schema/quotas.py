@@ -74,6 +74,14 @@ class Quotas(Model):
         examples=["10 min"],
     )
 
+    @model_validator(mode="after")
+    def _evicted(self) -> Self:
+        if self.checkpoint and self.reclaim == "never":
+            raise wrong(
+                "is for those that are evicted, and nobody is", "Write reclaim: lower, or any.", ("checkpoint",)
+            )
+        return self
+
     def check(self, resources: tuple[str, ...], groups: Collection[str] | None) -> None:
         """Refuse resources that the cluster lacks, and tenants of whom there are no requests."""
 

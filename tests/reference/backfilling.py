@@ -29,6 +29,7 @@ class Backfilled:
     jobs: list[Job]
     backfilling: str
     shortest_first: bool = False
+    reservations: int = 1
     starts: dict[int, int] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)
     """The earliest time that each job was ever promised, once it was."""
@@ -47,7 +48,7 @@ class Backfilled:
         if self.shortest_first:
             line.sort(key=lambda i: self.jobs[i].asked)
         kept, self.kept = (self.kept if self.backfilling == "conservative" else {}), {}
-        waits, each = False, range(len(self.servers))
+        waits, each = 0, range(len(self.servers))
         for i in line:
             kept.pop(i, None)
             promises = {**kept, **self.kept}
@@ -57,11 +58,11 @@ class Backfilled:
             if len(places) == self.jobs[i].parts and not (waits and self.backfilling == "none"):
                 self.starts[i], self.where[i] = now, places
                 continue
-            if self.backfilling == "conservative" or (self.backfilling == "easy" and not waits):
+            if self.backfilling == "conservative" or (self.backfilling == "easy" and waits < self.reservations):
                 time, places = self.promise(i, now, free)
                 self.kept[i] = time, places
                 self.promised[i] = min(time, self.promised.get(i, HORIZON))
-            waits = True
+            waits += 1
 
     def promise(self, i: int, now: int, free: list[list[int]]) -> tuple[int, list[int]]:
         """Find the first second from which all parts have room, and where: first where there is less until then."""

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scenarios.build.plan import plan
+from scenarios.run.check import check_scenario
 from scenarios.run.execute import execute
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
@@ -270,6 +271,24 @@ def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
 def test_who_is_reclaimed_goes_on_as_quotas_say_where_others_are_preempted(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
     assert [row[0] for row in rows] == list("xaabaa")
+
+
+@pytest.mark.parametrize(
+    ("quotas", "overflow", "said"),
+    [
+        ({"by": "usr", "of": COHORT}, "wait", r"quotas\.by: the requests have no such label \(got 'usr'\)"),
+        ({"of": COHORT, "only": {"models": "A100"}}, "wait", r"quotas\.only: the requests have no such label"),
+        ({"of": COHORT, "checkpoint": "1 min"}, "wait", "checkpoint: is for those that are evicted, and nobody is"),
+        (
+            {"of": COHORT},
+            {"preempt": {"budgets": [{"of": {"team": "a"}, "at_most": 1}]}},
+            r"budgets\.0\.of: the requests have no such label \(got 'team'\)",
+        ),
+    ],
+)
+def test_labels_that_no_request_has_are_refused_before_anything_runs(quotas: Any, overflow: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        check_scenario(scenario(quotas, overflow=overflow))
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,15 @@ from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.kinds.timeline import CLOCK
 from analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, tidy
+from analysis.results import escaping
 from simcore.errors import ResultsError, suggest
 from simcore.types import Floats
 from workloads.traces.check import LABELS
 
 MOST_SERVERS, MOST_AGENTS, MOST_ROWS = 24, 4, 4096
 """Of more servers the first are drawn; requests take whole rows, so many at most."""
+WIDE = 100
+"""So many characters of an agent's name have room."""
 NAMES = ("blue", "red", "green", "pink", "orange", "sky", "black", "wine")
 """What `COLOURS` are called in a caption."""
 
@@ -58,7 +61,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
         top = _bars(ax, frame, scale, end, paint(frame), tall.astype(np.float64), alone)
         cut |= "interrupted" in frame["outcome"].cast(pl.String)
         moved |= _moves(ax, chosen, runs[agent][seed], scale, shown)
-        ax.set_title(chosen.heading(agent), fontsize=points(), loc="left")
+        ax.set_title(escaping.cut(chosen.results.heading(agent), WIDE), fontsize=points(), loc="left")
         ax.set_ylabel(resource if alone else "server")
         ax.set_ylim((0, 1.02 * top) if alone else (shown - 0.4, -0.6))
         ax.yaxis.get_major_locator().set_params(integer=True)

@@ -60,7 +60,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     dashes = "dashes: failures in the first seed" if len(frames) > len(agents) else "dashes: failures"
     marks = ["grey: the other agents"] * (len(agents) > 1)
     marks += ["dots: servers are added"] * grows + [dashes] * failed
-    heading(figure, chosen.finding(chosen.metric(chosen.headlines[0])), chosen.captioned(*marks))
+    asked = ["requests that wait" if name == "waiting" else name for name in chosen.options.metrics]
+    finding = f"Over time: {', '.join(asked)}" if asked else chosen.finding(chosen.metric(chosen.headlines[0]))
+    heading(figure, finding, chosen.captioned(*marks))
     return figure
 
 

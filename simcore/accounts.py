@@ -1,0 +1,116 @@
+"""Keeps account of what the requests of each user have used, as batch systems do to share fairly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import inf, isnan, log
+
+from simcore.errors import WorkloadError
+from simcore.run_state import RunState
+from simcore.types import QUANTUM
+
+Path = tuple[str, ...]
+"""Whose a request is: a value of every label that users are told apart by, from the widest on."""
+
+
+class Accounts:
+    """Tells of a run whose requests are, and what has been used so far.
+
+    What is used are units of the first resource times seconds, each of which counts half as much after a half-life.
+    """
+
+    def __init__(self, run: RunState) -> None:
+        self._run = run
+        self._books: dict[tuple[Path, float], _Book] = {}
+        self._owners: dict[Path, tuple[list[Path], list[int]]] = {}
+
+    def owner(self, row: int, by: Path) -> Path:
+        """Return whose the request of a row is."""
+        owners, of = self._owned(by)
+        return owners[of[self._run.rows.source(row)]]
+
+    def owners(self, by: Path) -> list[Path]:
+        """List all who have requests, in order."""
+        return self._owned(by)[0]
+
+    def highest(self) -> int:
+        """Return the highest priority of all requests."""
+        priority = self._run.workload.priority
+        return 0 if priority is None else int(priority.max(initial=0))
+
+    def used(self, by: Path, half_life: float) -> dict[Path, float]:
+        """Return what everybody has used until now."""
+        if (by, half_life) not in self._books:
+            self._books[by, half_life] = _Book(self._run, half_life, partial(self.owner, by=by))
+        return dict.fromkeys(self.owners(by), 0.0) | self._books[by, half_life].used()
+
+    def _owned(self, by: Path) -> tuple[list[Path], list[int]]:
+        if by not in self._owners:
+            columns = [self._words(label) for label in by]
+            paths = list(zip(*columns, strict=True))
+            owners = sorted(set(paths))
+            place = {path: number for number, path in enumerate(owners)}
+            self._owners[by] = owners, [place[path] for path in paths]
+        return self._owners[by]
+
+    def _words(self, label: str) -> list[str]:
+        workload = self._run.workload
+        if label == "group" and workload.roles is not None:
+            return [workload.roles.all[number].group for number in workload.roles.of.tolist()]
+        if label not in workload.labels:
+            known = ", ".join([*workload.labels, *(["group"] if workload.roles is not None else [])])
+            remedy = f"Known: {known or 'none'}. A table's `labels:` say which columns are some."
+            raise WorkloadError("the requests have no such label", key="by", value=label, remedy=remedy)
+        found: list[str] = workload.labels[label].tolist()
+        return found
+
+
+class _Book:
+    """Adds up what owners have used, whenever it is asked; that changes no sum."""
+
+    def __init__(self, run: RunState, half_life: float, owner: Callable[[int], Path]) -> None:
+        self._run, self._half_life, self._owner = run, half_life, owner
+        self._seen = 0
+        self._runs: dict[int, tuple[float, float]] = {}  # since when, and how much of the resource
+        self._sums: dict[Path, tuple[float, float]] = {}  # of those that are over: how much, as of when
+
+    def used(self) -> dict[Path, float]:
+        """Return what everybody has used until now."""
+        self._close()
+        now = self._run.now
+        found = {owner: used * self._left(now - when) for owner, (used, when) in self._sums.items()}
+        for row, (began, units) in sorted(self._runs.items()):
+            owner = self._owner(row)
+            found[owner] = found.get(owner, 0.0) + self._since(began, now, units)
+        return found
+
+    def _close(self) -> None:
+        """Book what was placed and what is over, in order of the ends."""
+        run = self._run
+        record, running, now = run.record, run.ledger.running, run.now
+        for row in record.sequence[self._seen :]:
+            if record.server[row] >= 0:
+                units = int(run.workload.demand[run.rows.source(row), 0]) / QUANTUM
+                self._runs[row] = float(record.decided[row]), units
+        self._seen = len(record.sequence)
+        over = []
+        for row in self._runs.keys() - running:
+            cut = float(record.interruption[row])
+            end = self._runs[row][0] + run.rows.holding_time(row)
+            over.append((min(end, now if isnan(cut) else cut), row))
+        for end, row in sorted(over):
+            began, units = self._runs.pop(row)
+            owner = self._owner(row)
+            used, when = self._sums.get(owner, (0.0, end))
+            self._sums[owner] = used * self._left(end - when) + self._since(began, end, units), end
+
+    def _left(self, seconds: float) -> float:
+        """Return how much a unit counts after a time."""
+        return float(2 ** (-seconds / self._half_life)) if self._half_life < inf else 1.0
+
+    def _since(self, began: float, end: float, units: float) -> float:
+        """Return what so many units come to at the end of a time."""
+        if self._half_life == inf:
+            return units * (end - began)
+        return units * self._half_life / log(2) * (1 - self._left(end - began))
