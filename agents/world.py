@@ -185,11 +185,11 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
-        self.set_bounds(simulation)
+        self.set_bounds(simulation, seed)
         return simulation
 
-    def set_bounds(self, simulation: Simulation) -> None:
-        """Have a simulation keep quotas, and evict requests, where that is wanted."""
+    def set_bounds(self, simulation: Simulation, seed: int) -> None:
+        """Have the simulation of a seed keep quotas, evict requests and route them, where that is wanted."""
         if self.overflow.preempt:
             Preemption(simulation, self.overflow.preempt)
         if self.sites:

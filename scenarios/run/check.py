@@ -214,7 +214,7 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         simulation = Simulation(workload, world.ledger(first.seed))
         view = simulation.view
         if len(workload):
-            world.set_bounds(simulation)
+            world.set_bounds(simulation, first.seed)
         if world.cells:
             world.cells.check(workload.labels)
     except UserError as error:
