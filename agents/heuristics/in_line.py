@@ -8,10 +8,10 @@ from math import inf
 from typing import Annotated, Any, Literal, get_args
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from agents.availability import ClusterAvailability, Reservation
-from agents.heuristics.multifactor import DEFAULTS, FairShare, OtherOrder, SharedOrder
+from agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, FairShare, OtherOrder, SharedOrder
 from agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
 from agents.nested_agent import inner
 from agents.running import Running
@@ -45,7 +45,7 @@ class InLine(Agent):
     def __init__(
         self,
         agent: str = "first-fit",
-        order: Annotated[str | OtherOrder, PlainOrMapping()] = "fcfs",
+        order: Annotated[str | OtherOrder, PlainOrMapping(), WithJsonSchema(NAME_OR_ORDER)] = "fcfs",
         backfilling: Backfilling = "none",
         commit: bool = False,
         options: dict[str, Any] | None = None,

@@ -103,6 +103,15 @@ DEFAULTS: Mapping[str, FairShare] = {"fair": FairShare(), "multifactor": Multifa
 """Those that need no options."""
 
 
+NAME_OR_ORDER = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "object", "propertyNames": {"enum": [*DEFAULTS]}, "minProperties": 1, "maxProperties": 1},
+    ]
+}
+"""The JSON schema of an order: a name, or one with options."""
+
+
 class SharedOrder:
     """Scores the requests of a run by a rule, as `agents.heuristics.orders` do: the least is the first."""
 
