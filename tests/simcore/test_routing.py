@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from agents.heuristics.servers.first_fit import FirstFit
 from fabric.cluster import Cluster
+from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
 from fabric.placement.ruled_ledger import ConstrainedLedger
 from fabric.placement.rules import ServerLabels
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, RunError
-from simcore.play import play
+from simcore.play import Watchers, play
 from simcore.routing import ROUTERS, Routing, Sites
 from simcore.rules import Overflow
 from simcore.time_series import TimeSeries
@@ -30,6 +31,20 @@ LATENCY = np.array([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]])
 
 
 def simulated(case: dict[str, Any], *routers: str, spill: bool = True, agent: Agent | None = None) -> Simulation:
+    """Play a case, and have another simulation answered in the same way."""
+    simulation, again = (built(case, *routers, spill=spill) for _ in range(2))
+    recorder, _ = DecisionRecorder(simulation), DecisionRecorder(again)
+    agent = agent or FirstFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    simulation.ledger.confirm()
+    answer_again(again, DecisionLog(recorder.portion()), simulation.record.reasons, Watchers(again))
+    assert again.advance() is None
+    assert np.array_equal(again.record.server, simulation.record.server)
+    return simulation
+
+
+def built(case: dict[str, Any], *routers: str, spill: bool) -> Simulation:
     count, n, of = max(case["site"]) + 1, len(case["arrival"]), np.array(case["site"])
     capacity = np.array(case["capacity"], np.int64)[:, None, :]
     labels = ServerLabels(len(of), {"site": of.astype(np.str_)}, {}, {}, 0)
@@ -51,10 +66,6 @@ def simulated(case: dict[str, Any], *routers: str, spill: bool = True, agent: Ag
         carbon=series[::-1],
     )
     Routing(simulation, sites, np.random.default_rng(0))
-    agent = agent or FirstFit()
-    agent.start(simulation.view, np.random.default_rng(0))
-    play(simulation, agent)
-    ledger.check()
     return simulation
 
 
