@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from binwright.reproduction.claims import Published, Value, published
-from binwright.reproduction.experiment import Condition, Experiment, Publication
+from binwright.reproduction.experiment import Condition, Experiment, Note, Publication
 from binwright.reproduction.measures import Measure, Runs, gain_of
 from simcore.types import Floats
 
@@ -88,6 +88,10 @@ def describe() -> Publication:
                 lower=(SLOWDOWN,),
                 derived=gains(),
                 quicker=False,
+                notes=(
+                    Note("explained", "Trainings differ: other weights of ours came to 265 to 302.", LEARNED, SLOWDOWN),
+                    Note("explained", "Utilisation is no part of what is learned.", LEARNED, "utilisation"),
+                ),
             ),
         ),
         own=lambda agent: agent == LEARNED,
