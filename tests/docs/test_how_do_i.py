@@ -1,0 +1,54 @@
+"""The questions of docs/guides/how-do-i.md have files that run as they stand, and print what the page says."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.day import BLOCK, played
+from tests.support import ROOT
+
+PAGE = ROOT / "docs/guides/how-do-i.md"
+
+
+def pod(name: str, space: str, cpu: str, priority: int, node: str = "") -> dict[str, Any]:
+    spec: dict[str, Any] = {"priority": priority, "containers": [{"resources": {"requests": {"cpu": cpu}}}]}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": space},
+        "spec": {**spec, **({"nodeName": node} if node else {})},
+        "status": {"phase": "Running" if node else "Pending"},
+    }
+
+
+def test_ten_questions_have_short_files_and_answers() -> None:
+    text = PAGE.read_text("utf-8")
+    found = list(BLOCK.finditer(text))
+    assert text.count("\n## ... ") == 10
+    assert all(block[2].count("\n") < 40 for block in found if block[1] == "yaml")
+    assert sum(block[1] == "yaml" for block in found) == 9  # the last question is about the file of another
+    assert sum(block[1] == "text" and len(block[2]) > 50 for block in found) == 10
+
+
+@pytest.mark.long
+def test_the_answers_are_what_the_commands_print(tmp_path: Path) -> None:
+    log = Path(os.environ.get("BINWRIGHT_TRACES") or ROOT.parent / "shared/traces") / "lublin-256.swf"
+    if not log.is_file():
+        pytest.skip(f"{log} is not there: name its folder in $BINWRIGHT_TRACES")
+    with log.open() as lines, (tmp_path / "log.swf").open("w") as short:
+        short.writelines(islice((line for line in lines if not line.startswith(";")), 300))
+    allocatable = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
+    items = [
+        {"kind": "Node", "metadata": {"name": "n1"}, "status": allocatable},
+        pod("batch-1", "jobs", "2", 10, "n1"),
+        pod("batch-2", "jobs", "1500m", 10, "n1"),
+        pod("web", "shop", "2", 1000),
+    ]
+    (tmp_path / "cluster.json").write_text(json.dumps({"apiVersion": "v1", "items": items}))
+    text = PAGE.read_text("utf-8")
+    assert played(text, tmp_path) == text
