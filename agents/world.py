@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from fabric.ledger import Ledger
+from fabric.predicting_ledger import PredictingLedger
 from simcore.cores import usable_threads
 from simcore.engine import Simulation
 from simcore.errors import UserError
@@ -70,7 +71,7 @@ class World:
     stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
     the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
     does, `sites(seed, workload)` says which sites there are, if there are some, and `quotas` bound what tenants use.
-    Nothing here changes while a run is played.
+    `predicts` says whether predicted peaks decide what may be placed. Nothing here changes while a run is played.
     """
 
     ledger: Callable[[int], Ledger]
@@ -93,6 +94,7 @@ class World:
     moves: str = ""
     sites: Callable[[int, Workload], Sites] | None = None
     quotas: QuotaRules | None = None
+    predicts: bool = False
 
     def draw(self, seed: int) -> Workload:
         """Draw the requests of a seed."""
@@ -123,6 +125,7 @@ class World:
         for key, there, problem in (
             ("cluster.network", self.networked, "links are reserved"),
             ("cluster.devices", self.devices, "servers have devices"),
+            ("cluster.overcommit", self.predicts, "peaks are predicted while a run goes on"),
             ("cluster.failures", self.fails, "servers fail"),
             ("overflow.wait", self.overflow.one_by_one, "requests are offered after every single event"),
             (self.moves, self.moves, "requests that run are moved"),
@@ -185,6 +188,8 @@ class World:
             faults=self.faults(seed),
             pacing=self.pacing,
         )
+        if isinstance(ledger, PredictingLedger):
+            ledger.watch(simulation)
         self.set_bounds(simulation, seed)
         return simulation
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fabric.cluster import Cluster
     from fabric.devices import DeviceView
     from fabric.ledger import Ledger
+    from fabric.peak_predictors import PeakPredictor
     from scenarios.evaluation.evaluator import Evaluation, Evaluator
     from scenarios.learn.tune import tune
     from scenarios.schema.scenario import Scenario
@@ -59,6 +60,7 @@ _HOME = {
         "fabric.cluster": ("Cluster",),
         "fabric.devices": ("DeviceView",),
         "fabric.ledger": ("Ledger",),
+        "fabric.peak_predictors": ("PeakPredictor",),
         "scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
         "scenarios.learn.tune": ("tune",),
         "scenarios.schema.scenario": ("Scenario",),
@@ -87,6 +89,7 @@ __all__ = [
     "Move",
     "Mover",
     "OnDevices",
+    "PeakPredictor",
     "Placement",
     "Policy",
     "Predictor",

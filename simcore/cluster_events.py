@@ -46,9 +46,9 @@ class ClusterEvents:
 
     @property
     def endless(self) -> int:
-        """How many things on the clock go on for ever: random failures and their repairs, and reschedulings."""
+        """How many things on the clock go on for ever: random failures, repairs, reschedulings, what recurs."""
         moving = self._run.moving.endless if self._run.moving else 0
-        return sum(process.endless for _, process in self._faults) + moving
+        return sum(process.endless for _, process in self._faults) + moving + self._run.recurring
 
     @property
     def all_back(self) -> float:

@@ -45,6 +45,8 @@ class RunState:
         """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
         self.counted: int | None = None
         """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
+        self.recurring = 0
+        """How many things on the clock happen at every step, for ever."""
         self.moving: Moves | None = None
         """What moves requests that run, where something does."""
         self.preempting: Preempts | None = None

@@ -381,6 +381,10 @@ class View:
     `fabric.changed_servers`. It is another array when the servers are many more, and `None` where they are too few for
     it to be of use, or where rules of placement are.
 
+    Where `free` is what predicted peaks leave, `asked` int64 [servers, nodes, resources], read-only, is what those that
+    run ask for, and `used(resource)` returns what they used, int64 [servers, steps], the last step first, and what they
+    ask for, int64 [servers]; both are `None` elsewhere.
+
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
@@ -395,6 +399,8 @@ class View:
     virtual: Form | None = None
     free_of_rules: Ints | None = None
     changed: Ints | None = None
+    asked: Ints | None = None
+    used: Callable[[int], tuple[Ints, Ints]] | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     past: Callable[[int], Any] | None = None

@@ -13,9 +13,11 @@ from pydantic import ValidationError
 from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
 from fabric.ledger import Ledger
 from fabric.placement.rules import Drain, ServerLabels, numbered
+from fabric.predicting_ledger import PredictingLedger
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.explain import explain
 from scenarios.schema.network import routing
+from scenarios.schema.overcommit import predictor_of
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
 from scenarios.schema.workload import Trace
@@ -59,6 +61,9 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             _check_labels(scenario, labels)
             return kind(cluster, labels, scenario.placement)
+        if predicted := scenario.cluster.predicted:
+            places = {scenario.resources.index(name): predictor_of(how.predict) for name, how in predicted.items()}
+            return PredictingLedger(cluster, places)
         if cluster.devices is None:
             return Ledger(cluster)
         from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
@@ -120,8 +125,9 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
 
 def _ratios(spec: ClusterSpec, servers: int) -> Floats:
     """Return how overcommitted each server is, in the order in which they are written, float64 [servers, resources]."""
-    kinds = [(group.count, {**spec.overcommit, **group.overcommit}) for group in spec.groups or ()]
-    kinds = kinds or [(servers, spec.overcommit)]
+    common = {name: how for name, how in spec.overcommit.items() if isinstance(how, float)}
+    kinds = [(group.count, {**common, **group.overcommit}) for group in spec.groups or ()]
+    kinds = kinds or [(servers, common)]
     each = np.array([[ratios.get(name, 1.0) for name in spec.resources] for _, ratios in kinds])
     return np.repeat(each, [count for count, _ in kinds], axis=0)
 

@@ -57,6 +57,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         cells=scenario.cluster.cells,
         quotas=_quotas(scenario),
         sites=partial(build_sites, scenario) if scenario.sites else None,
+        predicts=bool(scenario.cluster.predicted),
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
     )
 
@@ -75,6 +76,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("workload.parts", world.gangs),
         ("cluster.devices", world.devices),
         ("cluster.cells", world.cells),
+        ("cluster.overcommit", world.predicts),
         ("cluster.numbering", world.numbered),
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         (world.moves, world.moves),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from fabric.placement.rules import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
+from scenarios.schema.overcommit import OVERCOMMIT, Predict, Ratios, RatiosOrPeaks
 from scenarios.schema.placement import Labels
 from scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
 from simcore.errors import suggest
@@ -19,8 +21,6 @@ from simcore.fields import (
     Index,
     Model,
     Names,
-    PositiveNumber,
-    Shown,
     Text,
     Time,
     together,
@@ -35,10 +35,6 @@ class DevicesSpec(Model):
 
     count: Annotated[Count, Field(le=32)] = Field(description="How many each server has.", examples=[8])
     model: Text = Field(default="", description="The model, for requests that name one.", examples=["V100"])
-
-
-Ratios: TypeAlias = Annotated[dict[str, Annotated[PositiveNumber, Field(le=100)]], Shown("{resource: number above 0}")]
-OVERCOMMIT = "So many times what servers have of a resource may be placed on them"
 
 
 class Group(Model):
@@ -110,10 +106,10 @@ class ClusterSpec(Model):
         description="A request with more than this of any resource takes an even part of every node of one server.",
         examples=["{mem: 10 GB}"],
     )
-    overcommit: Ratios = Field(
+    overcommit: RatiosOrPeaks = Field(
         default_factory=dict,
-        description=f"{OVERCOMMIT}; power and metrics go by what they have.",
-        examples=["{cpu: 3, mem: 1.2}"],
+        description=f"{OVERCOMMIT}, or as much as predicted peaks leave; power and metrics go by what they have.",
+        examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"],
     )
     domains: dict[str, Count] = Field(
         default_factory=dict,
@@ -206,8 +202,13 @@ class ClusterSpec(Model):
 
     def _check_overcommit(self) -> None:
         """Refuse ratios of what servers do not have, or cannot be shared."""
-        for at, ratios in ((("overcommit",), self.overcommit), *self._group_ratios):
+        said: list[tuple[tuple[str | int, ...], Collection[str]]] = [(("overcommit",), self.overcommit)]
+        for at, ratios in (*said, *self._group_ratios):
             known_resources(ratios, self.resources, at)
+            for name in ratios if at != ("overcommit",) else ():
+                if isinstance(self.overcommit.get(name), Predict):
+                    remedy = "Take one of the two out."
+                    raise wrong("is admitted by predicted peaks, on all servers", remedy, (*at, name))
             if self.has_devices and DEVICE in ratios:
                 remedy = "Take it out; requests take parts of devices."
                 raise wrong("a device is not overcommitted", remedy, (*at, DEVICE))
@@ -215,6 +216,11 @@ class ClusterSpec(Model):
     @property
     def _group_ratios(self) -> list[tuple[tuple[str | int, ...], dict[str, float]]]:
         return [(("groups", number, "overcommit"), group.overcommit) for number, group in enumerate(self.groups or ())]
+
+    @property
+    def predicted(self) -> dict[str, Predict]:
+        """The resources of which predicted peaks decide what may be placed."""
+        return {name: how for name, how in self.overcommit.items() if isinstance(how, Predict)}
 
     def _check_labels(self) -> None:
         """Refuse labels that are said twice, and `server`, which all servers have by themselves."""

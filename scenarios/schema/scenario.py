@@ -13,6 +13,7 @@ from agents import AGENTS
 from analysis.measure.condition import target_of
 from analysis.measure.costs.tariffs import CostsSpec
 from analysis.measure.measuring import check_added
+from fabric.peak_predictors import LimitPeak
 from fabric.placement.rules import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec
@@ -191,6 +192,7 @@ class Scenario(Model):
             self._check_overflow,
             self._check_cells,
             self._check_sites,
+            self._check_predicted,
             self._check_moves,
             self._check_network,
             self._check_failures,
@@ -284,6 +286,29 @@ class Scenario(Model):
             if there:
                 raise wrong("does not go with sites", "Take it out, or sites.", at)
         sites.check(cluster, self.costs.electricity if self.costs else None, self.workload.groups)
+
+    def _check_predicted(self) -> None:
+        """Refuse what does not go with predicted peaks."""
+        cluster = self.cluster
+        for name, how in cluster.predicted.items():
+            for at, there in (
+                (("cluster", "network"), cluster.network),
+                (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
+                (("cluster", "cells"), cluster.cells),
+                (("placement",), self.is_ruled),
+                (("overflow", "make_room"), room_of(self.overflow)),
+                (("overflow", "preempt"), preempt_of(self.overflow)),
+                (("rescheduling",), self.rescheduling),
+                (("sites",), self.sites),
+                (("quotas",), self.quotas),
+                (("pacing",), self.pacing),
+            ):
+                if there:
+                    raise wrong("does not go with predicted peaks", f"Take it out, or cluster.overcommit.{name}.", at)
+            if not isinstance(how.predict, LimitPeak) and not getattr(self.workload, "use", None):
+                remedy = "Say it, like workload: {use: {cpu: {mean: 30 %, peak: 80 %}}}."
+                problem = "predicts what requests use, and nobody says what that is"
+                raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
 
     def _check_moves(self) -> None:
         if self.moves_some:

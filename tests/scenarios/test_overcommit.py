@@ -1,4 +1,4 @@
-"""Servers on which more may be placed than they have: by a ratio."""
+"""Servers on which more may be placed than they have: by a ratio, or by predicted peaks."""
 
 from __future__ import annotations
 
@@ -80,11 +80,49 @@ def test_what_is_placed_is_as_on_larger_servers_and_what_is_measured_is_what_is_
     assert (triple["energy"] > larger["energy"]).all()
 
 
+@pytest.mark.parametrize("predict", ["oracle", {"limit": 0.9}, {"sigma": 5}, "own"], ids=str)
+def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_path: Path) -> None:
+    if predict == "own":
+        (tmp_path / "own.py").write_text(OWN)
+        predict = {f"{tmp_path}/own.py:Half": {"share": 0.5}}
+    given = data(warm_start=None)
+    given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}}
+    given["workload"] |= {"use": {"cpu": "30 %"}, "requests": 60}
+    without = runs(given, tmp_path / "without")
+    given["cluster"] |= {"overcommit": {"cpu": {"predict": predict}}}
+    found = runs(given, tmp_path / "found")
+    again = runs(given, tmp_path / "again", "simpy")
+    assert found.drop(TIMES).equals(again.drop(TIMES))
+    assert set(found["engine"]) == {"simpy"}
+    assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
+
+
+OWN = """
+from fabric.peak_predictors import PeakPredictor
+
+
+class Half(PeakPredictor):
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def peaks(self, seen):
+        return self.share * seen.total(seen.asked)
+"""
+
+
+PREDICTED = {"overcommit": {"cpu": {"predict": {"sigma": 5}}}}
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"overcommit": {"cpus": 2}}, "cluster.overcommit.cpus", "the cluster has no such resource"),
     ({"overcommit": {"cpu": 0}}, "cluster.overcommit.cpu", "is a wrong value"),
     ({"overcommit": {"cpu": 101}}, "cluster.overcommit.cpu", "is a wrong value"),
     ({"overcommit": {"gpu": 2}, "devices": {"count": 2}}, "cluster.overcommit.gpu", "a device is not overcommitted"),
+    (PREDICTED, "cluster.overcommit.cpu.predict", "nobody says what that is"),
+    (PREDICTED | {"domains": {"rack": 1}}, "placement", "does not go with predicted peaks"),
+    (PREDICTED | {"cells": {"count": 2}}, "cluster.cells", "does not go with predicted peaks"),
+    ({"overcommit": {"cpu": {"predict": "orakel"}}}, "cluster.overcommit.cpu.predict", "is no peak predictor"),
+    ({"overcommit": {"cpu": {"predict": {"sgma": 5}}}}, "cluster.overcommit.cpu.predict.sgma", "unknown key"),
+    ({"overcommit": {"cpu": {"predict": {"max": []}}}}, "cluster.overcommit.cpu.predict.max", "is a wrong value"),
+    ({"overcommit": {"cpu": {"predict": {}}}}, "cluster.overcommit.cpu.predict", "needs one peak predictor"),
     ({"node": {"cpu": 4, "oversubscription": 3}}, "cluster.node.oversubscription", "is no resource"),
 ]
 

@@ -1,0 +1,240 @@
+"""Keeps two books of servers: what requests ask for, and the predicted peak of what they use, which admits others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+
+import numpy as np
+
+from fabric.cluster import Cluster
+from fabric.ledger import WRITTEN, Ledger, read_only
+from fabric.peak_predictors import PeakPredictor, Seen
+from simcore.engine import Simulation
+from simcore.errors import AgentError, LedgerError
+from simcore.types import Floats, Ints, Placement, Request
+from simcore.use import Use
+
+STEP = 300.0
+"""Seconds of a step where nobody says what requests use."""
+
+
+class PredictingLedger(Ledger):
+    """Admits a request where the predicted peak of those that run, and what it asks for, fit together.
+
+    `predictors` are those of each resource, by its place. A request reserves all that it asks for until the next step,
+    and from then on its part of the server's peak, in proportion to what it asks for, rounded down. So both books are
+    sums over the requests that run. The predicted book is never above what may be placed.
+    """
+
+    def __init__(self, cluster: Cluster, predictors: Mapping[int, PeakPredictor]) -> None:
+        self.predictors = dict(predictors)
+        self._asked = np.zeros(cluster.capacity.shape, np.int64)
+        self._asked_shown = self._asked.copy()
+        self._parts: dict[int, list[int]] = {}
+        """Of every request that runs, the places of its shares in the arrays that follow."""
+        self._vacant: list[int] = []
+        self._row, self._place, self._steps, self._end = np.zeros((4, 0), np.int64)
+        self._wanted, self._reserved = np.zeros((2, 0, len(cluster.resources)), np.int64)
+        self._past: dict[int, Ints] = {}
+        self._future: dict[int, Ints] = {}
+        super().__init__(cluster)
+        self.view.asked = read_only(self._asked_shown)
+
+    def watch(self, simulation: Simulation) -> None:
+        """Predict anew at every step of what the requests of a simulation use."""
+        self.use: Use | None = simulation.workload.use
+        self.step = STEP if self.use is None else self.use.step
+        self._simulation = simulation
+        self._grow_rows(0)
+        self.view.used = self.series
+        simulation.recurring += 1
+        simulation.clock.at(self.step, self._tick, 0)
+
+    def grow(self, by: int) -> None:
+        super().grow(by)
+        self._asked = np.concatenate([self._asked, np.zeros((by, *self._asked.shape[1:]), np.int64)])
+        self._asked_shown = self._asked.copy()
+        self.view.asked = read_only(self._asked_shown)
+
+    # -- who is there --------------------------------------------------------------------------------------------------
+
+    def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
+        found = super().apply(request, placement)
+        row = request.index
+        self._parts[row] = parts = []
+        for server, node, amounts in self._held[row]:
+            if not self._vacant:
+                self._grow_rows(max(64, len(self._row)))
+            at = self._vacant.pop()
+            parts.append(at)
+            self._row[at], self._place[at], self._steps[at] = row, server * self._nodes + node, 0
+            self._wanted[at] = self._reserved[at] = amounts
+            self._ask(server, node, amounts)
+        return found
+
+    def release(self, row: int) -> None:
+        if row in self._held:
+            shares = self._held[row]
+            at = self._parts.pop(row)
+            for server, node, amounts in shares:
+                self._ask(server, node, tuple(-amount for amount in amounts))
+            reserved = self._reserved[at].tolist()
+            self._held[row] = tuple(
+                (server, node, kept) for (server, node, _), kept in zip(shares, reserved, strict=True)
+            )
+            self._row[at] = -1
+            self._vacant += at
+        super().release(row)
+
+    def _ask(self, server: int, node: int, amounts: tuple[int, ...]) -> None:
+        self._asked[server, node] += amounts
+        self._asked_shown[server, node] = self._asked[server, node]
+
+    def _grow_rows(self, by: int) -> None:
+        """Make room for more shares."""
+        there = len(self._row)
+        self._vacant += range(there + by - 1, there - 1, -1)
+
+        def longer(array: Ints, fill: int = 0) -> Ints:
+            return np.concatenate([array, np.full((by, *array.shape[1:]), fill, np.int64)])
+
+        self._row, self._place = longer(self._row, -1), longer(self._place)
+        self._steps, self._end = longer(self._steps), longer(self._end)
+        self._wanted, self._reserved = longer(self._wanted), longer(self._reserved)
+        for resource, predictor in self.predictors.items():
+            back, ahead = max(1, ceil(predictor.back / self.step)), ceil(predictor.ahead / self.step)
+            for series, columns in ((self._past, back), (self._future, ahead)):
+                series[resource] = longer(series.get(resource, np.zeros((there, columns), np.int64)))
+
+    # -- predictions ---------------------------------------------------------------------------------------------------
+
+    def _tick(self, step: int) -> bool:
+        """See what was used in a step, now that it is over; tells whether there is more room somewhere."""
+        self._simulation.clock.at((step + 2) * self.step, self._tick, step + 1)
+        return self.observe(step)
+
+    def observe(self, step: int) -> bool:
+        """Note what those that run used in a step, and predict peaks; tells whether there is more room somewhere."""
+        who, first = self._in_order()
+        if not len(who):
+            return False
+        self._see(step, who)
+        place = self._place[who[first]]
+        free, shown = (array.reshape(-1, self._resources) for array in (self._free, self._shown))
+        before, most = free[place], self._capacity.reshape(-1, self._resources)[place]
+        for resource, predictor in self.predictors.items():
+            seen = self._sight(resource, step, who, first)
+            total = seen.total(seen.asked)
+            peak = np.clip(np.ceil(predictor.peaks(seen)), 0, np.minimum(total, most[:, resource]))
+            part = np.repeat(peak / np.maximum(total, 1), np.diff(first, append=len(who)))
+            reserved = np.minimum(np.floor(seen.asked * part).astype(np.int64), seen.asked)
+            self._reserved[who, resource] = reserved
+            free[place, resource] = shown[place, resource] = most[:, resource] - seen.total(reserved)
+        if self._log is not None:
+            self._note([(server,) for server in np.unique(place // self._nodes).tolist()])
+        return bool((free[place] > before).any())
+
+    def _in_order(self) -> tuple[Ints, Ints]:
+        """Return the shares that are held in order of their places, and the first of each place, both int64 [any]."""
+        who = np.flatnonzero(self._row >= 0)
+        who = who[np.argsort(self._place[who], kind="stable")]
+        return who, np.flatnonzero(np.append(True, np.diff(self._place[who]) > 0)) if len(who) else who
+
+    def _sight(self, resource: int, step: int, who: Ints, first: Ints) -> Seen:
+        past, future = self._past[resource], self._future[resource]
+        back = (step - np.arange(past.shape[1])) % past.shape[1]
+        ahead = (step + 1 + np.arange(future.shape[1])) % max(future.shape[1], 1)
+        steps = np.minimum(self._steps[who], past.shape[1])
+        used = np.where(np.arange(past.shape[1]) < steps[:, None], past[who[:, None], back], 0)
+        wanted = self._wanted[who, resource]
+        return Seen(self.step, wanted, self._steps[who], first, used, future[who[:, None], ahead])
+
+    def _see(self, step: int, who: Ints) -> None:
+        """Write down what those that run used in a step, and for oracles what they will use."""
+        new = who[self._steps[who] == 0]
+        self._steps[who] += 1
+        rows = self._sources(who)
+        used = self._used(step, rows, who)
+        for resource, series in self._past.items():
+            series[who, step % series.shape[1]] = used[:, resource]
+        if any(series.shape[1] for series in self._future.values()):
+            self._end[new] = self._ends(new)
+        for resource, series in self._future.items():
+            if ahead := series.shape[1]:
+                used = self._used(step + ahead, rows, who)[:, resource]
+                series[who, step % ahead] = np.where(step + ahead < self._end[who], used, 0)
+                steps = np.arange(step + 1, step + 1 + ahead)
+                for at, row in zip(new.tolist(), self._sources(new).tolist(), strict=True):
+                    shares = self.use.during(row, step + 1, step + 1 + ahead)[:, resource] if self.use else 1.0
+                    used = _quanta(shares, self._wanted[at, resource])
+                    series[at, steps % ahead] = np.where(steps < self._end[at], used, 0)
+
+    def _used(self, step: int, rows: Ints, who: Ints) -> Ints:
+        return _quanta(self.use.at(rows, step) if self.use else 1.0, self._wanted[who])
+
+    def _sources(self, who: Ints) -> Ints:
+        """Return the rows of the workload that these shares are of, int64 [n]."""
+        rows, source = self._row[who], self._simulation.source
+        back = np.flatnonzero(rows >= len(self._simulation.workload))
+        rows[back] = [source(row) for row in rows[back].tolist()]
+        return rows
+
+    def _ends(self, who: Ints) -> Ints:
+        """Return the step before which each of these shares ends, int64 [n]."""
+        rows, run = self._row[who], self._simulation
+        ends = np.ceil((run.record.decided[rows] + run.rows.holding_times(rows)) / self.step)
+        return np.minimum(ends, 2.0**62).astype(np.int64)
+
+    def series(self, resource: int) -> tuple[Ints, Ints]:
+        """Return what all on each server used, int64 [servers, steps], the last step first, and what each asks for."""
+        past = self._past[resource]
+        who, _ = self._in_order()
+        found = np.zeros((self._servers, past.shape[1]), np.int64)
+        asked = np.zeros(self._servers, np.int64)
+        if len(who):
+            server = self._place[who] // self._nodes
+            first = np.flatnonzero(np.append(True, np.diff(server) > 0))
+            step = round(self._simulation.now // self.step) - 1
+            seen = self._sight(resource, step, who, first)
+            found[server[first]], asked[server[first]] = seen.total(seen.used), seen.total(seen.asked)
+        return found, asked
+
+    # -- what is held --------------------------------------------------------------------------------------------------
+
+    def used(self) -> Ints:
+        """Add up the quanta asked for of each resource, int64 [resources]."""
+        total: Ints = self._asked.sum(axis=(0, 1))
+        return total
+
+    def look(self, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:
+        _, free, _, stranded = super().look(flavours)
+        return int(self._asked.any(axis=(1, 2)).sum()), free, self.used(), stranded
+
+    def confirm(self) -> None:
+        super().confirm()
+        if self.view.asked is None or not np.array_equal(self.view.asked, self._asked):
+            raise AgentError(WRITTEN)
+
+    def check(self) -> None:
+        """Count both books again from every placement held; raises `LedgerError` when a quantum is missing."""
+        asked, reserved = np.zeros((2, *self._capacity.shape), np.int64)
+        for row, shares in self._held.items():
+            for at, (server, node, amounts) in zip(self._parts[row], shares, strict=True):
+                asked[server, node] += amounts
+                reserved[server, node] += self._reserved[at]
+                if not (self._reserved[at] >= 0).all() or (self._reserved[at] > amounts).any():
+                    raise LedgerError(f"request {row} reserves more than it asks for")
+        free = self._capacity - reserved
+        free[list(self._down)] = 0
+        self.confirm()
+        if not np.array_equal(free, self._free) or free.min(initial=0) < 0:
+            raise LedgerError("what is free is not what was there less the predicted peaks")
+        if not np.array_equal(asked, self._asked):
+            raise LedgerError("what is asked for is not the sum over the requests")
+
+
+def _quanta(shares: Floats | float, asked: Ints) -> Ints:
+    """Return what is used, in quanta and not more than is asked for."""
+    used: Ints = np.minimum(np.rint(shares * asked).astype(np.int64), asked)
+    return used

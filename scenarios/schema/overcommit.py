@@ -1,0 +1,123 @@
+"""The schema of `overcommit`: how much more may be placed on servers than they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+import numpy as np
+from pydantic import Discriminator, Field, Tag
+
+from fabric.peak_predictors import (
+    PEAK_PREDICTORS,
+    LimitPeak,
+    OraclePeak,
+    PeakPredictor,
+    PercentilePeak,
+    Seen,
+    SigmaPeak,
+)
+from scenarios.schema.registered import Registered
+from simcore.errors import suggest
+from simcore.fields import Model, PositiveNumber, Shown, wrong
+from simcore.registry import Registry
+from simcore.types import Floats
+from simcore.unions import PlainOrMapping
+
+
+class OtherPeak(Registered):
+    """A predictor of peaks of your own: `{package.module:Class: {...}}` or `{file.py:Class: {...}}`."""
+
+    registry: ClassVar[Registry] = PEAK_PREDICTORS
+    what: ClassVar[str] = "peak predictor"
+    base: ClassVar[type] = PeakPredictor
+
+    @classmethod
+    def prepare(cls, data: Any) -> Any:
+        if isinstance(data, str):
+            remedy = f"{suggest(data, ['oracle'])} Or write it like {{sigma: 5}}; there are {', '.join(KINDS)}."
+            raise wrong("is no peak predictor", remedy)
+        return data
+
+    @classmethod
+    def more(cls, data: Mapping[str, Any]) -> Iterable[str]:
+        return (*KINDS, *cls.registry)
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, PeakPredictor):
+        return f"<{next(key for key, kind in KINDS.items() if isinstance(value, kind))}>"
+    if value == "oracle":
+        return "<oracle>"
+    return next((f"<{key}>" for key in KINDS if isinstance(value, Mapping) and key in value), "<other>")
+
+
+Peak: TypeAlias = Annotated[
+    Annotated[PercentilePeak, Tag("<percentile>")]
+    | Annotated[SigmaPeak, Tag("<sigma>")]
+    | Annotated[LimitPeak, Tag("<limit>")]
+    | Annotated[OraclePeak, Tag("<oracle>")]
+    | Annotated["MaxPeak", Tag("<max>")]
+    | Annotated[OtherPeak, Tag("<other>")],
+    Discriminator(_form),
+    Shown(
+        "[PercentilePeak](#percentilepeak), [SigmaPeak](#sigmapeak), [LimitPeak](#limitpeak), `oracle` or "
+        "[OraclePeak](#oraclepeak), [MaxPeak](#maxpeak), or [OtherPeak](#otherpeak)"
+    ),
+]
+
+
+class MaxPeak(Model, PeakPredictor):
+    """The highest of several predictions."""
+
+    max: tuple[Peak, ...] = Field(
+        description="The predictors.", min_length=1, examples=["[{sigma: 5}, {percentile: 99}]"]
+    )
+    reference: ClassVar[str] = "max predictor in Bashir and others 2021, EuroSys"
+
+    @property
+    def back(self) -> float:
+        return max(one.back for one in self._each)
+
+    @property
+    def ahead(self) -> float:
+        return max(one.ahead for one in self._each)
+
+    def peaks(self, seen: Seen) -> Floats:
+        found: Floats = np.max([one.peaks(seen) for one in self._each], axis=0)
+        return found
+
+    @property
+    def _each(self) -> list[PeakPredictor]:
+        return [predictor_of(one) for one in self.max]
+
+
+KINDS: dict[str, type[PeakPredictor]] = {
+    "percentile": PercentilePeak,
+    "sigma": SigmaPeak,
+    "limit": LimitPeak,
+    "oracle": OraclePeak,
+    "max": MaxPeak,
+}
+
+
+def predictor_of(peak: Any) -> PeakPredictor:
+    """Make the predictor that a scenario names."""
+    found: PeakPredictor = peak.build() if isinstance(peak, OtherPeak) else peak
+    return found
+
+
+class Predict(Model):
+    """Requests are admitted where the predicted peak of a server and what they ask for fit together."""
+
+    predict: Peak = Field(description="How peaks are predicted.", examples=["{percentile: 99, window: 24 h}", "oracle"])
+
+
+Ratio: TypeAlias = Annotated[PositiveNumber, Field(le=100)]
+Ratios: TypeAlias = Annotated[dict[str, Ratio], Shown("{resource: number above 0}")]
+RatiosOrPeaks: TypeAlias = Annotated[
+    dict[str, Annotated[Ratio | Predict, PlainOrMapping()]],
+    Shown("{resource: number above 0, or [Predict](#predict)}"),
+]
+OVERCOMMIT = "So many times what servers have of a resource may be placed on them"
+MaxPeak.model_rebuild()

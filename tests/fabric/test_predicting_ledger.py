@@ -1,0 +1,189 @@
+"""What predicted peaks leave on servers, beside the same in plain Python, task by task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fabric.cluster import Cluster
+from fabric.peak_predictors import LimitPeak, OraclePeak
+from fabric.predicting_ledger import PredictingLedger
+from scenarios.schema.overcommit import Predict, predictor_of
+from simcore.engine import Simulation
+from simcore.errors import AgentError, InfeasiblePlacement
+from simcore.faults import Faults
+from simcore.rules import Overflow
+from simcore.types import QUANTUM, Floats, Ints, Workload
+from tests.reference.peaks import Task, predict
+
+STEP = 10.0
+PREDICTORS: list[Any] = [
+    {"limit": 0.5},
+    {"percentile": 90, "window": 40, "warm_up": 20},
+    {"percentile": 100, "window": 30, "warm_up": 10, "of": "server"},
+    {"sigma": 2, "window": 50, "warm_up": 30},
+    {"max": [{"percentile": 50, "window": 20, "warm_up": 0}, {"sigma": 1, "window": 30, "warm_up": 0}]},
+    {"oracle": 40},
+    "oracle",
+]
+
+
+def made(spec: Any) -> Any:
+    return predictor_of(Predict.model_validate({"predict": spec}).predict)
+
+
+class Table:
+    """Use drawn for every request and step, and the same again and again."""
+
+    step = STEP
+
+    def __init__(self, shares: Floats) -> None:
+        self.shares = shares
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        found: Floats = self.shares[requests, step % self.shares.shape[1]]
+        return found
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        found: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
+        return found
+
+    def take(self, rows: Ints) -> Table:
+        return Table(self.shares[rows])
+
+
+class Slow:
+    """Follows a simulation's requests, and predicts in plain Python."""
+
+    def __init__(self, simulation: Simulation, predictor: Any) -> None:
+        self.run, self.predictor, self.done = simulation, predictor, 0
+        self.tasks: dict[tuple[int, int], Task] = {}
+        ledger: Any = simulation.ledger
+        self._tick, ledger._tick = ledger._tick, self.tick
+        ledger.watch(simulation)
+
+    def tick(self, step: int) -> Any:
+        """Look on just before the ledger does."""
+        self.look()
+        use, nodes, capacity = self.run.workload.use, self.run.view.free.shape[1], self.run.view.capacity
+        places: dict[int, list[Task]] = {}
+        for (row, place), task in sorted(self.tasks.items()):
+            source = self.run.source(row)
+            end = self.run.record.decided[row] + self.run.rows.holding_time(row)
+
+            def used(when: int, task: Task = task, source: int = source) -> int:
+                assert use is not None
+                return min(task.asked, round(float(use.during(source, when, when + 1)[0, 0]) * task.asked))
+
+            task.used.append(used(step))
+            if task.future or isinstance(self.predictor, OraclePeak):
+                ahead = range(step + 1, step + 1 + int(self.predictor.oracle / STEP))
+                task.future = [used(when) if when < np.ceil(end / STEP) else 0 for when in ahead]
+            places.setdefault(place, []).append(task)
+        for place, tasks in places.items():
+            predict(self.predictor, tasks, STEP, int(capacity[place // nodes, place % nodes, 0]))
+        return self._tick(step)
+
+    def look(self) -> None:
+        """Drop the tasks of those that run no more, and see those that are new."""
+        nodes, held = self.run.view.free.shape[1], self.run.ledger._held  # type: ignore[attr-defined]
+        there = {(row, s * nodes + n): amounts[0] for row, shares in held.items() for s, n, amounts in shares}
+        self.tasks = {key: self.tasks.get(key) or Task(asked, asked) for key, asked in there.items()}
+
+    def check(self) -> None:
+        """Compare what is left, but for what floats round: a quantum of each task."""
+        self.look()
+        free, nodes = self.run.view.capacity[:, :, 0].copy().reshape(-1), self.run.view.free.shape[1]
+        asked = np.zeros_like(free)
+        for (_, place), task in self.tasks.items():
+            free[place] -= task.reserved
+            asked[place] += task.asked
+        left = self.run.view.free[:, :, 0].reshape(-1)
+        down = self.run.ledger._down  # type: ignore[attr-defined]
+        up = np.repeat([server not in down for server in range(len(self.run.view.free))], nodes)
+        assert (np.abs(free - left)[up] <= 2 * len(self.tasks)).all(), (free, left)
+        assert self.run.view.asked is not None
+        assert np.array_equal(asked, self.run.view.asked[:, :, 0].reshape(-1))
+
+
+def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
+    drawn = np.random.default_rng(seed)
+    n, servers, nodes = drawn.integers(1, [14, 4, 3]).tolist()
+    arrival = np.cumsum(drawn.choice([0.0, 3.0, 10.0, 25.0], n))
+    duration = drawn.choice([0.0, 5.0, 10.0, 40.0, 100.0, np.inf], n)
+    demand = drawn.integers(0, [9, 3], (n, 2)) * QUANTUM // 3
+    use = Table(drawn.choice([0.0, 0.3, 0.7, 1.0, 1.2], (n, 37, 2)))
+    workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use)
+    capacity = np.tile(np.array([4, 9]) * QUANTUM, (servers, nodes, 1))
+    cluster = Cluster(("cpu", "mem"), capacity, (2 * QUANTUM, 10**18), capacity[0])
+    return Simulation(workload, PredictingLedger(cluster, {0: predictor}), **more)
+
+
+def play(run: Simulation, slow: Slow) -> None:
+    while (request := run.advance()) is not None:
+        slow.check()
+        assert isinstance(run.ledger, PredictingLedger)
+        run.ledger.check()
+        for server in range(len(run.view.free)):
+            nodes = [0] if request.spread else range(run.view.free.shape[1])
+            found = None
+            for node in nodes:
+                place = request.across(server, run.view.free.shape[1]) if request.spread else request.on(server, node)
+                fits = all((run.view.free[s, k] >= part).all() for s, k, part in place.shares)
+                if fits:
+                    found = place
+                    break
+                with pytest.raises(InfeasiblePlacement):
+                    run.ledger.apply(request, place)
+                run.ledger.check()
+            if found:
+                break
+        run.answer(found)
+    run.ledger.check()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("spec", PREDICTORS, ids=str)
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**30), mode=st.sampled_from(["drop", "wait", "expand"]), fails=st.booleans())
+def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails: bool) -> None:
+    predictor = made(spec)
+    if spec == "oracle":
+        predictor = predictor.model_copy(update={"oracle": 200.0})
+    faults = [Faults(np.inf, 20.0, ((12.0, 0, 15.0),), True, 0)] if fails else []
+    run = simulation(seed, predictor, overflow=Overflow(mode, 1, 4), faults=faults)
+    play(run, Slow(run, predictor))
+
+
+def test_an_agent_breaks_neither_book() -> None:
+    cluster = Cluster(("cpu",), np.full((1, 1, 1), 4 * QUANTUM), (10**18,), np.full((1, 1), 4 * QUANTUM))
+    for name in ("free", "asked"):
+        ledger = PredictingLedger(cluster, {0: LimitPeak(limit=0.5)})
+        run = Simulation(Workload.of_units([0.0], 50.0, {"cpu": 3}), ledger)
+        ledger.watch(run)
+        request = run.advance()
+        assert request
+        shown = getattr(run.view, name)
+        with pytest.raises(ValueError, match="read-only"):
+            shown[0] = 1
+        run.answer(request.on(0, 0))
+        shown.base[:] = 7
+        with pytest.raises(AgentError, match="has written"):
+            ledger.confirm()
+
+
+def test_those_who_wait_are_tried_again_when_the_prediction_falls() -> None:
+    capacity = np.full((1, 1, 1), 4 * QUANTUM)
+    ledger = PredictingLedger(Cluster(("cpu",), capacity, (10**18,), capacity[0]), {0: LimitPeak(limit=0.5)})
+    run = Simulation(Workload.of_units([0.0, 1.0, 2.0], [1e4, 1e4, 1e4], {"cpu": 3}), ledger, Overflow("wait"))
+    ledger.watch(run)
+    begun = []
+    while (request := run.advance()) is not None:
+        fits = run.view.free[0, 0, 0] >= request.demand[0]
+        begun += [(request.index, run.now)] if fits else []
+        run.answer(request.on(0, 0) if fits else None)
+    # 3 cores are 1.5 after a step; another 3 then do not fit into 2.5, and 3 do once all have ended.
+    assert begun == [(0, 0.0), (1, 1e4), (2, 2e4)]
