@@ -222,10 +222,10 @@ def size(
 ) -> Sized | Sizes | Mixed:
     """Find for every agent the smallest number of servers, or the cheapest mix of them, that meets a target.
 
-    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), `kind` the group of servers where
-    there are several, `most` how many servers it may come to. With `mix`, the price of a server of each group as in
-    `{"small": 0.3, "large": 1}` or `"costs"` for those of the scenario, the answer is a `Mixed`. Otherwise it is a
-    `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
+    `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
+    `kind` the group of servers where there are several, `most` how many servers it may come to. With `mix`, the price
+    of a server of each group as in `{"small": 0.3, "large": 1}` or `"costs"` for those of the scenario, the answer is a
+    `Mixed`. Otherwise it is a `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
 
     `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
     on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;

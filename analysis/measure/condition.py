@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from math import isfinite
 from typing import Literal
@@ -22,11 +22,15 @@ _SHARE = Metric("difference", "difference", "%")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet."""
+    """When a mean is enough: `metric` is at least, or at most, `value`, in the unit of runs.parquet.
+
+    All of `others` must be met, too.
+    """
 
     metric: Metric
     relation: Literal[">=", "<="]
     value: float
+    others: tuple[Target, ...] = ()
 
     @property
     def sign(self) -> int:
@@ -59,7 +63,12 @@ class Limit:
 
 
 def target_of(until: str, metrics: Sequence[Metric]) -> Target:
-    """Read `acceptance >= 99 %`, of one of these metrics."""
+    """Read `acceptance >= 99 %`, of one of these metrics, or several of them with ` and ` between."""
+    first, *others = [_target(each, metrics) for each in until.split(" and ")]
+    return replace(first, others=tuple(others))
+
+
+def _target(until: str, metrics: Sequence[Metric]) -> Target:
     remedy = 'Write a metric, >= or <=, and a number: "acceptance >= 99 %", "wait_p95 <= 10 min".'
     problem = "does not say when a cluster is large enough"
     if loose := re.fullmatch(r"\s*(\w+)\s*(=|>|<|=>|=<)\s*([^<>=]+)", until):

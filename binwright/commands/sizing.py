@@ -48,7 +48,7 @@ def size(asked: Namespace) -> int:
 
         found = size_servers(
             scenario,
-            until=asked.until,
+            until=" and ".join(asked.until) if asked.until else None,
             kind=asked.kind,
             mix=_prices(asked.mix) if asked.mix else None,
             most=asked.most,

@@ -269,7 +269,9 @@ def _size(commands: Commands) -> None:
     size.add_argument(
         "--until",
         metavar="TARGET",
-        help='as in "wait_p95 <= 10 min" (default: what `size` in the scenario says, or "acceptance >= 99 %%")',
+        action="append",
+        help='as in "wait_p95 <= 10 min"; given again, all must be met (default: what `size` in the scenario says, or '
+        '"acceptance >= 99 %%")',
     )
     size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
     size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")

@@ -22,8 +22,9 @@ class Size(Model):
 
     until: Text = Field(
         default="acceptance >= 99 %",
-        description="A cluster is large enough when the mean of this metric over the seeds meets the bound.",
-        examples=["acceptance >= 99 %", "wait_p95 <= 10 min"],
+        description="A cluster is large enough when the mean of this metric over the seeds meets the bound; `and` "
+        "joins several.",
+        examples=["acceptance >= 99 %", "wait_p95 <= 10 min", "acceptance >= 99 % and contention_p99 <= 1 %"],
     )
     kind: Text | None = Field(
         default=None,

@@ -55,7 +55,8 @@ class Looked:
 
     The half width is 0 where nothing was drawn, and infinite of one seed. `impossible` requests of all seeds together
     were larger than any server, and count for nothing; `lost` ran already at the start and got no place. `spent` is the
-    money and `energy` the kWh of a run, on average, where the scenario has costs.
+    money and `energy` the kWh of a run, on average, where the scenario has costs. `others` are the means and half
+    widths of the metrics of a target's others.
     """
 
     mean: float
@@ -64,6 +65,7 @@ class Looked:
     lost: int = 0
     spent: float | None = None
     energy: float | None = None
+    others: tuple[tuple[float, float], ...] = ()
 
     @classmethod
     def of(cls, values: Floats, *, random: bool, **more: Any) -> Looked:
@@ -127,14 +129,12 @@ class Runs:
         if failed := next((row for row in rows if row["status"] != "done"), None):
             self.failed.setdefault(agent, failed["error"])
             return said | {"failed": failed["error"]}
-        values = [row.get(target.metric.name) for row in rows]
-        if any(value is None or isnan(value) for value in values):
-            problem = f"{agent} has runs without {target.metric.name} at {self._question.said(size)}"
-            remedy = "Take a metric that every run of this scenario has, such as acceptance."
-            raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
+        random = any(row.get("random", True) for row in rows)
+        others = [Looked.of(self._values(agent, size, rows, one), random=random) for one in target.others]
         looked = Looked.of(
-            np.array(values, float),
-            random=any(row.get("random", True) for row in rows),
+            self._values(agent, size, rows, target),
+            random=random,
+            others=tuple((one.mean, one.half) for one in others),
             impossible=sum(row["impossible"] for row in rows),
             lost=sum(row["running_lost"] for row in rows),
             spent=_average(rows, "cost"),
@@ -148,6 +148,15 @@ class Runs:
             "lost": looked.lost,
             "enough": is_enough,
         }
+
+    def _values(self, agent: str, size: Any, rows: Sequence[Row], target: Target) -> Floats:
+        """Return what the rows say of the metric of a target, float64 [rows]."""
+        values = [row.get(target.metric.name) for row in rows]
+        if any(value is None or isnan(value) for value in values):
+            problem = f"{agent} has runs without {target.metric.name} at {self._question.said(size)}"
+            remedy = "Take a metric that every run of this scenario has, such as acceptance."
+            raise UserError(problem, key="until", value=self._question.until, remedy=remedy)
+        return np.array(values, float)
 
 
 def searched(
@@ -214,7 +223,12 @@ def enough(target: Target, looked: Mapping[Any, Looked], halves: int) -> dict[An
 
     What runs already when the requests begin must find a place in any case.
     """
+    targets = (target, *target.others)
     return {
-        size: not one.lost and target.met(one.mean + target.sign * halves * one.half if halves else one.mean)
+        size: not one.lost
+        and all(
+            each.met(mean + each.sign * halves * half if halves else mean)
+            for each, (mean, half) in zip(targets, ((one.mean, one.half), *one.others), strict=True)
+        )
         for size, one in looked.items()
     }

@@ -82,8 +82,9 @@ def _least(scenario: Scenario, there: int) -> int:
 
 def refuse(scenario: Scenario, target: Target) -> None:
     """Refuse what changes while runs go on, what ends at the first refusal if refusals are the target, and a sweep."""
-    if scenario.overflow == "stop" and target.metric.name in ("acceptance", "rejected"):
-        problem = f"a run ends at its first refusal, so that {target.metric.name} says nothing about the servers"
+    names = [each.metric.name for each in (target, *target.others)]
+    if scenario.overflow == "stop" and (name := next((n for n in names if n in ("acceptance", "rejected")), None)):
+        problem = f"a run ends at its first refusal, so that {name} says nothing about the servers"
         remedy = (
             "Count on through refusals (--set overflow=drop), or ask how many are placed: --until 'scheduled >= 1000'."
         )

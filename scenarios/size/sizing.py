@@ -189,17 +189,26 @@ def never(question: SizeQuestion, runs: Runs) -> UserError:
     if len(runs.failed) == len(runs.looked):
         agent, error = next(iter(runs.failed.items()))
         return UserError(f"no agent's runs finished: {error.strip()}", key=agent)
-    target, most = question.target, question.most
-    means = {agent: looked[most].mean for agent, looked in runs.looked.items() if most in looked}
+    most, targets = question.most, (question.target, *question.target.others)
+    there = {agent: looked[most] for agent, looked in runs.looked.items() if most in looked}
+    missed = (n for n, one in enumerate(targets) if not any(one.met(_means(looked)[n]) for looked in there.values()))
+    number = next(missed, 0)
+    target, means = targets[number], {agent: _means(looked)[number] for agent, looked in there.items()}
     agent = max(means, key=lambda one: target.sign * means[one])
     fewest = min(runs.looked[agent])
-    before = runs.looked[agent][fewest].mean
+    before = _means(runs.looked[agent][fewest])[number]
     remedy = "Lower the target, or look further with --most."
     if target.sign * (before - means[agent]) > 0:
-        there = f"with {question.said(fewest)} it is {_value(target, before)}"
-        remedy = f"More servers lead away from it: {there}. Turn the sign round."
-    problem = f"no agent meets this with {question.said(most)}; {agent} is nearest, with {_value(target, means[agent])}"
+        fewer = f"with {question.said(fewest)} it is {_value(target, before)}"
+        remedy = f"More servers lead away from it: {fewer}. Turn the sign round."
+    nearest = f"{agent} is nearest, with {f'{target.metric.name} ' * bool(target.others or number)}"
+    problem = f"no agent meets this with {question.said(most)}; {nearest}{_value(target, means[agent])}"
     return UserError(problem, key="until", value=question.until, remedy=remedy)
+
+
+def _means(looked: Looked) -> list[float]:
+    """List the means of a target's metric and of its others'."""
+    return [looked.mean, *(mean for mean, _ in looked.others)]
 
 
 def _value(target: Target, mean: float) -> str:
