@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.memmap import blocks
 from simcore.record import IMPOSSIBLE, PENDING, REJECTED
-from simcore.types import Floats, Ints
+from simcore.types import Floats, Ints, Request
 from simcore.units import say
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -127,3 +128,18 @@ def _most(counts: Counts, name: Callable[[Any], str]) -> dict[str, list[int]]:
     """Keep those that were refused most, of equals the first, by their names."""
     values = sorted(sorted(counts), key=lambda value: -counts[value][1])[:VALUES]
     return {name(value): counts[value] for value in values}
+
+
+def room_for_parts(ledger: Ledger, request: Request) -> tuple[str, ...]:
+    """Say for how many parts of a gang there is room now, by the labels that its rules go by; nothing of others."""
+    gang, said = request.gang, []
+    if gang:
+        may = ledger.may_lie(request)
+        may = np.ones(len(ledger.view.capacity), np.bool_) if may is None else may
+        said.append(f"Of its {gang.parts} parts {ledger.room_for_parts(request, may)} had room")
+        for label in dict.fromkeys([gang.rules.together, *dict(gang.rules.at_most)]):
+            domain = ledger.domains(label) if label else None
+            if domain is not None:
+                rooms = sorted(ledger.room_for_parts(request, may & (domain == one)) for one in np.unique(domain))
+                said.append(f"by {label}: {', '.join(map(str, rooms[:-9:-1]))}" + " and fewer" * (len(rooms) > 8))
+    return ("; ".join(said) + ".",) if said else ()

@@ -19,7 +19,7 @@ from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.execute import measured_from, prepare_run
-from scenarios.run.refusals import over_time
+from scenarios.run.refusals import over_time, room_for_parts
 from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
@@ -230,7 +230,7 @@ class _Asked:
             remedy = "Look at its reason without --request."
             problem = "the run ended before the agent was asked about it"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
-        return replace(seen, answer=self._became(seen.request.arrival), waited=waited or ())
+        return replace(seen, answer=self._became(seen.request.arrival), waited=(*seen.waited, *(waited or ())))
 
     def _waits(self, agent: Agent, line: list[Request]) -> tuple[str, ...]:
         """Say who of the line was ahead of the row and still waits, too, and what is promised to these."""
@@ -242,9 +242,8 @@ class _Asked:
         ordered = queue.in_order(self._view, line) if queue else line
         place = next(place for place, one in enumerate(ordered) if one.index == self._row)
         ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
-        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3]) + " and others" * (
-            len(ahead) > 3
-        )
+        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3])
+        names += " and others" * (len(ahead) > 3)
         said = [f"{len(ahead)} waited ahead of it: {names}." if ahead else "Nobody waited ahead of it."]
         for row in (*ahead[:1], self._row):
             if queue and (one := queue.reserved.get(row)):
@@ -330,7 +329,9 @@ class _Asked:
         name = str(workload.id[request.index])
         lasts = float(workload.duration[request.index])  # whatever agents are told
         known = Request(*request)._replace(duration=lasts)
-        return Why(known, name, self._simulation.now, answer, resources, frame, largest)
+        return Why(
+            known, name, self._simulation.now, answer, resources, frame, largest, room_for_parts(ledger, request)
+        )
 
     def _largest(self, request: Request, r: int, free: Ints) -> float | None:
         """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.

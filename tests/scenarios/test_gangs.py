@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,9 @@ def test_who_waits_is_told_why(tmp_path: Path) -> None:
     run = plan(scenario_from(given))[0]
     found = why(run, str(refused["id"][0]))
     assert found.answer == "refused: part 1 found no place: rule: among the parts of a gang (together, at_most)"
+    assert re.fullmatch(
+        r"Of its 5 parts [0-4] had room; by rack: [0-4], [0-4]; by server: \d, \d, \d, \d.", found.waited[0]
+    )
     placed = requests.filter((pl.col("outcome") == "placed") & (pl.col("gang") == pl.col("row") - 1))
     assert why(run, str(placed["id"][0])).answer.startswith("placed with 5 parts on servers ")
 
