@@ -243,8 +243,8 @@ class _Asked:
         place = next(place for place, one in enumerate(ordered) if one.index == self._row)
         ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
         names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3])
-        names += " and others" * (len(ahead) > 3)
-        said = [f"{len(ahead)} waited ahead of it: {names}." if ahead else "Nobody waited ahead of it."]
+        more = " and others" * (len(ahead) > 3)
+        said = [f"{len(ahead)} waited ahead of it: {names}{more}." if ahead else "Nobody waited ahead of it."]
         for row in (*ahead[:1], self._row):
             if queue and (one := queue.reserved.get(row)):
                 name = "It" if row == self._row else str(ids[self._simulation.source(row)])
@@ -308,7 +308,6 @@ class _Asked:
     def _look(self, request: Request, free: Ints, answer: str) -> Why:
         """Look at what every server has for a request; `free` int64 [servers, nodes, resources] is not changed."""
         resources, ledger = self._view.resources, self._ledger
-        workload = self._simulation.workload
         node, there, lacks = _nearest(free, request)
         out = ledger.kept_out(request)
         words = []
@@ -326,12 +325,11 @@ class _Asked:
             schema_overrides={"node": pl.Int64},
         )
         largest = {} if ledger.tiers else {name: self._largest(request, r, free) for r, name in enumerate(resources)}
-        name = str(workload.id[request.index])
+        name = str((workload := self._simulation.workload).id[request.index])
         lasts = float(workload.duration[request.index])  # whatever agents are told
         known = Request(*request)._replace(duration=lasts)
-        return Why(
-            known, name, self._simulation.now, answer, resources, frame, largest, room_for_parts(ledger, request)
-        )
+        parts = room_for_parts(ledger, request)
+        return Why(known, name, self._simulation.now, answer, resources, frame, largest, parts)
 
     def _largest(self, request: Request, r: int, free: Ints) -> float | None:
         """Find the most of resource `r` that would have had room with all else as it was, in units; None for no amount.
