@@ -286,9 +286,9 @@ def check_command(arguments: list[str]) -> None:
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
         mixed = asked.mix or (scenario.size and scenario.size.mix)
         if mixed:
-            assert MixQuestion.of(scenario, asked.until, asked.mix, asked.most)
+            assert MixQuestion.of(scenario, " and ".join(asked.until or []) or None, asked.mix, asked.most)
         for _, point in [] if mixed else points(scenario):
-            assert Question.of(point, asked.until, asked.kind, asked.most)
+            assert Question.of(point, " and ".join(asked.until or []) or None, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)
         assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS
