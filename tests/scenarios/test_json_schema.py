@@ -25,6 +25,7 @@ BEYOND = (
     "says no latency",
     "goes by a label of requests",
     "has its home twice",
+    "no site draws anything",
     "is missing for the router",
     "compares with what is no number and no date",
     "teacher: unknown agent",
