@@ -153,3 +153,36 @@ class GeneratedUse:
     def take(self, rows: Ints) -> Self:
         """Return the use of the requests of these rows, which stays the same."""
         return replace(self, of=self.of[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedUse:
+    """Gives shares of one resource that were recorded, from when each request arrived; beyond their end they repeat.
+
+    Of request r they are `values[first[r] : first[r] + length[r]]` float32, the first of them of step `begins[r]`,
+    which may be before the run. Who has none, a `length` of 0, uses what `others` say.
+    """
+
+    values: npt.NDArray[np.float32]
+    first: Ints
+    length: Ints
+    begins: Ints
+    others: float | ResourceUse = 1.0
+
+    def block(self, requests: Ints, first: int, last: int) -> Floats:
+        """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
+        found = np.empty((len(requests), last - first))
+        recorded = self.length[requests] > 0
+        found[~recorded] = (
+            self.others if isinstance(self.others, float) else self.others.block(requests[~recorded], first, last)
+        )
+        rows = requests[recorded]
+        since = np.clip(np.arange(first, last) - self.begins[rows, None], 0, None)
+        found[recorded] = self.values[self.first[rows, None] + since % self.length[rows, None]]
+        return found
+
+    def take(self, rows: Ints) -> Self:
+        """Return the use of the requests of these rows."""
+        columns = {name: getattr(self, name)[rows] for name in ("first", "length", "begins")}
+        others = self.others if isinstance(self.others, float) else self.others.take(rows)
+        return replace(self, others=others, **columns)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from simcore.errors import WorkloadError
-from simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, Where, checked, wrong
+from simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, checked, wrong
 from simcore.json_schema import quantity
 from simcore.rng import stream
 from simcore.roles import where_of
@@ -17,6 +17,8 @@ from simcore.types import Floats, Workload
 from simcore.units import SHARE
 from workloads.changes import matching, words_of
 from workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
+from workloads.use_case import UseCase
+from workloads.use_series import LARGEST, RecordedCase
 
 DAY = 86_400.0
 
@@ -28,23 +30,13 @@ def _share_or_label(value: Any) -> Any:
     return checked(SHARE.parse)(value)
 
 
+SHARE_OR_LABEL: list[Any] = [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]
 ShareOrLabel: TypeAlias = Annotated[
     float | str,
     BeforeValidator(_share_or_label),
-    WithJsonSchema({"anyOf": [*quantity(SHARE)["anyOf"], {"type": "string", "pattern": "^[A-Za-z]"}]}),
+    WithJsonSchema({"anyOf": SHARE_OR_LABEL}),
     Shown("share from 0, or label"),
 ]
-
-
-class UseCase(Model):
-    """What some of the requests use."""
-
-    of: Where = Field(
-        default_factory=dict,
-        description="Only requests with one of these values of every label, or of `group`. Who is in no case uses all "
-        "it asked for; who is in several has the first.",
-        examples=["{group: web}"],
-    )
 
 
 class ConstantUse(UseCase):
@@ -189,10 +181,6 @@ def _numbers(base: Workload, rows: Any, said: float | str, unit: float, key: str
     return found
 
 
-LARGEST = 100.0
-"""A share that no request uses of what it asks for: percent were taken for shares."""
-
-
 def _is_number(word: str) -> bool:
     try:
         float(word)
@@ -201,7 +189,7 @@ def _is_number(word: str) -> bool:
     return True
 
 
-Cases: TypeAlias = Sequence[ConstantUse | VaryingUse]
+Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
 
 
 def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int) -> UseByResource:
@@ -217,6 +205,13 @@ def _of_resource(
     base: Workload, step: float, resource: str, cases: Cases, written: str, seed: int
 ) -> float | ResourceUse:
     """Draw what requests use of one resource, which the scenario speaks of under the key `written`."""
+    for number, case in enumerate(cases):
+        if isinstance(case, RecordedCase):
+            key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)
+            rows = np.flatnonzero(matching(base, dict(where_of(case.of)), key))
+            left = [*cases[:number], *cases[number + 1 :]]
+            others = _of_resource(base, step, resource, left, written, seed)
+            return case.draw(base, rows, step, resource, others, key)
     if not cases:
         return 1.0
     if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):
@@ -230,6 +225,7 @@ def _of_resource(
         rows = np.flatnonzero(undecided & matching(base, dict(where_of(case.of)), key))
         undecided[rows] = False
         of[rows, 1] = number
+        assert not isinstance(case, RecordedCase)  # of which there are none left
         if isinstance(case, ConstantUse):
             share = _numbers(base, rows, case.share, case.unit, f"{key}.share")
             shape = shape_of(share, share, share)

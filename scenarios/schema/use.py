@@ -12,12 +12,12 @@ from pydantic_core import CoreSchema
 
 from scenarios.schema.server_files import known_resources
 from simcore.fields import Model, PositiveTime, Shown
-from simcore.json_schema import Schema, quantity
+from simcore.json_schema import Schema
 from simcore.types import Workload
 from simcore.unions import ByKey
-from simcore.units import SHARE
 from workloads.use import UseByResource
-from workloads.use_models import ConstantUse, VaryingUse, draw_use
+from workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
+from workloads.use_series import RecordedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +34,23 @@ class _ShareOrCases:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         cases = handler(core)
-        return {"anyOf": [*quantity(SHARE)["anyOf"], cases["items"], cases]}
+        return {"anyOf": [*SHARE_OR_LABEL, cases["items"], cases]}
 
 
+FORMS = ("share", "mean", "path")
+"""The keys that tell cases apart."""
+Case: TypeAlias = ConstantUse | VaryingUse | RecordedCase
 Cases: TypeAlias = Annotated[
-    tuple[
-        Annotated[ConstantUse | VaryingUse, ByKey(("share", "mean"), "says no use", "{mean: 25 %, peak: 80 %}")], ...
-    ],
+    tuple[Annotated[Case, ByKey(FORMS, "says no use", "{mean: 25 %}")], ...],
     _ShareOrCases(),
-    Shown("share, [ConstantUse](#constantuse), [VaryingUse](#varyinguse), or list of these"),
+    Shown(
+        "share, [ConstantUse](#constantuse), [VaryingUse](#varyinguse), [RecordedCase](#recordedcase), or list of these"
+    ),
 ]
 
 
 class UseSpec(Model):
-    """What share of what they ask for requests use, by resource. A share alone is that of all resources.
+    """What share of what they ask for requests use, by resource. A share or case alone is of all resources.
 
     Every key that is not listed here is a resource: `{cpu: 40 %, mem: {mean: 60 %, peak: 90 %}}`.
     """
@@ -66,6 +69,8 @@ class UseSpec(Model):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            return {"others": data} if {*FORMS} & {*data} else data
         return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
 
     @classmethod
@@ -75,15 +80,15 @@ class UseSpec(Model):
     @classmethod
     def outline(cls, own: Schema) -> Schema:
         cases = own["properties"]["others"]
-        return {"anyOf": [*quantity(SHARE)["anyOf"], {"type": "array"}, {**own, "additionalProperties": cases}]}
+        return {"anyOf": [cases, {**own, "additionalProperties": cases}]}
 
     @property
-    def cases(self) -> dict[str, tuple[ConstantUse | VaryingUse, ...]]:
+    def cases(self) -> dict[str, tuple[Case, ...]]:
         """The cases of each resource that is named."""
         return dict(self.model_extra or {})
 
     @property
-    def every(self) -> list[ConstantUse | VaryingUse]:
+    def every(self) -> list[Case]:
         """The cases of all resources."""
         return [case for cases in (self.others, *self.cases.values()) for case in cases]
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -11,6 +14,7 @@ from simcore.errors import WorkloadError
 from simcore.types import Workload
 from workloads.use import UseByResource, shape_of
 from workloads.use_models import ConstantUse, VaryingUse, draw_use
+from workloads.use_series import RecordedCase
 
 N = 60
 
@@ -104,3 +108,24 @@ def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:
     assert found.mean() == pytest.approx(mean, abs=1e-3)
     assert found.max() <= peak + 1e-12
     assert (np.diff(found) >= -1e-12).all()
+
+
+def test_what_was_recorded_begins_with_the_request_and_repeats(tmp_path: Path) -> None:
+    """Half of a step of .2 and .4 is .3, a step that is missing has what the one before has, and c has no rows."""
+    file = tmp_path / "use.csv"
+    file.write_text("vm,t,cpu\nb,1000,20\na,5300,90\na,5000,20\na,5100,40\na,5900,10\n")
+    made = Workload.of_units([600.0, 600.0, 900.0, 900.0], 9e9, {"cpu": 4, "mem": 8})
+    base = replace(made, id=np.array(["a", "w1:b1:b", "c", "a+1.2"]), age=np.array([300.0]))
+    recorded = RecordedCase.model_validate({"path": str(file), "id": "vm", "time": "t", "unit": "1 %"})
+    constant = ConstantUse.model_validate({"share": 0.5})
+    use = draw_use(base, 300.0, {"cpu": [recorded, constant]}, (), 0)
+    assert use.during(0, 1, 9)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1, 0.3, 0.9, 0.9, 0.1])
+    assert use.during(3, 3, 7)[:, 0] == pytest.approx([0.3, 0.9, 0.9, 0.1])
+    assert use.at(np.arange(4), 3)[:, 0] == pytest.approx([0.9, 0.2, 0.5, 0.3])
+    assert use.take(np.array([2, 1])).at(np.arange(2), 3).tolist() == pytest.approx(np.array([[0.5, 1], [0.2, 1]]))
+    with pytest.raises(WorkloadError, match="rows of none of the requests"):
+        draw_use(workload(), 300.0, {"cpu": [recorded]}, (), 0)
+    file.write_text("vm,t,cpu\na,5000,20\nb,9,-1\n")
+    with pytest.raises(WorkloadError, match="is no share") as mistake:
+        draw_use(base, 300.0, {"cpu": [recorded.model_copy(update={"unit": 0.1})]}, (), 0)
+    assert mistake.value.line == 3

@@ -58,6 +58,7 @@ class AzureTable(Trace):
             text["deploymentid"].fill_null("").alias("group"),
             text["subscriptionid"].fill_null("").alias(f"{LABELS}tenant"),
             text["vmcategory"].fill_null("").alias(f"{LABELS}category"),
+            *(text[name].fill_null("").alias(f"{LABELS}{name}") for name in ("avgcpu", "p95maxcpu", "maxcpu")),
         ).sort("arrival", maintain_order=True)
         keys = {"id": "vmid", "arrival": "vmcreated", "lifetime": "vmdeleted"}
         return check(frame, path, {**keys, "cpu": "vmcorecountbucket", "mem": "vmmemorybucket"})

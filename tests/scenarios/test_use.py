@@ -1,0 +1,128 @@
+"""What requests use, and the contention that comes of it, in whole scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from jsonschema import Draft202012Validator
+
+import binwright as bw
+from scenarios.build.engines import Engine
+from scenarios.schema.load import scenario_from
+from scenarios.schema.reference import json_schema
+from simcore.errors import ScenarioError
+from tests.scenarios.test_json_schema import BEYOND, mutations, outcome
+from tests.support.batches import TIMES
+
+USE = {"cpu": [{"of": {"group": "web"}, "mean": "40 %", "daily": 0.3}, {"share": "90 %"}], "mem": "50 %"}
+FLAVOURS = [{"cpu": 2, "mem": "4 GB", "group": "web"}, {"cpu": 3, "mem": "2 GB", "priority": 5}]
+
+
+def data(**more: Any) -> dict[str, Any]:
+    cluster = {"servers": 4, "nodes": 2, "node": {"cpu": 4, "mem": "16 GB"}, "overcommit": {"cpu": 2}}
+    workload = {
+        "requests": 120,
+        "arrivals": {"poisson": {"every": "1 min"}},
+        "flavours": FLAVOURS,
+        "lifetimes": {"exponential": {"mean": "40 min"}},
+        "use": USE,
+    }
+    given = {"cluster": cluster | more.pop("cluster", {}), "workload": workload | more.pop("workload", {})}
+    return {**given, "agents": ["first-fit"], **more}
+
+
+def run(given: dict[str, Any], out: Path, engine: Engine = "auto") -> dict[str, Any]:
+    return bw.run(scenario_from(given), out=out, jobs=1, engine=engine).runs.row(0, named=True)
+
+
+def test_both_engines_measure_the_same(tmp_path: Path) -> None:
+    slow, fast = (run(data(), tmp_path / engine, engine) for engine in ("simpy", "compiled"))
+    assert [key for key in slow if slow[key] != fast[key] and key not in (*TIMES, "engine")] == []
+    assert 0 < slow["contention_cpu"] < slow["contended"] <= slow["contended_worst"] <= 1
+    assert slow["contention_mem"] == 0
+    assert slow["used_cpu"] < slow["allocation_cpu"]
+    urgent = run(data(cluster={"contention": "priority"}), tmp_path / "priority")
+    assert urgent["contention_cpu"] == pytest.approx(slow["contention_cpu"])
+    assert urgent["contended_requests"] < slow["contended_requests"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cluster": {"cells": {"count": 2}}},
+        {"cluster": {"failures": {"mtbf": "2 h", "mttr": "10 min", "on_failure": "requeue"}}},
+        {"rescheduling": {"every": "20 min", "moves": 9}, "moves": {"downtime": "2 min"}},
+        {"workload": {"flavours": [{"cpu": 2, "mem": "2 GB", "parts": 3}], "use": "60 %"}},
+        {"cluster": {"overcommit": {}, "spread_above": {"cpu": 2}}},
+        {"metrics": [{"contention_p99": {"last": "50 %"}}]},
+    ],
+    ids=str,
+)
+def test_it_goes_with_what_else_there_is(more: dict[str, Any], tmp_path: Path) -> None:
+    found = run(data(**more), tmp_path)
+    assert found["status"] == "done", found["error"]
+    assert 0 < found["used_cpu"] <= 1
+    assert 0 <= found["contention_p99"] <= found["contention_max"] < 1
+    if more["cluster"] == {"overcommit": {}, "spread_above": {"cpu": 2}} if "cluster" in more else False:
+        assert found["contention_max"] == found["contended"] == 0
+
+
+def test_a_network_knows_where_its_requests_lay(tmp_path: Path) -> None:
+    given = data(workload={"demand": "uniform", "requests": 40, "holding": 9, "use": "50 %"})
+    for key in ("arrivals", "flavours", "lifetimes"):
+        del given["workload"][key]
+    given["cluster"] = {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}}
+    found = run(given | {"agents": ["tetris"]}, tmp_path)
+    assert found["status"] == "done", found["error"]
+    assert found["used_cpu"] == pytest.approx(found["allocation_cpu"] / 2)
+
+
+def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: Path) -> None:
+    table = pl.DataFrame({"arrival": range(100), "lifetime": [90_000] * 100, "cpu": [1] * 100, "avg": [20] * 100})
+    table.with_columns(p95=50, most=80).write_csv(tmp_path / "t.csv")
+    use = {"cpu": {"mean": "avg", "p95": "p95", "peak": "most", "unit": "1 %"}}
+    workload = {"trace": "table", "path": str(tmp_path / "t.csv"), "columns": {"cpu": "cpu"}, "use": use}
+    given = {"cluster": {"servers": 1, "node": {"cpu": 100}}, "workload": workload, "agents": ["first-fit"]}
+    end = pl.DataFrame({"arrival": 86_400, "lifetime": 1, "cpu": 1, "avg": 20, "p95": 50, "most": 80})
+    with (tmp_path / "t.csv").open("a") as file:
+        file.write(end.write_csv(include_header=False))
+    assert run(given, tmp_path / "out")["used_cpu"] == pytest.approx(0.2, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ({"gpu": 0.5}, "the cluster has no such resource"),
+        ({"cpu": {"mean": 0.5, "peak": 0.4}}, "is above the peak"),
+        ({"cpu": {"peak": 0.4}}, "says no use"),
+        ({"cpu": {"mean": 0.5, "varies": 0.6}}, "more than any distribution"),
+        ({"cpu": {"mean": 0.9, "p95": 0.5}}, "no distribution has this mean"),
+        ({"cpu": 1.5}, "is more than 1"),
+    ],
+)
+def test_mistakes_are_found_before_a_run(use: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        scenario_from(data(workload={"use": use}))
+    with pytest.raises(ScenarioError, match="requests use all that they ask for"):
+        scenario_from(data(workload={"use": None}, cluster={"contention": "priority"}))
+
+
+def test_the_json_schema_takes_what_validate_takes(tmp_path: Path) -> None:
+    given = data()
+    given["workload"]["use"] = {
+        "step": "5 min",
+        "others": "80 %",
+        "cpu": [{"of": {"group": "web"}, "mean": "40 %", "p95": "60 %", "together": {"by": "tenant", "share": 0.3}}],
+        "mem": {"mean": 0.3, "bursts": {"share": "1 %", "lasts": "15 min"}},
+    }
+    schema, wrong = Draft202012Validator(json_schema()), []
+    changes = [(text, each) for text, each in mutations(given) if text.startswith("workload.use")]
+    beyond = (*BEYOND, "is above the peak", "no distribution has", "more than any distribution", "use more than")
+    for text, changed in changes[:: max(1, len(changes) // 25)]:
+        valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
+        if valid != schema.is_valid(changed) and not any(each in said for each in beyond):
+            wrong.append(f"{text}: {said or 'valid, and not taken'}")
+    assert wrong == []

@@ -1,0 +1,18 @@
+"""Says of which requests something is said that they use."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from simcore.fields import Model, Where
+
+
+class UseCase(Model):
+    """What some of the requests use."""
+
+    of: Where = Field(
+        default_factory=dict,
+        description="Only requests with one of these values of every label, or of `group`. Who is in no case uses all "
+        "it asked for; who is in several has the first.",
+        examples=["{group: web}"],
+    )
