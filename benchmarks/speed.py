@@ -9,14 +9,17 @@ import subprocess
 import sys
 import tempfile
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 from agents import AGENTS
+from analysis.measure.contention import contention_of
+from analysis.measure.finished_run import FinishedRun
 from analysis.measure.samples import Sampler
 from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation
@@ -34,6 +37,7 @@ from simcore.types import QUANTUM, Workload
 from workloads.demands import Uniform
 from workloads.multiserver import MultiServerRequests
 from workloads.traces.library import find
+from workloads.use_models import ConstantUse, VaryingUse, draw_use
 
 REQUESTS, REPEATS = 200_000, 5
 MONTH = """\
@@ -147,6 +151,27 @@ def paced(name: str, asked: Workload, here: Cluster, routing: Routing) -> float:
     return float((simulation.record.outcome[: len(asked)] == PLACED).mean())
 
 
+def contention() -> None:
+    """Print how long it takes to measure contention over a day, and what that is for a month of 30 days."""
+    print(f"\n{'contention':>10}{'servers':>9}{'running':>9}{'s/day':>8}{'s/month':>9}")
+    for servers, running in ((50, 2_000), (10_000, 100_000)):
+        rng = np.random.default_rng(0)
+        arrival = np.sort(np.concatenate([np.zeros(running), rng.random(running) * 86_400]))
+        base = Workload.of_units(arrival, rng.exponential(86_400, len(arrival)), {"cpu": 2, "mem": 2})
+        case = VaryingUse.model_validate({"mean": 0.3, "peak": 0.9, "daily": 0.4, "varies": 0.1})
+        requests = replace(base, use=draw_use(base, 300.0, {"cpu": [case]}, [ConstantUse(share=0.8)], 0))
+        agent, ledger = AGENTS.load("worst-fit")(), Ledger(cluster(servers))
+        simulation = CompiledSimulation(requests, ledger)
+        simulation.go(agent.compiled)
+        run = FinishedRun(simulation, 0, {}, 0, prices={})
+        run.places  # noqa: B018 # what other metrics need, too
+        contention_of(FinishedRun(simulation, len(requests) - 9, {}, 0, prices={}), by_priority=False)  # compiles
+        began = process_time()
+        contention_of(run, by_priority=False)
+        seconds = process_time() - began
+        print(f"{'':10}{servers:9}{running:9}{seconds:8.2f}{30 * seconds:9.1f}")
+
+
 def commands() -> None:
     """Whole commands, start to results on disk."""
     executable = str(Path(sys.executable).with_name("binwright"))
@@ -169,4 +194,5 @@ if __name__ == "__main__":
     engine()
     memory()
     networks()
+    contention()
     commands()

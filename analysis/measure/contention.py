@@ -50,6 +50,7 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     if use is None or run.finish <= run.begin:
         return None
     row, items = _items(run, by_priority)
+    use = use.take(row)  # so that what lies together is read together
     capacity, resources = np.ascontiguousarray(run.capacity), len(run.resources)
     wanted, missing, contended = *np.zeros((2, len(row), resources)), np.zeros(len(capacity))
     first, last = floor(run.begin / use.step), ceil(run.finish / use.step)
@@ -60,7 +61,7 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     for k, (begin, end) in enumerate(pairwise(time.tolist())):
         active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
         active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
-        shares = np.ascontiguousarray(use.at(row[active], first + k))
+        shares = np.ascontiguousarray(use.at(active, first + k))
         account(begin, end, active, shares, items, capacity, wanted, missing, contended, levels[k])
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
     return Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)

@@ -50,7 +50,7 @@ def account(
     server, starts, ends, amounts = items.server, items.start, items.end, items.amounts
     nodes, resources = capacity.shape[1:]
     load, left = np.empty((nodes, resources)), np.empty((nodes, resources))
-    first = 0
+    moments, first = np.empty(2 * len(active) + 2), 0
     while first < len(active):
         s, last, changes = server[active[first]], first, 0
         while last < len(active) and server[active[last]] == s:
@@ -59,14 +59,14 @@ def account(
             for r in range(resources):
                 shares[last, r] *= amounts[item, r]
             last += 1
-        moments = np.empty(changes + 2)
         moments[0], moments[1], count = begin, end, 2
         for place in range(first, last if changes else first):
             for moment in (starts[active[place]], ends[active[place]]):
                 if begin < moment < end:
                     moments[count] = moment
                     count += 1
-        moments.sort()
+        if changes:
+            moments[:count].sort()
         for k in range(changes + 1):
             if moments[k + 1] > moments[k]:
                 part = active[first:last], shares[first:last], items, capacity[s], load, left, wanted, missing, totals

@@ -21,6 +21,10 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",
+    "is above the peak",
+    "no distribution has",
+    "more than any distribution",
+    "use more than",
     "of a kWh",
     "says no latency",
     "goes by a label of requests",
@@ -186,9 +190,26 @@ agents: [first-fit]
 """
 
 
+USES = """
+cluster: {servers: 2, node: {cpu: 4, mem: 8 GB}, overcommit: {cpu: 2}}
+workload:
+  requests: 9
+  arrivals: {poisson: {every: 10 s}}
+  flavours: [{cpu: 1, mem: 2 GB, group: web}]
+  lifetimes: {fixed: 1 h}
+  use:
+    step: 5 min
+    others: 80 %
+    cpu: [{of: {group: web}, mean: 40 %, p95: 60 %, together: {by: tenant, share: 30 %}}, {path: use.csv, unit: 1 %}]
+    mem: {mean: 30 %, bursts: {share: 1 %, lasts: 15 min}}
+agents: [first-fit]
+"""
+
+
 @pytest.mark.parametrize("most", [12, pytest.param(1_000, marks=pytest.mark.long)])
-def test_it_agrees_with_validate_on_a_table_of_ones_own(most: int, tmp_path: Path) -> None:
-    data = yaml.safe_load(MAPPED)
+@pytest.mark.parametrize("text", [MAPPED, USES], ids=["table", "use"])
+def test_it_agrees_with_validate_on_what_says_much(text: str, most: int, tmp_path: Path) -> None:
+    data = yaml.safe_load(text)
     assert outcome(data, tmp_path, tmp_path / "s.yaml") == (validator().is_valid(data), "")
     found = list(mutations(data))
     wrong: list[str] = []

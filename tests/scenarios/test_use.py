@@ -7,14 +7,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from jsonschema import Draft202012Validator
 
 import binwright as bw
 from scenarios.build.engines import Engine
 from scenarios.schema.load import scenario_from
-from scenarios.schema.reference import json_schema
 from simcore.errors import ScenarioError
-from tests.scenarios.test_json_schema import BEYOND, mutations, outcome
 from tests.support.batches import TIMES
 
 USE = {"cpu": [{"of": {"group": "web"}, "mean": "40 %", "daily": 0.3}, {"share": "90 %"}], "mem": "50 %"}
@@ -108,21 +105,3 @@ def test_mistakes_are_found_before_a_run(use: dict[str, Any], said: str) -> None
         scenario_from(data(workload={"use": use}))
     with pytest.raises(ScenarioError, match="requests use all that they ask for"):
         scenario_from(data(workload={"use": None}, cluster={"contention": "priority"}))
-
-
-def test_the_json_schema_takes_what_validate_takes(tmp_path: Path) -> None:
-    given = data()
-    given["workload"]["use"] = {
-        "step": "5 min",
-        "others": "80 %",
-        "cpu": [{"of": {"group": "web"}, "mean": "40 %", "p95": "60 %", "together": {"by": "tenant", "share": 0.3}}],
-        "mem": {"mean": 0.3, "bursts": {"share": "1 %", "lasts": "15 min"}},
-    }
-    schema, wrong = Draft202012Validator(json_schema()), []
-    changes = [(text, each) for text, each in mutations(given) if text.startswith("workload.use")]
-    beyond = (*BEYOND, "is above the peak", "no distribution has", "more than any distribution", "use more than")
-    for text, changed in changes[:: max(1, len(changes) // 25)]:
-        valid, said = outcome(changed, tmp_path, tmp_path / "s.yaml")
-        if valid != schema.is_valid(changed) and not any(each in said for each in beyond):
-            wrong.append(f"{text}: {said or 'valid, and not taken'}")
-    assert wrong == []
