@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from fabric.network import NetworkLedger, Provisioned
 from fabric.network_accounting import HEAD
 from simcore.engine import Simulation
 from simcore.play import Watchers, play
-from simcore.record import SPREAD
+from simcore.record import QUOTA, SPREAD
 from simcore.types import Agent, Embedding, Ints, Placement, Refusal, Request, View
 
 ENTRY = np.dtype([("row", "<i4"), ("server", "<i4"), ("node", "i1"), ("reason", "<i4")])
@@ -102,6 +103,9 @@ class ReplayAgent(Agent):
         self._sequence, self._first = simulation.record.sequence, len(simulation.record.sequence)
         self._columns = [given.entries[name].tolist() for name in ("row", "server", "node", "reason")]
         self._passes, self._devices = given.passes.tolist(), given.devices.tolist()
+        _, servers, _, why = self._columns
+        asked = (at >= 0 or not reasons[code].startswith(QUOTA) for at, code in zip(servers, why, strict=True))
+        self._asked_before = [0, *accumulate(asked)]  # how many of the first answers were an agent's
         self._networked = isinstance(simulation.ledger, NetworkLedger)
         self._placements = iter(given.placements)
 
@@ -110,7 +114,8 @@ class ReplayAgent(Agent):
         """How many answers are left, as far as that is known: of gangs, one at most."""
         assert self._simulation.passes is not None
         passes = len(self._passes) - len(self._simulation.passes)
-        left = passes + self._first + len(self._columns[0]) - len(self._sequence)
+        here = min(len(self._sequence) - self._first, len(self._columns[0]))
+        left = passes + self._asked_before[-1] - self._asked_before[here]
         return left if self._simulation.workload.gangs is None else min(left, 1)
 
     @property
@@ -129,6 +134,9 @@ class ReplayAgent(Agent):
         """Whether the next answer is one in the record."""
         assert self._simulation.passes is not None
         here, passed = len(self._sequence), len(self._simulation.passes)
+        at = here - self._first
+        if at + 1 < len(self._asked_before) and self._asked_before[at] == self._asked_before[at + 1]:
+            return False  # what follows the engine refused by itself
         if passed < len(self._passes):
             return bool(self._passes[passed] != here)
         return here < self._first + len(self._columns[0])

@@ -9,6 +9,7 @@ from typing import Literal
 
 from simcore.engine import Simulation
 from simcore.preemption import Preemption
+from simcore.record import QUOTA
 from simcore.rules import PreemptionRules
 from simcore.types import Ints, Request, Workload
 
@@ -92,7 +93,7 @@ class Quotas:
             if not amount:
                 continue
             if used[tenant][r] + amount > quota.most(r):
-                return f"quota: {self.resources[r]} of {self.rules.by} {quota.name}"
+                return f"{QUOTA}{self.resources[r]} of {self.rules.by} {quota.name}"
             lent = taken = 0
             for number, (other, use) in enumerate(zip(self.rules.quotas, used, strict=True)):
                 if r in other.nominal and other.cohort == quota.cohort and (quota.cohort or number == tenant):
@@ -100,7 +101,7 @@ class Quotas:
                     lent += other.lent(r)
                     taken += max(0, use[r] + amount * (number == tenant) - kept)
             if taken > lent:
-                return f"quota: {self.resources[r]} of cohort {quota.cohort}"
+                return f"{QUOTA}{self.resources[r]} of cohort {quota.cohort}"
         return ""
 
     def admits(self, request: Request, again: bool = False) -> bool:

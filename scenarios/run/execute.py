@@ -233,8 +233,8 @@ def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
     """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
     if compiled:
         return "it is compiled, and takes minutes at most"
-    if world.moves or world.quotas:
-        return "requests that run are moved" if world.moves else "requests wait for quotas"
+    if world.moves:
+        return "requests that run are moved"
     return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
 
 

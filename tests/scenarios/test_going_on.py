@@ -68,7 +68,20 @@ def other(data: dict[str, Any], agent: Any) -> Scenario:
     return scenario_from({**data, "name": "other", "agents": [agent], "record": BOTH})
 
 
+OF = {
+    "a": {"nominal": {"cpu": 9}, "cohort": "all"},
+    "b": {"nominal": {"cpu": 6}, "cohort": "all", "lend": {"cpu": 4}},
+}
+TENANTS = {
+    "workload.flavours": [{"cpu": 1, "mem": 2, "group": "a"}, {"cpu": 3, "mem": 5, "group": "b"}],
+    "quotas": {"of": OF, "reclaim": "any", "checkpoint": 7},
+}
+REFUSED = {**TENANTS, "quotas": {"of": OF, "above": "refuse", "reclaim": "any"}}
+
 CASES: dict[str, Scenario] = {
+    "quotas": asked({**FAILS, **TENANTS}, "random"),
+    "quotas that refuse": asked({**FAILS, **REFUSED}, "random"),
+    "quotas of those offered together": asked({**FAILS, **TOGETHER, **REFUSED}, "random"),
     "failures": asked({**FAILS, **WARM}, {"random-top": {"k": 3}}),
     "together": asked(TOGETHER | STATES, {"in-line": {"agent": "random", "order": "random", "backfilling": "any"}}),
     "learned": fabric("cheapest-candidate"),
