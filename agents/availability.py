@@ -44,6 +44,13 @@ class AvailabilityProfile:
         need, end = np.array(demand, np.int64), over(start, duration)
         self._count = take(self._times, self._levels, self._count, start, end, need, sign)
 
+    def close(self, start: float, end: float) -> None:
+        """Note that nothing is free for a time."""
+        self.take(start, end - start, [0] * self._levels.shape[1])
+        times, levels = self._times[: self._count], self._levels[: self._count]
+        within = (times >= start) & (times < end)
+        levels[within] = np.minimum(levels[within], 0)
+
     def earliest(self, duration: float, demand: Sequence[int]) -> float:
         """Return when that much is free for so long; infinity for never."""
         return earliest(self._times, self._levels, self._count, duration, np.array(demand, np.int64))
@@ -92,6 +99,12 @@ class ClusterAvailability:
         for job in jobs:
             for server, node, amounts in job.shares:
                 self._profiles[server].ends(job.end, self._on(node, amounts))
+        for server, begins, until in view.closures:
+            if server < len(self._profiles) and until > view.now:
+                if begins <= view.now:
+                    self._profiles[server].ends(until, view.capacity[server].ravel().tolist())
+                self._profiles[server].close(max(begins, view.now), until)
+                self._promised[server] += 1  # so that nobody is in the way
 
     def _on(self, node: int, amounts: Sequence[int]) -> list[int]:
         """Write amounts on a node as amounts of its whole server."""

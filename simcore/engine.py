@@ -66,6 +66,7 @@ class Simulation(RunState):
             ledger.rule_parts(workload.gangs)
             if self.overflow.mode != "expand" and not (expansion or self._grows):
                 gangs.rule_out()
+        self.view.closures = [(server, at, at + lasts) for each in faults for at, server, lasts in each.announced]
         self.events = ClusterEvents(self, self.queue, gangs, faults)
         self.changes, self.fail, self.evict = self.events.changes, self.events.fail, self.events.evict
         for time, by in expansion:

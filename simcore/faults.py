@@ -22,6 +22,8 @@ class Faults:
     `scheduled` adds (time, part, repair after) by hand; inf repairs never. `requeue` offers what was interrupted
     again at once, for the rest of its holding period. `seed` determines the random failures, part by part.
 
+    Those of servers that are `announced`, of which agents know in advance, are among them.
+
     With `domains`, the parts are sets of servers that fail together, and `label` names what they have in common: among
     so many servers, it lists those of each domain. A server is back when it and all its domains are.
     """
@@ -34,6 +36,7 @@ class Faults:
     kind: Kind = "server"
     label: str = ""
     domains: Callable[[int], Sequence[Sequence[int]]] | None = None
+    announced: tuple[tuple[float, int, float], ...] = ()
 
 
 class FailingParts(Protocol):

@@ -389,6 +389,7 @@ class View:
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
     the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them.
+    `closures` are announced: which server will be down, from when until when.
     """
 
     resources: tuple[str, ...]
@@ -405,6 +406,7 @@ class View:
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     past: Callable[[int], Any] | None = None
     accounts: Any = None
+    closures: Sequence[tuple[int, float, float]] = ()
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""

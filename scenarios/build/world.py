@@ -228,7 +228,10 @@ def _faults(scenario: Scenario, seed: int) -> list[Faults]:
             (one.at, one.server if isinstance(one, Failure) else one.part, one.lasts) for one in failures.scheduled
         )
         if failures.mtbf is not None or scheduled:
-            found.append(Faults(failures.mtbf or inf, failures.mttr or 0.0, scheduled, requeue, seed, kind))
+            told = [isinstance(one, Failure) and one.announced for one in failures.scheduled]
+            known = tuple(one for one, said in zip(scheduled, told, strict=True) if said)
+            chance = failures.mtbf or inf, failures.mttr or 0.0
+            found.append(Faults(*chance, scheduled, requeue, seed, kind, announced=known))
     return [*found, *(_together(scenario, label, each, seed) for label, each in spec.domains.items())]
 
 

@@ -30,6 +30,11 @@ class Failure(_Planned):
     """A planned failure of one server."""
 
     server: Index = Field(description="Which server; the first is 0.", examples=[3])
+    announced: bool = Field(
+        default=False,
+        description="It is known in advance, as maintenance is: easy and conservative backfilling start nothing there "
+        "that is not over before.",
+    )
 
 
 class PartFailure(_Planned):

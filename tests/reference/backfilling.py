@@ -30,6 +30,7 @@ class Backfilled:
     backfilling: str
     shortest_first: bool = False
     reservations: int = 1
+    closed: tuple[int, int, int] = (0, 0, 0)  # which server is down from when until when, as is known
     starts: dict[int, int] = field(default_factory=dict)
     promised: dict[int, int] = field(default_factory=dict)
     """The earliest time that each job was ever promised, once it was."""
@@ -40,7 +41,7 @@ class Backfilled:
         for now in range(HORIZON):
             came = any(job.arrival == now for job in self.jobs)
             ended = any(start + self.jobs[i].ran == now for i, start in self.starts.items())
-            if came or ended:
+            if came or ended or now in self.closed[1:]:
                 self.offer(now)
 
     def offer(self, now: int) -> None:
@@ -79,6 +80,8 @@ class Backfilled:
     def free(self, now: int, promises: dict[int, tuple[int, list[int]]]) -> list[list[int]]:
         """What each server will have free in each second, by what jobs asked for."""
         free = [[amount] * HORIZON for amount in self.servers]
+        server, begin, end = self.closed
+        free[server][begin:end] = [0] * (end - begin)
         runs = {i: (start, self.where[i]) for i, start in self.starts.items() if start + self.jobs[i].ran > now}
         for i, (start, places) in {**runs, **promises}.items():
             for time in range(start, min(start + self.jobs[i].asked, HORIZON)):
