@@ -364,6 +364,10 @@ class Scenario(Model):
         if preempt := preempt_of(self.overflow):
             budgets = "overflow", "preempt", "budgets"
             said += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
+        if self.sites and self.sites.flexible:
+            said.append((("sites", "flexible", "of"), self.sites.flexible.of))
+        if self.use:
+            said += self.use.wheres
         groups = self.workload.groups
         for at, where in said:
             for name in where.get("group", ()):

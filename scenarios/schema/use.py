@@ -88,6 +88,12 @@ class UseSpec(Model):
         return dict(self.model_extra or {})
 
     @property
+    def wheres(self) -> list[tuple[tuple[str | int, ...], dict[str, list[str]]]]:
+        """Of whom each case is, and the keys that say it."""
+        cases = {"others": self.others, **self.cases}
+        return [(("workload", "use", name, n, "of"), one.of) for name in cases for n, one in enumerate(cases[name])]
+
+    @property
     def every(self) -> list[Case]:
         """The cases of all resources."""
         return [case for cases in (self.others, *self.cases.values()) for case in cases]

@@ -72,6 +72,7 @@ MISTAKES: list[tuple[dict[str, Any], dict[str, Any], str, str]] = [
     ({}, {"overflow": {"wait": {"together": 9}}}, "overflow.wait", "does not go with sites"),
     ({}, {"overflow": {"preempt": {}}}, "overflow.preempt", "does not go with sites"),
     ({}, {"record": ["sites"], "costs": {}}, "record", "no site draws anything"),
+    ({"flexible": {**LATER, "of": {"group": "wbe"}}}, {}, "sites.flexible.of.group", "no request is of this group"),
     ({"flexible": LATER}, {"pacing": {"step": 1}}, "pacing", "does not go with sites"),
     ({}, {"rescheduling": {"every": "1 h", "moves": 5, "mover": "agent"}}, "rescheduling", "does not go with sites"),
 ]  # fmt: skip
