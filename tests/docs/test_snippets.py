@@ -291,7 +291,7 @@ def check_command(arguments: list[str]) -> None:
             assert Question.of(point, " and ".join(asked.until or []) or None, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)
-        assert (asked.baseline or "first-fit").rpartition("/")[2] in AGENTS
+        assert (asked.baseline or "first-fit").rpartition("/")[2].partition("(")[0] in AGENTS
         check_there_and_run(asked.results, arguments)
     elif command == "figures":
         assert {kind for kind in asked.kinds if ".py:" not in kind} <= {*FIGURES, "all"}
