@@ -32,6 +32,7 @@ EXPORTED = [
     "Move",
     "Mover",
     "OnDevices",
+    "PeakPredictor",
     "Placement",
     "Policy",
     "Predictor",

@@ -175,7 +175,7 @@ def test_what_is_said_of_a_window_names_no_time_on_its_own_clock(tmp_path: Path)
         assert "A later `start` leaves that out" in doubt
 
 
-@pytest.mark.parametrize("until", ["acceptance >= 120 %", "allocation_cpu >= 101 %"])
+@pytest.mark.parametrize("until", ["acceptance >= 120 %", "acceptance <= -1 %"])
 def test_no_size_is_looked_for_that_there_cannot_be(
     until: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -229,9 +229,9 @@ def test_azure_2019(tmp_path: Path) -> None:
     assert detect(path) == "azure-vm-2019"
     frame = read("azure-vm-2019", path)
     assert frame.rows() == [
-        ("vm1", 0, INF, 2, 4, "dep1", "sub1", "Delay-insensitive"),
-        ("vm2", 300, 600, 24, 64, "dep1", "sub1", "Unknown"),
-        ("vm3", 600, 600, 32, 128, "dep2", "sub2", "Interactive"),
+        ("vm1", 0, INF, 2, 4, "dep1", "sub1", "Delay-insensitive", "1.2", "5.0", "90.1"),
+        ("vm2", 300, 600, 24, 64, "dep1", "sub1", "Unknown", "1", "5", "80"),
+        ("vm3", 600, 600, 32, 128, "dep2", "sub2", "Interactive", "1", "5", "80"),
     ]
     large = read("azure-vm-2019", path, options={"cores_above": 64.0, "memory_above": 256.0})
     assert large.row(2)[3:5] == (64, 256)

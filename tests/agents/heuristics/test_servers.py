@@ -125,7 +125,7 @@ def test_says_what_it_does_and_where_it_comes_from(name: str) -> None:
     agent = make(name)
     assert (type(agent).__doc__ or "").splitlines()[0].endswith(".")
     assert agent.reference
-    assert name in RULES or name in ("random", "random-top", "solver")
+    assert name in RULES or name in ("random", "random-top", "solver", "rl-scheduler")
 
 
 def test_best_fit_refuses_an_unknown_option() -> None:

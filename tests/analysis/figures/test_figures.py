@@ -116,7 +116,7 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning", "size", "mix"} == set(FIGURES)  # the last two: tests/scenarios
+    assert {*DRAWN_FROM, "learning", "size", "mix", "sites"} == set(FIGURES)  # the last three: tests/scenarios
 
 
 AVERAGES = {
