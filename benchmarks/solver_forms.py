@@ -17,7 +17,8 @@ import numpy as np
 import binwright as bw
 from agents.solver import problem
 from agents.solver.model.problem import Problem
-from benchmarks.solver_quality import Pods, cut, spread
+from benchmarks.solver_families import Pods
+from benchmarks.solver_instance import cut, spread
 from simcore.cores import usable_threads
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-forms.md"
