@@ -12,6 +12,9 @@ from hypothesis import seed, settings
 
 from simcore.folders import user_cache
 
+# Nothing that collecting tests makes is garbage: to look for some among a million objects takes a third of the time.
+gc.disable()
+
 # Kernels stay where they are kept when a test moves the user's cache: compiling them again takes seconds.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
@@ -49,3 +52,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
+    gc.enable()
