@@ -45,7 +45,9 @@ def test_the_notice_names_what_was_learned_from_a_trace() -> None:
     weights = ROOT / "agents/learned/weights"
     learned = {file.stem for file in weights.glob("*.json") if '"trace"' in file.read_text(encoding="utf-8")}
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
-    named = [pattern for line in notice.splitlines() if line.startswith("  ") for pattern in line.split("    ")[0].split(",")]
+    named = [
+        pattern for line in notice.splitlines() if line.startswith("  ") for pattern in line.split("    ")[0].split(",")
+    ]
     every = [file.stem for file in weights.glob("*.json")]
     assert learned == {stem for stem in every if any(fnmatch(stem, pattern.strip()) for pattern in named)}
 

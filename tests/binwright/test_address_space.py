@@ -47,6 +47,7 @@ def assert_clear(folder: Path, kilobytes: int, arguments: list[str]) -> bool:
     return process.returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
 def test_too_few_addresses_are_one_message(tmp_path: Path, arguments: list[str]) -> None:
     assert not assert_clear(tmp_path, 300_000, arguments)

@@ -302,7 +302,7 @@ class Compiles(Agent):
 """An agent with a kernel that no process has compiled before."""
 
 
-@pytest.mark.parametrize(("soon", "jobs"), [(True, "1"), (False, "2")], ids=["here", "by a worker"])
+@pytest.mark.parametrize(("soon", "jobs"), [(True, "1"), pytest.param(False, "2", marks=pytest.mark.long)])
 def test_what_is_compiled_is_said_with_who_waits_for_it(folder: Path, opened: Terminal, soon: bool, jobs: str) -> None:
     (folder / "compiles.py").write_text(COMPILES.format(new=time.time_ns(), soon=soon))
     asked = ("--agents", "compiles.py:Compiles", "--seeds", "2", "--engine", "simpy", "--out", f"compiled-{jobs}")

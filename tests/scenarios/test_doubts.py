@@ -175,10 +175,7 @@ def test_what_is_said_of_a_window_names_no_time_on_its_own_clock(tmp_path: Path)
         assert "A later `start` leaves that out" in doubt
 
 
-@pytest.mark.parametrize("until", ["acceptance >= 120 %", "acceptance <= -1 %"])
-def test_no_size_is_looked_for_that_there_cannot_be(
-    until: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["size", "quickstart", "--until", until, "--out", str(tmp_path / "out")]) == 2
-    assert f"until: no share is so: {until.split()[0]} lies between 0 and 100 %" in capsys.readouterr().err
+def test_no_size_is_looked_for_that_there_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", "quickstart", "--until", "acceptance >= 120 %", "--out", str(tmp_path / "out")]) == 2
+    assert "until: no share is so: acceptance lies between 0 and 100 %" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

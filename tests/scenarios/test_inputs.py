@@ -80,6 +80,7 @@ def test_a_trace_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.L
     assert same(wanted(given, tmp_path / "out"), expected[2])
 
 
+@pytest.mark.long
 @both
 def test_an_agents_file_that_is_overwritten(tmp_path: Path, jobs: int, caplog: pytest.LogCaptureFixture) -> None:
     trace(tmp_path / "t.csv", 2)

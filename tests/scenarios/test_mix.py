@@ -299,6 +299,7 @@ def test_a_cluster_needs_one_server() -> None:
 # -- sweeps --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
