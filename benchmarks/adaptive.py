@@ -33,12 +33,8 @@ from simcore.types import Floats
 
 RULES = [label_of(one) for one in HEURISTICS]
 CONTROLS = ("adaptive", "any of its candidates")
-
-
 FIRST, OTHERS = 1000, range(2000, 2120)
 """The first seed of the comparison, and those by which the best rule of a regime is picked."""
-
-
 BEST = 5
 """Agents, at least, in the table of all regimes."""
 

@@ -46,23 +46,19 @@ RULES = (*HEURISTICS, "alpha-evolve")
 
 def search(regime: str, out: Path, jobs: int | None, label: str) -> str:
     """Search in a regime, or over all of them; returns the rule."""
-    seeds = EVERYWHERE_SEEDS if label == EVERYWHERE else FEW_SEEDS if regime.startswith("few") else SEEDS
-    scenarios = BUDGET if label == EVERYWHERE else (regime,)
-    folder = out / (
-        EVERYWHERE.replace(" ", "-") if label == EVERYWHERE else f"{regime}{'-random' * (label == RANDOM_RULE)}"
-    )
-    found = bw.search(
-        [f"regimes/{one}" for one in scenarios],
+    everywhere, random = label == EVERYWHERE, label == RANDOM_RULE
+    seeds = EVERYWHERE_SEEDS if everywhere else FEW_SEEDS if regime.startswith("few") else SEEDS
+    return bw.search(
+        [f"regimes/{one}" for one in (BUDGET if everywhere else (regime,))],
         metric=LENGTH,
-        evaluations=EVERYWHERE_BUDGET if label == EVERYWHERE else BUDGET[regime],
+        evaluations=EVERYWHERE_BUDGET if everywhere else BUDGET[regime],
         seeds=seeds,
         validation=2 * seeds,
         test=2,
-        random=label == RANDOM_RULE,
+        random=random,
         jobs=jobs,
-        out=folder,
-    )
-    return found.chosen
+        out=out / ("all" if everywhere else f"{regime}{'-random' * random}"),
+    ).chosen
 
 
 def tested(scenario: Scenario, label: str, rule: str) -> pl.DataFrame:
@@ -111,8 +107,7 @@ if __name__ == "__main__":
     parser.add_argument("--table", action="store_true", help="only print the table of what is there")
     asked = parser.parse_args()
     head = "regime;best heuristic;it places;found, largest p;one rule for all;`value-es` of it;random rule;random;rule"
-    rows, above = [head.split(";")], 0
-    labels = (FOUND, RANDOM_RULE, EVERYWHERE)
+    rows, above, labels = [head.split(";")], 0, (FOUND, RANDOM_RULE, EVERYWHERE)
     for label in labels:
         for regime in asked.regimes if not asked.table else ():
             searched(regime, label, asked.out, asked.jobs)
