@@ -156,7 +156,7 @@ def _compared(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def _slug(table: str) -> str:
     """Name the file of a table's dots."""
-    return "-".join(["table", *table.replace(".", "-").split()])
+    return "-".join(["table", *table.replace(".", "-").replace(",", "").split()])
 
 
 def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
