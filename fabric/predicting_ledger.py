@@ -47,7 +47,6 @@ class PredictingLedger(Ledger):
         self.step = STEP if self.use is None else self.use.step
         self._simulation = simulation
         self._grow_rows(0)
-        self.view.used = self.series
         simulation.recurring += 1
         simulation.clock.at(self.step, self._tick, 0)
 
@@ -185,20 +184,6 @@ class PredictingLedger(Ledger):
         rows, run = self._row[who], self._simulation
         ends = np.ceil((run.record.decided[rows] + run.rows.holding_times(rows)) / self.step)
         return np.minimum(ends, 2.0**62).astype(np.int64)
-
-    def series(self, resource: int) -> tuple[Ints, Ints]:
-        """Return what all on each server used, int64 [servers, steps], the last step first, and what each asks for."""
-        past = self._past[resource]
-        who, _ = self._in_order()
-        found = np.zeros((self._servers, past.shape[1]), np.int64)
-        asked = np.zeros(self._servers, np.int64)
-        if len(who):
-            server = self._place[who] // self._nodes
-            first = np.flatnonzero(np.append(True, np.diff(server) > 0))
-            step = round(self._simulation.now // self.step) - 1
-            seen = self._sight(resource, step, who, first)
-            found[server[first]], asked[server[first]] = seen.total(seen.used), seen.total(seen.asked)
-        return found, asked
 
     # -- what is held --------------------------------------------------------------------------------------------------
 

@@ -382,8 +382,7 @@ class View:
     it to be of use, or where rules of placement are.
 
     Where `free` is what predicted peaks leave, `asked` int64 [servers, nodes, resources], read-only, is what those that
-    run ask for, and `used(resource)` returns what they used, int64 [servers, steps], the last step first, and what they
-    ask for, int64 [servers]; both are `None` elsewhere.
+    run ask for; it is `None` elsewhere.
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
@@ -401,7 +400,6 @@ class View:
     free_of_rules: Ints | None = None
     changed: Ints | None = None
     asked: Ints | None = None
-    used: Callable[[int], tuple[Ints, Ints]] | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     past: Callable[[int], Any] | None = None
