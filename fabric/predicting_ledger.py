@@ -122,6 +122,7 @@ class PredictingLedger(Ledger):
         place = self._place[who[first]]
         free, shown = (array.reshape(-1, self._resources) for array in (self._free, self._shown))
         before, most = free[place], self._capacity.reshape(-1, self._resources)[place]
+        most[np.isin(place // self._nodes, list(self._down))] = 0  # on them are requests for nothing only
         for resource, predictor in self.predictors.items():
             seen = self._sight(resource, step, who, first)
             total = seen.total(seen.asked)

@@ -21,6 +21,8 @@ from simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",
+    "workload.lublin.",
+    "names no agent to train",
     "is above the peak",
     "no distribution has",
     "more than any distribution",
