@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from agents import AGENTS
 from agents.heuristics.candidates.agent import CheapestCandidate
 from agents.heuristics.feasible import Feasible
@@ -22,4 +24,6 @@ ON_TWO_NODES = {"cvd-rl", "value-es", "hindsight", "padrl"}
 """For servers of two nodes and two resources only."""
 PLAYS_THE_PAST = {"adaptive"}
 """For runs, which show what has happened, not for a view alone."""
-ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - PLAYS_THE_PAST)
+NEEDS_WEIGHTS = {"rl-scheduler"} if find_spec("safetensors") is None else set()
+"""For whom the extra `learned` is installed only."""
+ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - PLAYS_THE_PAST - NEEDS_WEIGHTS)
