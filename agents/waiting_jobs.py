@@ -32,7 +32,7 @@ def observed(view: View, jobs: Sequence[Request], longest: float = LONGEST) -> n
     """
     found = np.ones((len(jobs), FEATURES), np.float32)
     if jobs:
-        total, parts = int(view.capacity[:, :, 0].sum()), [one.gang.parts if one.gang else 1 for one in jobs]
+        total, parts = int(view.capacity[:, :, 0].sum()), [one.parts for one in jobs]
         told = [
             ((view.now - one.arrival) / LONGEST, one.duration / longest, one.demand[0] * count / total)
             for one, count in zip(jobs, parts, strict=True)

@@ -288,7 +288,7 @@ class Ledger(Unconstrained):
         """Tell whether a request fits on a server by its amounts, or on these as many parts as a gang needs."""
         if isinstance(where, int):
             return self._has_room_on(where, request)
-        return self.room_for_parts(request, where) >= (request.gang.least if request.gang else 1)
+        return self.room_for_parts(request, where) >= request.least_parts
 
     def _lend(self, rows: Sequence[int], sign: int) -> None:
         """Free what requests hold for a moment (sign -1), or take it again (sign 1)."""

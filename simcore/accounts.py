@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from math import inf, isnan, log
 
 from simcore.errors import WorkloadError
@@ -34,8 +34,9 @@ class Accounts:
         """List all who have requests, in order."""
         return self._owned(by)[0]
 
-    def highest(self) -> int:
-        """Return the highest priority of all requests."""
+    @cached_property
+    def highest_priority(self) -> int:
+        """The highest priority of all requests."""
         priority = self._run.workload.priority
         return 0 if priority is None else int(priority.max(initial=0))
 

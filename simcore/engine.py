@@ -175,7 +175,7 @@ class Simulation(RunState):
                 request = yield from self._pace(request, self._pacing)
             while clock.run_to(request.arrival, queue.eager):
                 yield from self._serve()
-            self.offered = request.index + (request.gang.parts if request.gang else 1)
+            self.offered = request.index + request.parts
             queue.arrive(request)
             view.now = request.arrival
             while line and not queue.blocked:

@@ -34,7 +34,7 @@ class Offering:
             changed = queue.readmit() or changed
             while coming and coming.arrival <= clock.now:
                 changed = queue.arrive(coming) < together or changed
-                run.offered = coming.index + (coming.gang.parts if coming.gang else 1)
+                run.offered = coming.index + coming.parts
                 coming = next(arrivals, None)
             if changed and line and due == inf:
                 due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
@@ -54,7 +54,7 @@ class Offering:
             if coming and coming.arrival <= clock.peek():
                 clock.pass_to(coming.arrival)
                 queue.arrive(coming)
-                run.offered = coming.index + (coming.gang.parts if coming.gang else 1)
+                run.offered = coming.index + coming.parts
                 coming = next(arrivals, None)
             else:
                 clock.step()

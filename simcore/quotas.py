@@ -81,7 +81,7 @@ class Quotas:
     def _asks(self, request: Request) -> tuple[int, dict[int, int]]:
         """Return whose quota a request counts against, -1 for nobody's, and how much of it."""
         tenant = int(self.of[self._simulation.source(request.index)])
-        parts = request.gang.parts if request.gang else 1
+        parts = request.parts
         return tenant, {r: parts * request.demand[r] for r in self.rules.quotas[tenant].nominal} if tenant >= 0 else {}
 
     def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:

@@ -95,7 +95,7 @@ class Routing:
         now = self._simulation.now
         for each in series:
             each.check(now)
-        return np.array([each.at(np.float64(now)) for each in series], np.float64)  # type: ignore[arg-type]
+        return np.array([each.at(np.array(now)) for each in series], np.float64)
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
 

@@ -90,4 +90,4 @@ class RunState:
         """Note that a request gets no place."""
         if self.quotas:
             self.quotas.freed(request.index)
-        self.record.rejected(request.index, self.now, reason, request.gang.parts if request.gang else 1)
+        self.record.rejected(request.index, self.now, reason, request.parts)

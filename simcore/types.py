@@ -152,10 +152,20 @@ class Request(NamedTuple):
         kind = "spread" if self.spread else "whole"
         return f"Request({self.index}, at {self.arrival} s for {self[2]} s, {self.demand} quanta, {kind})"
 
+    @property
+    def parts(self) -> int:
+        """How many parts it has: those of its gang, or one."""
+        return self.gang.parts if self.gang else 1
+
+    @property
+    def least_parts(self) -> int:
+        """How many of its parts need a place: one, or what an elastic gang can do with."""
+        return self.gang.least if self.gang else 1
+
     def each(self) -> Iterator[Request]:
         """Yield the parts of a gang, of which this is the first, or only this request."""
         yield self
-        for row in range(self.index + 1, self.index + self.gang.parts) if self.gang else ():
+        for row in range(self.index + 1, self.index + self.parts):
             yield self._replace(index=row)
 
     def on(self, server: int, node: int) -> Placement:
@@ -507,7 +517,7 @@ class Agent:
             if not isinstance(answer, Placement):
                 break
             placed += 1
-        return placed >= (request.gang.least if request.gang else 1)
+        return placed >= request.least_parts
 
     @property
     def compiled(self) -> Compiled | None:

@@ -1,4 +1,4 @@
-"""Names what is known of how much of what they ask for requests use."""
+"""Defines what is known of the use of requests: which share of what they ask for they use, over time."""
 
 from __future__ import annotations
 

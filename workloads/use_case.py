@@ -1,4 +1,4 @@
-"""Says of which requests something is said that they use."""
+"""The base of the cases of `workload.use`: which requests a case is about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from simcore.fields import Model, Where
 
 
 class UseCase(Model):
-    """What some of the requests use."""
+    """Says what some of the requests use: those that `of` names."""
 
     of: Where = Field(
         default_factory=dict,

@@ -218,7 +218,8 @@ def _of_resource(
         return one.share
     rng = stream(seed, "workload", "use", resource)
     undecided = np.ones(len(base), np.bool_)
-    of = np.stack([np.zeros(len(base), np.int64), np.full(len(base), -1), np.arange(len(base))] * 2, axis=1)[:, :4]
+    of = np.zeros((len(base), 4), np.int64)
+    of[:, 1], of[:, 2] = -1, np.arange(len(base))
     shapes: list[Floats] = []
     for number, case in enumerate(cases):
         key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)

@@ -166,7 +166,7 @@ class InLine(Agent):
             yield part, answer
             availability.start(part, answer)
             placed.append((part, answer))
-        if len(placed) >= (request.gang.least if request.gang else 1):
+        if len(placed) >= request.least_parts:
             return True
         for part, answer in placed:
             availability.start(part, answer, -1)

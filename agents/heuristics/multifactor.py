@@ -117,7 +117,7 @@ class SharedOrder:
 
     def __init__(self, rule: FairShare) -> None:
         self._rule = rule
-        self._now = -1.0
+        self._now, self._total = -1.0, 0
         self._factors: dict[Path, float] = {}
 
     def __call__(self, view: View, request: Request) -> float:
@@ -127,12 +127,12 @@ class SharedOrder:
             raise UserError("nobody keeps account of what is used here", key="order", remedy="Take another order.")
         if view.now != self._now:
             self._now, self._factors = view.now, rule.factors(accounts)
+            self._total = int(view.capacity[:, :, 0].sum())
         fair = self._factors[accounts.owner(request.index, rule.by)]
         if not isinstance(rule, Multifactor):
             return -fair
-        total = int(view.capacity[:, :, 0].sum())
-        size = request.demand[0] * (request.gang.parts if request.gang else 1) / total if total else 0.0
-        highest = accounts.highest()
+        size = request.demand[0] * request.parts / self._total if self._total else 0.0
+        highest = accounts.highest_priority
         urgent = max(request.priority, 0) / highest if highest else 0.0
         return -(
             rule.age * min((view.now - request.arrival) / rule.max_age, 1.0)

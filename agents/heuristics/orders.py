@@ -100,7 +100,7 @@ def _time(request: Request) -> float:
 
 
 def _processors(request: Request) -> float:
-    return request.demand[0] * (request.gang.parts if request.gang else 1) / QUANTUM
+    return request.demand[0] * request.parts / QUANTUM
 
 
 def _since(view: View, request: Request) -> float:

@@ -69,18 +69,18 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
 
 def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
     """List what is held within the measured time, with the row of each item, int64 [n]."""
-    lay, nodes = run.places, run.capacity.shape[1]
-    while_measured = np.flatnonzero((lay.start < run.finish) & (lay.end > run.begin))
-    spread = lay.node[while_measured] == SPREAD
+    places, nodes = run.places, run.capacity.shape[1]
+    while_measured = np.flatnonzero((places.start < run.finish) & (places.end > run.begin))
+    spread = places.node[while_measured] == SPREAD
     several = np.repeat(while_measured, np.where(spread, nodes, 1))
-    node, amounts = lay.node[several].astype(np.int64), lay.amounts[several].astype(np.int64)
+    node, amounts = places.node[several].astype(np.int64), places.amounts[several].astype(np.int64)
     parts = np.repeat(spread, np.where(spread, nodes, 1))
     node[parts] = np.tile(np.arange(nodes), spread.sum())
     amounts[parts] = amounts[parts] // nodes + (node[parts, None] < amounts[parts] % nodes)
-    row = run.held[lay.who[several]]
-    order = np.lexsort((lay.start[several], lay.server[several]))
+    row = run.held[places.who[several]]
+    order = np.lexsort((places.start[several], places.server[several]))
     priority = run.priority[row] if by_priority else np.zeros(len(row), np.int64)
-    columns = lay.server[several], node, lay.start[several], lay.end[several], amounts, priority
+    columns = places.server[several], node, places.start[several], places.end[several], amounts, priority
     return row[order], Items(*(np.ascontiguousarray(column[order]) for column in columns))
 
 

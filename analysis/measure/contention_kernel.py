@@ -88,7 +88,10 @@ def between(
     missing: Floats,
     totals: Floats,
 ) -> bool:
-    """Do so for the items of a server and a time in which nothing changes on it; returns whether it lacks anything."""
+    """Account for one server and a time in which nothing changes on it; returns whether it lacks anything.
+
+    `active` are the items on it, and `use` float64 [n, resources] the quanta that each would use.
+    """
     node, starts, ends, priority = items.node, items.start, items.end, items.priority
     nodes, resources = load.shape
     seconds, lacks = end - begin, False

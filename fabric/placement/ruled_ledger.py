@@ -387,7 +387,7 @@ class ConstrainedLedger(Ledger):
         return dict.fromkeys(away, "is at another site") | self._kept_out(request)
 
     def _kept_out(self, request: Request) -> dict[int, str]:
-        """Say so of all servers at sites that the request may try."""
+        """Say why of the servers that a request is kept from, whichever site they are at."""
         if request.gang and request.gang.rules.restricts:
             apart = dict.fromkeys(np.flatnonzero(~self._open_to_part(request, self._free)).tolist(), AMONG_PARTS)
             return apart | self._kept_out(request._replace(gang=None))

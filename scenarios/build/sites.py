@@ -54,15 +54,15 @@ def _homes(scenario: Scenario, workload: Workload) -> Ints:
     return found
 
 
-def flexible(scenario: Scenario, requests: Requests) -> Requests:
-    """Have some requests of a scenario wait for a better hour."""
+def postponed(scenario: Scenario, requests: Requests) -> Requests:
+    """Have the flexible requests of a scenario arrive at a better hour."""
     if scenario.sites is None or scenario.sites.flexible is None:
         return requests
     how, spec = scenario.sites.model_dump_json(), scenario.sites.flexible
-    return Altered(requests, "sites.flexible", how, partial(_postponed, scenario, spec), True)
+    return Altered(requests, "sites.flexible", how, partial(_at_best_hours, scenario, spec), True)
 
 
-def _postponed(scenario: Scenario, spec: Flexible, base: Workload, seed: int) -> Workload:
+def _at_best_hours(scenario: Scenario, spec: Flexible, base: Workload, seed: int) -> Workload:
     """Let requests arrive at their best hours, in order; those of one moment stay in the order in which they came."""
     assert scenario.sites
     energy, rows = energy_of_sites(scenario), np.arange(len(base))

@@ -14,7 +14,7 @@ from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.lifetime_info import foreseen
 from scenarios.build.requests import requests_of
-from scenarios.build.sites import build_sites, flexible
+from scenarios.build.sites import build_sites, postponed
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
 from scenarios.schema.overflow import OtherOverflow, Word, after_room, expand_of, preempt_of, room_of, wait_of
@@ -39,7 +39,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
     requests = requests_of(scenario, lru_cache(maxsize=1)(partial(_total, scenario)), cache)
     return World(
         ledger=partial(build_ledger, scenario),
-        requests=flexible(scenario, foreseen(scenario, requests, cache)),
+        requests=postponed(scenario, foreseen(scenario, requests, cache)),
         overflow=_overflow(scenario),
         pacing=scenario.pacing,
         expansion=[(added.at, added.by) for added in scenario.cluster.expansion],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -77,18 +78,19 @@ class MaxPeak(Model, PeakPredictor):
 
     @property
     def back(self) -> float:
-        return max(one.back for one in self._each)
+        return max(one.back for one in self.predictors)
 
     @property
     def ahead(self) -> float:
-        return max(one.ahead for one in self._each)
+        return max(one.ahead for one in self.predictors)
 
     def peaks(self, seen: Seen) -> Floats:
-        found: Floats = np.max([one.peaks(seen) for one in self._each], axis=0)
+        found: Floats = np.max([one.peaks(seen) for one in self.predictors], axis=0)
         return found
 
-    @property
-    def _each(self) -> list[PeakPredictor]:
+    @cached_property
+    def predictors(self) -> list[PeakPredictor]:
+        """The predictors, each made once: your own may remember what it saw."""
         return [predictor_of(one) for one in self.max]
 
 

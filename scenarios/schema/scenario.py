@@ -28,7 +28,7 @@ from scenarios.schema.prices import check_prices, hourly
 from scenarios.schema.priorities import Priorities, Spot, check_priorities
 from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
-from scenarios.schema.sites import Sites
+from scenarios.schema.sites import SitesSpec
 from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
 from scenarios.schema.sweep import Sweep
 from scenarios.schema.train import Train
@@ -129,7 +129,7 @@ class Scenario(Model):
         description="What servers draw and cost, for metrics of hours, energy, carbon and money.",
         examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
     )
-    sites: Sites | None = Field(
+    sites: SitesSpec | None = Field(
         default=None,
         description="Several sites, told apart by a label of the servers, with prices and emissions of their own.",
         examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],

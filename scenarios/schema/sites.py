@@ -52,7 +52,7 @@ class Flexible(Model):
     by: Literal["carbon", "price"] = Field(default="carbon", description="What is to be least.")
 
 
-class Sites(Model):
+class SitesSpec(Model):
     """Several sites: a router chooses the site of a request, and the agent a server there."""
 
     of: dict[str, Site] = Field(

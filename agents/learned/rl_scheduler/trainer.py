@@ -20,7 +20,7 @@ from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.types import QUANTUM, Floats
 
-NOTHING = np.zeros(0)
+NO_WEIGHTS = np.zeros(0)
 
 
 class _Sequence(NamedTuple):
@@ -73,7 +73,7 @@ class RLTrainer(Trainer):
 
     def _drawn(self, world: World, seed: int) -> _Sequence:
         jobs = jobs_of(world, seed)
-        starts, _ = play(jobs, self.backfilling == "easy", NOTHING)
+        starts, _ = play(jobs, self.backfilling == "easy", NO_WEIGHTS)
         return _Sequence(jobs, jobs.slowdown(starts))
 
     def iterate(self, iteration: int) -> dict[str, float]:

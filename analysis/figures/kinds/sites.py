@@ -33,7 +33,7 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     frame = pl.concat([frame for *_, frames in groups for frame in frames], how="vertical_relaxed")
     names = [name for name in options.metrics or ("energy", "carbon") if frame[name].is_not_null().any()]
     sites = frame["site"].unique(maintain_order=True).to_list()
-    scale, unit = CLOCK.scale(float(frame["time"].max() or 0.0))  # type: ignore[arg-type]
+    scale, unit = CLOCK.scale(float(frame["time"].to_numpy().max(initial=0.0)))
     figure = new(options.width or ("column" if len(groups) == 1 else "page"), 0.9 + 1.25 * len(names))
     axes = figure.subplots(len(names), len(groups), squeeze=False, sharex=True, sharey="row")
     for name, line in zip(names, axes, strict=True):

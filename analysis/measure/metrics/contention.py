@@ -8,6 +8,14 @@ from analysis.measure.definition import Definition, metric
 from analysis.measure.finished_run import FinishedRun, ratio
 
 
+def _wanted_and_missing(run: FinishedRun) -> list[tuple[float, float]] | None:
+    """Add up of each resource what requests would have used, and what they did not get, in quanta x seconds."""
+    if (found := run.contention) is None:
+        return None
+    wanted, missing, _ = found.levels.sum(axis=0).tolist()
+    return list(zip(wanted, missing, strict=True))
+
+
 @metric(
     name="used_{}",
     heading="{} used %",
@@ -19,11 +27,10 @@ from analysis.measure.finished_run import FinishedRun, ratio
 )
 def used(run: FinishedRun) -> list[float] | None:
     """Average over the measured time what was used."""
-    found = run.contention
+    found = _wanted_and_missing(run)
     if found is None:
         return None
-    wanted, missing, _ = found.levels.sum(axis=0)
-    return [ratio(float(wanted[r] - missing[r]), float(run.installed_seconds[r])) for r in range(len(wanted))]
+    return [ratio(want - miss, float(of)) for (want, miss), of in zip(found, run.installed_seconds, strict=True)]
 
 
 @metric(
@@ -38,11 +45,8 @@ def used(run: FinishedRun) -> list[float] | None:
 )
 def contention(run: FinishedRun) -> list[float] | None:
     """Divide what was missing by what was wanted, of all requests together."""
-    found = run.contention
-    if found is None:
-        return None
-    wanted, missing, _ = found.levels.sum(axis=0)
-    return [ratio(float(missing[r]), float(wanted[r])) for r in range(len(wanted))]
+    found = _wanted_and_missing(run)
+    return None if found is None else [ratio(miss, want) for want, miss in found]
 
 
 @metric(
