@@ -30,7 +30,8 @@ def used(run: FinishedRun) -> list[float] | None:
     found = _wanted_and_missing(run)
     if found is None:
         return None
-    return [ratio(want - miss, float(of)) for (want, miss), of in zip(found, run.installed_seconds, strict=True)]
+    there = run.installed_seconds[: len(found)]  # behind which a network has its links
+    return [ratio(want - miss, float(of)) for (want, miss), of in zip(found, there, strict=True)]
 
 
 @metric(
