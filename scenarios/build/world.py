@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from agents import AGENTS
+from agents.nested_agent import make, split_book
 from agents.world import WarmStart, World
 from scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from scenarios.build.lifetime_info import foreseen
@@ -92,8 +93,8 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
 def build_agent(spec: AgentSpec) -> Agent:
     """Make a new agent with the scenario's options."""
     kind = AGENTS.load(spec.name)
-    agent: Agent = kind(**check_options(kind, spec.options))
-    return agent
+    own, book = split_book(kind, spec.options)
+    return make(kind, check_options(kind, own) | ({"by": book} if book else {}))
 
 
 def adapt_agent(world: World, agent: Agent) -> Agent:

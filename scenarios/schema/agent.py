@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import Field
 
 from agents import AGENTS
+from agents.nested_agent import Book, split_book
 from simcore.agent_calls import WRITE_DECIDE
 from simcore.errors import UserError, suggest
 from simcore.fields import Model, Shown, Text, wrong
@@ -59,7 +60,12 @@ class AgentSpec(Model):
             raise wrong("unknown agent", remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
-            check_options(_load(name, at_name), options, at_options)
+            kind = _load(name, at_name)
+            own, book = split_book(kind, options) if isinstance(options, Mapping) else (options, None)
+            check_options(kind, own, at_options)
+            if book is not None and (book not in get_args(Book) or not _sees_books(kind)):
+                remedy = "Write `by: asked` or `by: predicted`; an agent that asks another one has it in its `options`."
+                raise wrong("is no book that this agent sees", remedy, (*at_options, "by"), book)
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
 
@@ -69,6 +75,8 @@ class AgentSpec(Model):
         theirs: Schema = {"type": "string", "pattern": PLUGIN}
         forms: list[Schema] = [{"enum": needs_none(options)}, theirs]
         for name, taken in options.items():
+            if _sees_books(AGENTS.load(name)):
+                taken["properties"].setdefault("by", {"enum": list(get_args(Book))})
             required = ["options"] if taken["required"] else []
             entry = {"name": {"const": name}, "options": taken, "label": label}
             forms.append(mapping(entry, ["name", *required]))
@@ -89,6 +97,11 @@ def _load(name: str, at: tuple[str, ...]) -> type[Agent]:
     if found.decide is Agent.decide and found.decide_line is Agent.decide_line:
         raise wrong("decide is missing", WRITE_DECIDE, at, name)
     return found
+
+
+def _sees_books(kind: type[Agent]) -> bool:
+    """Tell whether an agent answers one request after another on servers, by what it sees free there."""
+    return kind.decide_line is Agent.decide_line and not kind.on_devices and not kind.embeds
 
 
 def _label(name: str, options: Mapping[str, Any]) -> str:

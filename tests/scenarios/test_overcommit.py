@@ -13,7 +13,7 @@ import binwright as bw
 from scenarios.build.cluster import build_cluster
 from scenarios.build.engines import Engine
 from scenarios.schema.load import scenario_from
-from simcore.errors import ScenarioError
+from simcore.errors import ScenarioError, UserError
 from simcore.types import QUANTUM
 from tests.support.batches import TIMES, data, plain
 
@@ -95,6 +95,23 @@ def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_
     assert found.drop(TIMES).equals(again.drop(TIMES))
     assert set(found["engine"]) == {"simpy"}
     assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
+
+
+def test_rules_and_formulas_go_by_either_book(tmp_path: Path) -> None:
+    given = data(warm_start=None, replications=1)
+    formula = {"score": "-server_free_cpu", "by": "asked"}
+    in_line = {"in-line": {"agent": "best-fit", "options": {"by": "asked"}}}
+    given["agents"] = [{"best-fit": {"by": "asked"}}, {"formula": formula}, in_line, "best-fit"]
+    given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}, "overcommit": {"cpu": {"predict": {"sigma": 1}}}}
+    given["workload"] |= {"use": {"cpu": {"mean": "30 %", "varies": "20 %"}}, "requests": 60}
+    found = runs(given, tmp_path / "found")
+    assert found["status"].to_list() == ["done"] * 4, found["error"].to_list()
+    assert found["acceptance"].min() > 0  # type: ignore[operator]
+    del given["cluster"]["overcommit"]
+    with pytest.raises(UserError, match=r"agents\.0.*no peaks are predicted"):
+        runs(given, tmp_path / "one")
+    with pytest.raises(ScenarioError, match="is no book that this agent sees"):
+        scenario_from(given | {"agents": [{"best-fit": {"by": "peak"}}]})
 
 
 OWN = """
