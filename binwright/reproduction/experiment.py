@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from importlib import import_module
+from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from types import ModuleType
+from typing import Any, Literal
 
-from binwright.reproduction import PUBLICATIONS
+import yaml
+
+from binwright.reproduction import PUBLICATIONS, figures, measures
 from binwright.reproduction.claims import Better, Published, Value
 from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
@@ -23,7 +28,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Note:
-    """Says something in a sentence of the published values that its patterns match."""
+    """Says something in a sentence of the published values that its patterns match, of which `|` is between several."""
 
     kind: Literal["incomparable", "remark", "explained"]
     """Why they cannot be compared; what else to know of them; why they are missed, if they are."""
@@ -35,7 +40,7 @@ class Note:
     def of(self, one: Published) -> bool:
         """Tell whether it is said of a published value."""
         pairs = ((one.agent, self.agent), (one.metric, self.metric), (one.condition, self.condition))
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+        return all(any(fnmatchcase(value, each) for each in patterns.split("|")) for value, patterns in pairs)
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Condition:
 
     agents: Mapping[str, str]
     """Maps published agents to ours, as a scenario would name them: `{nara: {weights: azure-like}}`."""
-    overrides: tuple[str, ...] = ()
+    overrides: Sequence[str] = ()
     seeds: int = 100
     quick: int = 10
     """Seeds with --quick."""
@@ -75,10 +80,10 @@ class Experiment:
     """What differs from the publication, in a sentence."""
     tolerance: float = 0.0
     """The share of a value within which the publication states it."""
-    derived: tuple[Published, ...] = ()
+    derived: Sequence[Published] = ()
     """Values that follow from the printed ones, and can be compared where those cannot."""
-    notes: tuple[Note, ...] = ()
-    smallest: tuple[str, ...] = ()
+    notes: Sequence[Note] = ()
+    smallest: Sequence[str] = ()
     """Overrides for tests."""
 
     def condition_of(self, one: Published) -> str:
@@ -107,13 +112,22 @@ class Publication:
     title: str
     reference: str
     experiments: tuple[Experiment, ...]
-    unanswered: Callable[[Published], str] = field(default=lambda one: "No experiment answers this value.")
-    """Says why a value that no experiment answers is not compared."""
-    figures: tuple[Drawing, ...] = ()
+    notes: Sequence[Note] = ()
+    """Why values that no experiment answers are not compared."""
+    figures: Sequence[Drawing] = ()
     own: Callable[[str], bool] = field(default=lambda agent: False)
     """Tells of a published agent whether it was trained, or made anew, here: of these values are better or worse."""
     weighed: bool = False
     """Whether it has rows of the weights that its authors published."""
+
+    def unanswered(self, one: Published) -> str:
+        """Say why a value that no experiment answers is not compared."""
+        return next((note.text for note in self.notes if note.of(one)), "No experiment answers this value.")
+
+
+def matching(*patterns: str) -> Callable[[str], bool]:
+    """Make what tells whether an agent's name matches one of some patterns."""
+    return lambda agent: any(fnmatchcase(agent, pattern) for pattern in patterns)
 
 
 def publication(name: str, weights: Path | None = None) -> Publication:
@@ -121,6 +135,56 @@ def publication(name: str, weights: Path | None = None) -> Publication:
     if name not in PUBLICATIONS:
         known = ("all", *PUBLICATIONS)
         raise UserError("is no publication that is reproduced here", value=name, remedy=suggest(name, known))
-    module = import_module(f"binwright.reproduction.publications.{name.replace('-', '_')}")
-    found: Publication = module.describe() if weights is None else module.describe(weights)
-    return found
+    stem = name.replace("-", "_")
+    full = f"binwright.reproduction.publications.{stem}"
+    code = import_module(full) if find_spec(full) else None
+    loader = _Loader(files("binwright.reproduction").joinpath("publications", f"{stem}.yaml").read_text("utf-8"))
+    loader.code = code
+    given = loader.get_single_data()
+    experiments = tuple(_experiment(name, **each) for name, each in given.pop("experiments").items())
+    notes = [Note(**note) for note in given.pop("notes", ())]
+    drawings = [Drawing(**drawing) for drawing in given.pop("figures", ())]
+    found = Publication(name=name, experiments=experiments, notes=notes, figures=drawings, **given)
+    return found if code is None or weights is None else code.weighed(found, weights)
+
+
+def _experiment(
+    name: str,
+    conditions: Mapping[str, Mapping[str, Any]] | None = None,
+    each: Mapping[str, Any] | None = None,
+    notes: Sequence[Mapping[str, Any]] = (),
+    **given: Any,
+) -> Experiment:
+    """Make an experiment of what a file declares; `each` is what all its conditions have in common."""
+    common = dict(each or {})
+    found = {}
+    for condition, asked in (conditions or {}).items():
+        agents = {**common.get("agents", {}), **asked.get("agents", {})}
+        overrides = [*common.get("overrides", ()), *asked.get("overrides", ())]
+        found[condition] = Condition(**{**common, **asked, "agents": agents, "overrides": overrides})
+    return Experiment(name=name, conditions=found, notes=[Note(**note) for note in notes], **given)
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads the file of a publication; a tag `!name` is a function of its module `code`, of measures or of figures.
+
+    With a value behind the tag it is what the function returns for that; `of` are its arguments without names.
+    """
+
+    code: ModuleType | None = None
+
+
+def _function(loader: _Loader, name: str, node: yaml.Node) -> Any:
+    """Return the function that a tag names, or what it returns for the value behind the tag."""
+    found = {"matching": matching, **vars(measures), **vars(figures), **(vars(loader.code) if loader.code else {})}[
+        name
+    ]
+    if isinstance(node, yaml.MappingNode):
+        given = {str(key): value for key, value in loader.construct_mapping(node, deep=True).items()}
+        return found(*given.pop("of", ()), **given)
+    if isinstance(node, yaml.SequenceNode):
+        return found(*loader.construct_sequence(node, deep=True))
+    return found(node.value) if node.value else found
+
+
+_Loader.add_multi_constructor("!", _function)

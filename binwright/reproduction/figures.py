@@ -49,10 +49,11 @@ class Drawing:
     """What its file is called behind the publication's name, such as `nara-azure`; no two of a publication the same."""
     title: str
     """What it shows, in a sentence without a full stop."""
-    draw: Callable[[Material], Figure]
-    """Draws it; a `UserError` that it raises is the reason why it cannot be drawn."""
+    draw: Callable[..., Figure]
+    """Draws it from `Material` and `options`; a `UserError` that it raises is the reason why it cannot be drawn."""
     published: str = ""
     """What the publication prints there, in a sentence, and what differs in ours."""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> 
     for drawing in drawings:
         try:
             with style():
-                figure = drawing.draw(given)
+                figure = drawing.draw(given, **drawing.options)
         except UserError as error:
             found.append(Picture(publication, drawing, why=error.problem))
         else:
@@ -101,18 +102,14 @@ def intervals(values: Iterable[Value]) -> str:
 
 
 def of_kind(
-    kind: str, *where: tuple[str, str], agents: Sequence[str] = (), **options: Any
-) -> Callable[[Material], Figure]:
-    """Draw a kind of `binwright figures`, of the runs of conditions `where` (experiment, condition), drawn as one.
+    given: Material, kind: str, where: Sequence[Sequence[str]], agents: Sequence[str] = (), **options: Any
+) -> Figure:
+    """Draw a kind of `binwright figures`, of the runs of conditions `where` [(experiment, condition)], drawn as one.
 
     Agents have their published names, also in `agents` (default: all); the other options are those of the kind.
     """
+    from analysis.figures.draw import draw
+    from analysis.results.combined import Together
 
-    def draw(given: Material) -> Figure:
-        from analysis.figures.draw import draw
-        from analysis.results.combined import Together
-
-        found = [given.of(*one) for one in where]
-        return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)
-
-    return draw
+    found = [given.of(*one) for one in where]
+    return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)

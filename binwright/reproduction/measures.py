@@ -103,6 +103,21 @@ def gain_of(base: str, *columns: str, rows: int = 0) -> Measure:
     return measure
 
 
+def total_wait(trimmed: int = 0) -> Measure:
+    """Measure the mean of the total waits of all runs, but a share of 1/`trimmed` at each end.
+
+    Waits are whole seconds, so that their sum is exact.
+    """
+
+    def measure(runs: Runs, agent: str) -> Value:
+        waits = sorted(runs.of(agent)["wait_total"].to_list())
+        cut = len(waits) // trimmed if trimmed else 0
+        kept = waits[cut : len(waits) - cut]
+        return Value(sum(kept) / len(kept), None, None, len(waits))
+
+    return measure
+
+
 def above(own: Floats, other: Floats) -> Value:
     """Measure by what share the mean of values is above that of others, both [seeds], with the interval of that.
 

@@ -354,7 +354,7 @@ def test_published_weights_have_rows_of_their_own(tmp_path: Path, capsys: pytest
             assert agents[labels[f"{agent}, published weights"]] == {"path": str(folder / f"{training}.safetensors")}
     rows = compared(prepared.publication, [prepared])
     theirs = [one for one in rows if one.agent.endswith(", published weights")]
-    printed = (*published("nara"), *nara.derived(None))
+    printed = (*published("nara"), *nara.plainly())
     assert len(rows) == len(printed) + len(theirs)
     assert len(theirs) == sum(nara.is_learned(one.agent) for one in printed)
     (folder / "azure_beta.safetensors").unlink()
@@ -416,7 +416,7 @@ def one_line(given: Material) -> Figure:
 
 
 def missing(given: Material) -> Figure:
-    return of_kind("bars", ("fabrics", "a condition"))(given)
+    return of_kind(given, "bars", [("fabrics", "a condition")])
 
 
 def test_figures_are_beside_the_pages(tmp_path: Path) -> None:
@@ -520,7 +520,7 @@ def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.M
     assert list(nara.demands(Material())) == ["uniform", "azure", "alibaba (stand-in)"]  # type: ignore[call-overload]
     assert asked == ["uniform", "{azure: {split: test}}", "alibaba-like"]
     for demand, drawn in zip(nara.HOLDING, asked, strict=True):
-        assert f"workload.demand={drawn}" in nara.condition(demand, "alpha", None).overrides
+        assert f"workload.demand={drawn}" in nara.where(demand, "alpha")["overrides"]
 
 
 @pytest.mark.parametrize("name", first(2, sorted(PUBLICATIONS)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,7 @@ import polars as pl
 import pytest
 
 from binwright.reproduction.claims import published
-from binwright.reproduction.measures import Measure, Runs
-from binwright.reproduction.publications.spane import total
+from binwright.reproduction.measures import Measure, Runs, total_wait
 from scenarios.batch.batch import Batch
 from scenarios.run.check import check_scenario
 from scenarios.schema.load import load_scenario, scenario_from
@@ -70,8 +68,8 @@ def test_all_starts_have_the_published_means(trace: Path, tmp_path: Path) -> Non
     results = Batch(load_scenario("spane/waits"), tmp_path / "out").run()
     runs, done = Runs(results, {name: name for name in ("first-fit", "balance-fit")}), results.done
     measures: dict[str, Measure] = {
-        "trimmed mean of total wait": partial(total, trimmed=10),
-        "mean of total wait": total,
+        "trimmed mean of total wait": total_wait(10),
+        "mean of total wait": total_wait(),
     }
     for one in published("spane"):
         assert measures[one.metric](runs, one.agent).mean == one.value

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.publications.vmagent import BATCHES, EXPERIMENT, batches, length, rate
+from binwright.reproduction.publications.vmagent import BATCHES, batches, length, rate
 from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario
@@ -103,9 +104,10 @@ def test_batches_overlap_and_the_longest_of_each_says_how_full_servers_are() -> 
     assert batches(69, 50)[[0, -1]][:, [0, -1]].tolist() == [[0, 49], [19, 68]]
     assert batches(2, 5).tolist() == [[0, 1]]
     assert batches(6, 5).tolist() == [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]]
-    for condition, asked in EXPERIMENT.conditions.items():
+    (experiment,) = (one for one in publication("cvd-rl").experiments if one.name == "vmagent")
+    for condition, asked in experiment.conditions.items():
         scenario, servers = (pair.partition("=")[2] for pair in condition.split(";"))
-        size = BATCHES[scenario, int(servers)]
+        size = BATCHES[scenario][int(servers)]
         assert len(batches(asked.seeds, size)) == 1000 // size
         assert asked.seeds == batches(asked.seeds, size).max() + 1
 

@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from binwright.reproduction.claims import Value, keys_of
-from binwright.reproduction.experiment import Condition, Experiment, Note
 from binwright.reproduction.measures import Measure, Runs
 from simcore.types import Floats, Ints
 
-TABLE = "readme of the data set"
 STARTS = 1000
 """Starts in the program's list. It plays 1000 / P batches of P: starts 0 to P - 1, then 1 to P, and so on."""
-LONGEST = 6000
-"""More requests than any episode places."""
-SPREAD_ABOVE = {"fading": "32 GB", "recovering": "10 GB"}
-BATCHES = {
-    ("fading", 5): 5,
-    ("fading", 20): 5,
-    ("fading", 50): 50,
-    ("recovering", 5): 5,
-    ("recovering", 20): 50,
-    ("recovering", 50): 50,
-}
-"""How many episodes the program played at once; with these, its spreads come out."""
-RULE = "binwright.reproduction.publications.vmagent_rule:BestFitOfVMAgent"
-AGENTS = {
-    "best-fit": f'{{name: "{RULE}", label: best-fit of VMAgent}}',
-    "first-fit": "first-fit",
-}
-DEVIATES = (
-    "Measured as VMAgent's program did, from the same starts: nothing is released, BestFit keeps the most room, and "
-    "values are means over overlapping batches of 5 or 50 episodes. Both rates are those of the longest episode of a "
-    "batch, and are taken of as many servers as the batch has episodes. The machines that never end are reconstructed "
-    "from the publisher's plots."
-)
-ONE_EPISODE = "One long episode is in every batch and decides the rate; the events behind it are reconstructed."
+BATCHES = {"fading": {5: 5, 20: 5, 50: 50}, "recovering": {5: 5, 20: 50, 50: 50}}
+"""How many episodes the program played at once on so many servers; with these, its spreads come out."""
 
 
 def batches(count: int, size: int) -> Ints:
@@ -70,43 +45,21 @@ def _of(each: Floats, runs: Floats) -> Value:
     return Value(float(each.mean()), None, None, len(runs))
 
 
-def by_condition(measure: Callable[[Runs, str, int, int], Value]) -> Measure:
-    """Measure with the size of the batches and the servers of the condition."""
+def by_condition(column: str = "") -> Measure:
+    """Measure with the size of the batches and the servers of the condition: the rate of a column, or the length."""
 
     def measured(runs: Runs, agent: str) -> Value:
         where = keys_of(runs.condition)
         servers = int(where["servers"])
-        return measure(runs, agent, BATCHES[where["scenario"], servers], servers)
+        size = BATCHES[where["scenario"]][servers]
+        return rate(runs, agent, size, servers, column) if column else length(runs, agent, size)
 
     return measured
 
 
-def _condition(scenario: str, servers: int, size: int) -> Condition:
-    overrides = (
-        "sweep=null",
-        f"cluster.servers={servers}",
-        f"cluster.spread_above.mem={SPREAD_ABOVE[scenario]}",
-        f"workload.requests={LONGEST}",
-    )
-    return Condition(AGENTS, overrides, STARTS // size + size - 1, quick=size)
-
-
-EXPERIMENT = Experiment(
-    name="vmagent",
-    tables={TABLE: "Requests placed until the first that fits nowhere, and what is allocated then"},
-    scenario="cvd/vmagent",
-    conditions={
-        f"scenario={scenario};servers={servers}": _condition(scenario, servers, size)
-        for (scenario, servers), size in BATCHES.items()
-    },
-    measures={
-        "scheduled": by_condition(lambda runs, agent, size, servers: length(runs, agent, size)),
-        **{
-            f"{name}_percent": by_condition(partial(rate, column=name))
-            for name in ("allocation_cpu_end", "allocation_mem_end")
-        },
-    },
-    deviates=DEVIATES,
-    notes=(Note("explained", ONE_EPISODE, agent="best-fit", metric="allocation_*"),),
-    smallest=("workload.requests=400",),
-)
+def starts(scenario: str, servers: int) -> dict[str, Any]:
+    """Describe the runs from the program's starts, each with more requests than any episode places."""
+    spread = {"fading": "32 GB", "recovering": "10 GB"}[scenario]
+    size = BATCHES[scenario][servers]
+    overrides = [f"cluster.servers={servers}", f"cluster.spread_above.mem={spread}", "workload.requests=6000"]
+    return {"overrides": ["sweep=null", *overrides], "seeds": STARTS // size + size - 1, "quick": size}

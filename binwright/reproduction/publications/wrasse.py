@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.claims import Published, Value, published
-from binwright.reproduction.experiment import Condition, Experiment, Key, Note, Publication, Size
-from binwright.reproduction.figures import Drawing, of_kind
-from binwright.reproduction.measures import Measure, Runs, averaged, gain_of, mean_of
+from binwright.reproduction.experiment import Key, Size
+from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
 from simcore.errors import UserError
 from simcore.types import Floats
 
 if TYPE_CHECKING:
     from agents.solver.packing.pack import Packed
     from workloads.offline import Machines
-
-NETWORKS = {"secondnet": "secondnet", "wrasse": "solver"}
-CLUSTERS = {"oktopus": "oktopus", "wrasse": "solver"}
-PAIRS = "workload.networks.pairs"
-PLACED = "virtual data centres placed"
-GAIN = f"{PLACED}, % over secondnet"
-DS1, DS2, CLUSTER = "data=DS1", "data=DS2", "servers=16000;clusters=300"
-WIDE, SMALL = "data=DS1 with 5.1 Gbps", "data=DS2 with 72 machines"
-"""Conditions of ours beside DS1 and DS2, under which the published numbers can come about."""
-OTHER_MACHINE = "Times on other machines and in other languages say nothing about the methods."
 
 
 def divided(metric: str, one: Published, by: Published, **kept: str) -> Published:
@@ -82,13 +71,15 @@ def lines(size: Size) -> Mapping[Key, Value | str]:
     return found
 
 
-def packing_derived() -> Iterable[Published]:
+def packing_derived() -> list[Published]:
     """Derive what can be compared of Tables 4 and 5: times beside another on one machine, and our own search."""
     servers, times = printed("4"), printed("5")
+    found = []
     for condition in (f"application={name}" for name in APPLICATIONS):
-        yield replace(servers[condition, "wrasse", "servers"], agent="solver")
-        for agent in ("wrasse", Z3):
-            yield divided(TIMES, *(times[condition, one, MILLISECONDS] for one in (agent, "ffd-prod")))
+        found.append(replace(servers[condition, "wrasse", "servers"], agent="solver"))
+        by = times[condition, "ffd-prod", MILLISECONDS]
+        found += [divided(TIMES, times[condition, agent, MILLISECONDS], by) for agent in ("wrasse", Z3)]
+    return found
 
 
 def packing(size: Size) -> Mapping[Key, Value | str]:
@@ -160,22 +151,25 @@ def beside(base: str) -> str:
     return f"{MEAN}, times those of {base}"
 
 
-def times_derived(table: str, base: str, single: str) -> tuple[Published, ...]:
-    """Derive from a section what does not depend on the machine."""
+def times_derived(table: str, base: str, single: str, placed: bool = False) -> list[Published]:
+    """Derive from a section what does not depend on the machine, and `placed_derived`."""
     rows = {(agent, metric): one for (_, agent, metric), one in printed(table).items()}
     own = rows["wrasse", MEAN]
-    return divided(beside(base), own, rows[base, MEAN]), divided(f"{single}{OVER_MEAN}", rows["wrasse", single], own)
+    times = divided(beside(base), own, rows[base, MEAN]), divided(f"{single}{OVER_MEAN}", rows["wrasse", single], own)
+    return [*(placed_derived() if placed else ()), *times]
 
 
-def placed_derived() -> Iterable[Published]:
+def placed_derived() -> Iterator[Published]:
     """Derive by how many percent Wrasse placed more, and what our own conditions are held to."""
     rows = printed("6")
-    for condition, ours in ((DS1, DS1), (DS1, WIDE), (DS2, DS2), (DS2, SMALL)):
-        both = [replace(rows[condition, agent, PLACED], condition=ours) for agent in NETWORKS]
+    placed = "virtual data centres placed"
+    beside = {"data=DS1": "data=DS1 with 5.1 Gbps", "data=DS2": "data=DS2 with 72 machines"}
+    for condition, ours in (pair for each in beside.items() for pair in ((each[0], each[0]), each)):
+        both = [replace(rows[condition, agent, placed], condition=ours) for agent in ("secondnet", "wrasse")]
         if ours != condition:
             yield from both
         base, more = (one.value or 0.0 for one in both)
-        yield replace(both[1], metric=GAIN, printed=f"{100 * (more / base - 1):.2f}")
+        yield replace(both[1], metric=f"{placed}, % over secondnet", printed=f"{100 * (more / base - 1):.2f}")
 
 
 def of_times(read: Callable[[Floats], float], least: int = 0) -> Measure:
@@ -200,9 +194,10 @@ def ratio_to(base: str) -> Measure:
     return measure
 
 
-def times_of(base: str) -> dict[str, Measure]:
-    """Measure times of decisions; the 150th, beside the mean, with the ten decisions around it, for the noise."""
+def times_of(base: str, **more: Measure) -> dict[str, Measure]:
+    """Measure `more`, and times; the 150th, beside the mean, with the ten decisions around it, for the noise."""
     return {
+        **more,
         MEAN: mean_of("decision_us", scale=0.001),
         LATE: of_times(lambda seconds: 1000 * seconds[149], 150),
         LONGEST: of_times(lambda seconds: 1000 * seconds.max()),
@@ -215,129 +210,3 @@ def times_of(base: str) -> dict[str, Measure]:
 def _seconds(runs: Runs, agent: str) -> list[Floats]:
     """Read the times of decisions, float64 [decisions] for every run."""
     return [runs.results.times(run)["seconds"].to_numpy() for run in runs.of(agent)["run"]]
-
-
-def network(machines: str, quick: int, *overrides: str) -> Condition:
-    """Describe the runs of virtual data centres of so many machines."""
-    return Condition(NETWORKS, ("sweep=null", f"{PAIRS}.machines={machines}", *overrides), seeds=5, quick=quick)
-
-
-def describe() -> Publication:
-    """Describe the publication."""
-    timed = tuple(Note("incomparable", OTHER_MACHINE, metric=name) for name in (MEAN, LATE, LONGEST))
-    return Publication(
-        name="wrasse",
-        title="Wrasse",
-        reference="Rai, Bhagwan and Guha 2012, Generalized Resource Allocation for the Cloud, SoCC",
-        own=lambda agent: agent.startswith(("wrasse", "solver")),
-        unanswered=lambda one: OTHER_MACHINE,
-        experiments=(
-            Experiment(
-                name="lines",
-                tables={"2": "Lines of specifications, without comments, and of programs"},
-                count=lines,
-                lower=(SPECIFIED,),
-                quicker=False,
-                notes=(
-                    Note(
-                        "remark", "Ours has the numbers of an example in it; what the publication counts is not said."
-                    ),
-                ),
-            ),
-            Experiment(
-                name="packing",
-                tables={"4": "Servers for machines that are all known at once", "5": "Time of the same"},
-                count=packing,
-                lower=("servers", TIMES),
-                deviates="The machines are drawn: only averages are printed. wrasse is the published search as we read "
-                "it, for 10 s; its time is when its answer was there.",
-                derived=tuple(packing_derived()),
-                notes=(
-                    Note("incomparable", OTHER_MACHINE, metric=MILLISECONDS),
-                    *(
-                        Note(
-                            "incomparable",
-                            "Our inputs were fitted to this value: of its own only averages are printed.",
-                            agent=agent,
-                        )
-                        for agent in (*HEURISTICS, "lower bound")
-                    ),
-                    Note(
-                        "remark",
-                        "Ours is our own search, held to the servers that wrasse is published with.",
-                        agent="solver",
-                    ),
-                    Note("remark", "The size of the published parts is not known; ours have 80 machines.", agent=Z3),
-                ),
-            ),
-            Experiment(
-                name="secondnet",
-                tables={
-                    "6": "Virtual data centres placed before the first refusal",
-                    "section 8.2.1": "Time of the same",
-                },
-                scenario="wrasse/secondnet",
-                conditions={
-                    DS1: network("100", 3),
-                    DS2: network("{uniform: [64, 128]}", 2),
-                    SMALL: network("{exponential: {mean: 8, above: 64}}", 2),
-                    WIDE: network("100", 1, f"{PAIRS}.bandwidth=5.1 Gbps"),
-                },
-                measures={PLACED: mean_of("scheduled"), GAIN: gain_of("secondnet", "scheduled")}
-                | times_of("secondnet"),
-                lower=(beside("secondnet"), f"{LATE}{OVER_MEAN}"),
-                deviates="With the bandwidths described every agent, even a random one, fills all slots: the "
-                "publication's runs had something that is not described.",
-                derived=(*placed_derived(), *times_derived("section 8.2.1", "secondnet", LATE)),
-                notes=(
-                    *timed,
-                    Note(
-                        "remark",
-                        "This is DS1 with the bandwidth at which our secondnet places what is published.",
-                        condition=WIDE,
-                    ),
-                    Note(
-                        "remark",
-                        "This is 64 machines and an exponential number of mean 8: 221 networks fit with such a mean "
-                        "only.",
-                        condition=SMALL,
-                    ),
-                    Note(
-                        "remark",
-                        "221 networks of 64 to 128 machines, 96 in the mean, need 21,216 slots; there are 16,384.",
-                        agent="wrasse",
-                        metric=PLACED,
-                        condition=DS2,
-                    ),
-                ),
-                smallest=("workload.requests=3",),
-            ),
-            Experiment(
-                name="oktopus",
-                tables={"section 8.2.2": "300 virtual clusters on 16,000 servers"},
-                scenario="wrasse/oktopus",
-                conditions={CLUSTER: Condition(CLUSTERS, (), 10, quick=4)},
-                measures={"clusters placed": mean_of("scheduled")} | times_of("oktopus"),
-                lower=(beside("oktopus"), f"{LONGEST}{OVER_MEAN}"),
-                derived=times_derived("section 8.2.2", "oktopus", LONGEST),
-                notes=timed,
-                smallest=("workload.requests=3",),
-            ),
-        ),
-        figures=(
-            Drawing(
-                "2",
-                "secondnet-times",
-                "Time of every decision on the virtual data centres of DS1, by order of arrival",
-                of_kind("decisions", ("secondnet", DS1)),
-                "Published means are 525 ms (wrasse) and 925 ms (secondnet); wrasse's 150th took 5.8 s.",
-            ),
-            Drawing(
-                "3",
-                "oktopus-times",
-                "Time of every decision on virtual clusters, by order of arrival",
-                of_kind("decisions", ("oktopus", CLUSTER)),
-                "Published means are 183 ms (wrasse) and 35.6 ms (oktopus); wrasse took 2.6 s at most.",
-            ),
-        ),
-    )
