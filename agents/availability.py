@@ -9,11 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.running import Job
-from fabric.availability import at_once, earliest, over, overdrawn, take
+from fabric.availability import at_once, earliest, over, overdrawn, parts_from, take
 from simcore.types import Ints, Placement, Request, View, part
-
-MANY = 2**31
-"""Parts that ask for nothing."""
 
 
 class AvailabilityProfile:
@@ -67,11 +64,7 @@ class AvailabilityProfile:
 
     def parts(self, start: float, duration: float, demand: Sequence[int]) -> int:
         """Count how many parts that ask for so much have room from a time on, together, for so long."""
-        times, free = self._times[: self._count], self._levels[: self._count]
-        first = max(int(np.searchsorted(times, start, "right")) - 1, 0)
-        last = int(np.searchsorted(times, over(start, duration)))
-        asked = np.array(demand)
-        return max(int((free[first:last, asked > 0] // asked[asked > 0]).min(initial=MANY)), 0)
+        return parts_from(self._times, self._levels, self._count, start, duration, np.array(demand, np.int64))
 
     @property
     def overdrawn(self) -> bool:

@@ -141,7 +141,6 @@ class World:
         waits = self.overflow.together
         for key, there, problem in (
             ("cluster.expansion", bool(self.expansion), "the cluster changes while requests wait together"),
-            ("workload.parts", self.gangs, "gangs wait together"),
             ("placement", self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", warm is not None, "requests wait together after a warm start"),
             ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),

@@ -13,6 +13,9 @@ import numpy as np
 from simcore.jit import lean
 from simcore.types import Floats, Ints
 
+MANY = 2**31
+"""Parts that ask for nothing."""
+
 
 @lean
 def just_after(time: float) -> float:
@@ -97,6 +100,28 @@ def earliest(times: Floats, levels: Ints, count: int, duration: float, need: Int
         if i + 1 == count or times[i + 1] >= times[since] + duration:
             return float(times[since])
     return np.inf
+
+
+@lean
+def copies(levels: Ints, first: int, last: int, need: Ints) -> int:
+    """Count how many that need so much have room together at each of some steps; `MANY` at most."""
+    found = MANY
+    for i in range(first, last):
+        for k in range(len(need)):
+            if need[k] > 0:
+                found = min(found, levels[i, k] // need[k])
+    return max(found, 0)
+
+
+@lean
+def parts_from(times: Floats, levels: Ints, count: int, start: float, duration: float, need: Ints) -> int:
+    """Count how many that need so much have room together from a time on, not before now, for so long."""
+    first, last, end = 0, 0, over(start, duration)
+    while last < count and times[last] < end:
+        if times[last] <= start:
+            first = last
+        last += 1
+    return copies(levels, first, last, need)
 
 
 @lean

@@ -6,14 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fabric.servers import fits_node, fits_spread
 from simcore.jit import kernel, lean
 from simcore.record import SPREAD
-from simcore.types import LITTLE, Amounts, Floats, Ints
+from simcore.types import LITTLE, Floats, Ints
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
-NOWHERE = -2
 BACKFILLING = ("none", "any", "easy", "conservative")
 FIRST, LAST, RUNNING, SEEN, COUNTED, ASKED, COUNTERS = range(7)
 """Places in `Queue.at`: where the line begins and ends, how many run, how many of the line have been offered at this
@@ -28,8 +26,8 @@ class Queue(NamedTuple):
 
     `line` int64 [k] has the rows that wait from `at[FIRST]` to `at[LAST]`, in order; `offered` and `keys` [k] are
     scratch. `until` float64 [k] and `runs` int64 [k] are when those that run should end, ascending, and their rows.
-    `promise` float64 [n] and `place` int64 [n] are the start and the place promised to each, -1 for none. `due` float64
-    [1] is when the line is offered next.
+    `promise` float64 [n] is the start that is promised to each, then the end that is expected, and `place` int64 [n]
+    the place of each part, -1 for none. `due` float64 [1] is when the line is offered next.
     """
 
     expected: Floats
@@ -116,54 +114,12 @@ def choose(queue: Queue, arrival: Floats, now: float, first: int, count: int) ->
 
 
 @lean
-def needed(need: Ints, demand: Amounts, node: int, nodes: int) -> None:
-    """Write to `need` int64 [nodes * resources] what a demand takes on all nodes of a server."""
-    kinds = len(demand)
-    need[:] = 0
-    for r in range(kinds):
-        if node == SPREAD:
-            for n in range(nodes):
-                need[n * kinds + r] = demand[r] // nodes + (n < demand[r] % nodes)
-        else:
-            need[node * kinds + r] = demand[r]
-
-
-@lean
-def node_of(place: int, spread: bool, nodes: int) -> int:
-    """Return the node of a place, which is `SPREAD` for a spread request."""
-    return SPREAD if spread else place % nodes
-
-
-@lean
-def room_on(free: Ints, server: int, demand: Amounts, spread: bool) -> int:
-    """Return the first node of a server with room, `SPREAD` where all are taken, or else `NOWHERE`."""
-    if spread:
-        return SPREAD if fits_spread(free, server, demand) else NOWHERE
-    for node in range(free.shape[1]):
-        if fits_node(free, server, node, demand):
-            return node
-    return NOWHERE
-
-
-@lean
 def hide(free: Ints, server: int, node: int) -> None:
     """Have a node look full, or for `SPREAD` its server; changes `free` int64 [servers, nodes, resources]."""
     for n in range(free.shape[1]):
         for r in range(free.shape[2]):
             if node in (SPREAD, n):
                 free[server, n, r] = 0
-
-
-@lean
-def add(level: Ints, demand: Amounts, server: int, node: int) -> None:
-    """Add what a request gives back when it ends to `level` int64 [servers, nodes, resources]."""
-    nodes = level.shape[1]
-    for n in range(nodes):
-        for r in range(len(demand)):
-            if node == SPREAD:
-                level[server, n, r] += demand[r] // nodes + (n < demand[r] % nodes)
-            elif n == node:
-                level[server, n, r] += demand[r]
 
 
 @lean

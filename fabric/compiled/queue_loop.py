@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fabric.availability import at_once, earliest, just_after, over, overdrawn, take
+from fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
 from fabric.compiled.heap import pop, push
 from fabric.compiled.numa_loop import (
     ALL,
@@ -34,24 +34,21 @@ from fabric.compiled.queue_line import (
     FIRST,
     LAST,
     NONE,
-    NOWHERE,
     RUNNING,
     SEEN,
     Queue,
-    add,
     choose,
     enter,
     expect,
     forget,
     hide,
-    needed,
-    node_of,
-    room_on,
     show,
 )
+from fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts
 from fabric.servers import fits_node, fits_spread, why_not
 from simcore.jit import kernel
 from simcore.record import PLACED, REJECTED, SPREAD
+from simcore.types import Ints
 
 
 @kernel
@@ -61,6 +58,7 @@ def go_line(
     asked: NumaRequests,
     state: NumaState,
     queue: Queue,
+    parts: Ints | None,
     backfilling: int,
     together: int,
     window: float,
@@ -68,8 +66,8 @@ def go_line(
 ) -> tuple[int, int, int]:
     """Offer the line whenever something changes, until there were so many answers (without limit when negative).
 
-    `rule` and `weights` are as for `numa_loop.go`. `together` are offered at once, at multiples of `window` if that is
-    not 0. An offer counts as one answer at least.
+    `rule`, `weights` and `parts` are as for `numa_loop.go`, but every part is an answer, and an offer is one at least.
+    `together` are offered at once, at multiples of `window` if that is not 0.
 
     Changes `state` and `queue`. Returns how many answers were made, why it stopped, and the last answer.
     """
@@ -82,8 +80,8 @@ def go_line(
     tail, ends, answered = at[TAIL], at[ENDS], at[ANSWERED]
     first, last, running, seen = counts[FIRST], counts[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[0], 0, -1, ASK
-    need, extra, most = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
-    level = np.zeros_like(left) if backfilling == EASY else left[:0].copy()
+    need, most, total = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
+    level = np.zeros((len(left) if backfilling == EASY else 0, nodes * kinds), np.int64)
     size = 64 if backfilling == CONSERVATIVE else 0
     times = np.zeros((len(left), size))
     levels = np.zeros((len(left), size, nodes * kinds), np.int64)
@@ -112,7 +110,11 @@ def go_line(
                     row, now = holder[0], due[0]
                     ends -= 1
                     pop(due, holder, ends)
-                    move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
+                    many = 1
+                    if parts is not None:
+                        many = parts[row]
+                    for part in range(row, row + many):
+                        move(left, free, log, demand_of(demands, row, nothing), servers[part], nodes_of[part], 1)
                     if reserves:
                         forget(until, runs, running, promise[row], row)
                         running -= 1
@@ -152,13 +154,14 @@ def go_line(
             promise[row] = soon
             expect(until, runs, running - 1, soon, row)
         if pure:  # no rule says more for so small a question
-            most[:] = 0
+            most[:], total[:] = 0, 0
             for s in range(len(left)):
                 for r in range(kinds):
-                    total = 0
+                    whole = 0
                     for n in range(nodes):
-                        total += left[s, n, r]
-                    most[r] = max(most[r], total)
+                        whole += left[s, n, r]
+                    most[r] = max(most[r], whole)
+                    total[r] += whole
             for r in range(kinds):
                 full = full or most[r] < least[r]
         if backfilling == CONSERVATIVE:
@@ -172,141 +175,143 @@ def go_line(
                     levels[s, 0] = left[s].reshape(nodes * kinds)
                 for i in range(running):
                     if until[i] < np.inf:
-                        row = runs[i]
-                        s = servers[row]
-                        needed(need, demand_of(demands, row, nothing), nodes_of[row], nodes)
-                        steps[s] = take(times[s], levels[s], steps[s], until[i], np.inf, need, -1)
+                        row, many = runs[i], 1
+                        if parts is not None:
+                            many = parts[row]
+                        demand = demand_of(demands, row, nothing)
+                        hold(times, levels, steps, need, demand, spread[row], place, row, many, until[i], np.inf, -1)
                 if again:
                     for i in range(begin, begin + count):
                         place[chosen[i]] = -1
                     break
                 for i in range(begin, begin + count):
-                    row = chosen[i]
+                    row, many = chosen[i], 1
                     if place[row] >= 0:
+                        if parts is not None:
+                            many = parts[row]
                         promise[row] = max(promise[row], now)
-                        s = place[row] // nodes
-                        needed(need, demand_of(demands, row, nothing), node_of(place[row], spread[row], nodes), nodes)
-                        end = over(promise[row], expected[row])
-                        steps[s] = take(times[s], levels[s], steps[s], promise[row], end, need, 1)
+                        demand, end = demand_of(demands, row, nothing), over(promise[row], expected[row])
+                        hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, 1)
                 short = False
                 for s in range(len(left)):
                     short = short or overdrawn(levels[s], steps[s])
                 if not short:
                     break
-        started, blocked, shadow, reserved, far = 0, False, np.inf, -1, -1
+        started, blocked, shadow, far, low, high = 0, False, np.inf, -1, 0, 0
+        if backfilling == CONSERVATIVE:
+            high = len(left)
         for i in range(begin, begin + count):
-            row = chosen[i]
+            row, many = chosen[i], 1
+            if parts is not None:
+                many = parts[row]
             large = False
             for r in range(kinds if pure else 0):
-                large |= demands[row, r] > most[r]
+                large |= demands[row, r] > most[r] or demands[row, r] * many > total[r]
             if pure and blocked and backfilling != CONSERVATIVE:
                 if full:
                     break
                 if large:
                     continue
-            mine, promised = -1, now
-            if backfilling == CONSERVATIVE and place[row] >= 0:
-                mine, promised = place[row], promise[row]
             demand = demand_of(demands, row, nothing)
-            code, counts[ASKED] = -1, row
-            if mine >= 0:
-                s = mine // nodes
-                needed(need, demand, node_of(mine, spread[row], nodes), nodes)
-                steps[s] = take(times[s], levels[s], steps[s], promised, over(promised, expected[row]), need, -1)
+            code, placed, from_now = -1, 0, over(now, expected[row])
+            if backfilling == CONSERVATIVE and place[row] >= 0:
+                end = over(promise[row], expected[row])
+                hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
                 place[row] = -1
-            if not large:
-                hidden = 0
-                if backfilling == CONSERVATIVE or reserved >= 0:
-                    for s in range(0 if reserved < 0 else reserved, len(left) if reserved < 0 else reserved + 1):
-                        for n in range(1 if spread[row] else nodes):
-                            node = SPREAD if spread[row] else n
-                            if not (fits_spread(left, s, demand) if spread[row] else fits_node(left, s, n, demand)):
-                                continue
+            hides = backfilling == CONSERVATIVE or not (shadow > now and shadow >= now + expected[row])
+            s, after = low, high
+            while not large:
+                # -- who would be in the way of a promise does not see that there is room -----------------------------
+                while hides and s < after:
+                    if placed:
+                        show(left, free, s)
+                    for n in range(1 if spread[row] else nodes):
+                        node = SPREAD if spread[row] else n
+                        if fits_spread(left, s, demand) if spread[row] else fits_node(left, s, n, demand):
                             needed(need, demand, node, nodes)
                             if backfilling == CONSERVATIVE:
                                 harmless = at_once(times[s], levels[s], steps[s], expected[row], need)
                             else:
-                                harmless = shadow > now and shadow >= now + expected[row]
-                                if not harmless:
-                                    harmless = True
-                                    for k in range(len(need)):
-                                        harmless = harmless and extra[k] >= need[k]
+                                harmless = enough(level, s, need)
                             if not harmless:
                                 hide(free, s, node)
-                                hidden += 1
+                    s += 1
+                counts[ASKED] = row + placed
                 code = rule(free, capacity, demand, spread[row], *weights)
-                if hidden:
-                    for s in range(0 if reserved < 0 else reserved, len(left) if reserved < 0 else reserved + 1):
-                        show(left, free, s)
-            if code >= 0:
+                if code < 0:
+                    break
                 s = code // nodes
                 node = SPREAD if spread[row] else code - s * nodes
                 if not fits(left, demand, s, node):
                     status = BROKEN
                     break
                 move(left, free, log, demand, s, node, -1)
-                outcome[row], servers[row], nodes_of[row], decided[row] = PLACED, s, node, now
-                sequence[answered] = row
-                answered += 1
-                started += 1
-                end = now + duration[row]
+                servers[row + placed], nodes_of[row + placed] = s, node
+                if reserves:
+                    place[row + placed] = code
+                    if backfilling == CONSERVATIVE:
+                        hold(times, levels, steps, need, demand, spread[row], place, row + placed, 1, now, from_now, 1)
+                    elif low <= s < high and from_now > shadow:
+                        needed(need, demand, node, nodes)
+                        level[s] -= need
+                placed += 1
+                if placed == many:
+                    break
+                after = s + 1 if low <= s < high else s
+            if hides and not large:
+                for s in range(low, high):
+                    show(left, free, s)
+            if status == BROKEN:
+                break
+            if placed == many:
+                for part in range(row, row + many):
+                    outcome[part], decided[part] = PLACED, now
+                    sequence[answered] = part
+                    answered += 1
+                started += many
                 if duration[row] < np.inf:
-                    push(due, holder, ends, end, row)
+                    push(due, holder, ends, now + duration[row], row)
                     ends += 1
                 if reserves:
-                    needed(need, demand, node, nodes)
-                    end = over(now, expected[row])
-                    if backfilling == CONSERVATIVE:
-                        steps[s] = take(times[s], levels[s], steps[s], now, end, need, 1)
-                    elif s == reserved and end > shadow:
-                        extra -= need
                     promise[row] = now + expected[row]
                     expect(until, runs, running, promise[row], row)
                     running += 1
-                if pure and len(left) == 1:
-                    for r in range(kinds):
-                        most[r] -= demand[r]
-                        full = full or most[r] < least[r]
+                for r in range(kinds if pure else 0):
+                    total[r] -= demand[r] * many
+                    full = full or total[r] < least[r]
                 if plain:
                     line[i], far = -1, i
                 continue
             code = -1
+            for part in range(row, row + placed):
+                move(left, free, log, demand, servers[part], nodes_of[part], 1)
+                if backfilling == EASY and low <= servers[part] < high and from_now > shadow:
+                    needed(need, demand, nodes_of[part], nodes)
+                    level[servers[part]] += need
+                servers[part], nodes_of[part] = -1, -1
             if backfilling == NONE:
                 break
             if backfilling == EASY and not blocked:
-                # -- when does the first that waits have room? --------------------------------------------------------
-                level[:] = left
-                time, ended = now, 0
-                for s in range(len(left)):
-                    if reserved < 0 and room_on(level, s, demand, spread[row]) != NOWHERE:
-                        reserved = s
-                while reserved < 0 and ended < running and until[ended] < np.inf:
-                    time = max(until[ended], soon)
-                    while ended < running and max(until[ended], soon) == time:
-                        other, s = runs[ended], servers[runs[ended]]
-                        add(level, demand_of(demands, other, nothing), s, nodes_of[other])
-                        if (reserved < 0 or s < reserved) and room_on(level, s, demand, spread[row]) != NOWHERE:
-                            reserved = s
-                        ended += 1
-                if reserved >= 0:
-                    shadow = time
-                    needed(need, demand, room_on(level, reserved, demand, spread[row]), nodes)
-                    extra[:] = level[reserved].reshape(nodes * kinds) - need
+                ran = until, runs, running
+                shadow, low, high = promise_first(
+                    level, left, *ran, now, soon, demands, parts, place, spread, row, nothing
+                )
             blocked = True
             if backfilling == CONSERVATIVE:
-                best, start = -1, np.inf
-                for s in range(len(left)):
+                if placed:
+                    hold(times, levels, steps, need, demand, spread[row], place, row, placed, now, from_now, -1)
+                place[row], start = -1, np.inf
+                if many > 1:
+                    start = promise_parts(times, levels, steps, expected[row], demand, spread[row], place, row, many)
+                for s in range(len(left) if many == 1 else 0):
                     for n in range(1 if spread[row] else nodes):
                         needed(need, demand, SPREAD if spread[row] else n, nodes)
                         found = earliest(times[s], levels[s], steps[s], expected[row], need)
                         if found < start:
-                            best, start = s * nodes + n, found
-                if best >= 0:
-                    s = best // nodes
-                    needed(need, demand, node_of(best, spread[row], nodes), nodes)
-                    end = over(start, expected[row])
-                    steps[s] = take(times[s], levels[s], steps[s], start, end, need, 1)
-                    promise[row], place[row] = start, best
+                            place[row], start = s * nodes + n, found
+                if start < np.inf:
+                    promise[row], end = start, over(start, expected[row])
+                    hold(times, levels, steps, need, demand, spread[row], place, row, many, start, end, 1)
         # -- who has started leaves the line ---------------------------------------------------------------------------
         if started:
             if not plain:
@@ -333,13 +338,17 @@ def go_line(
     while status == OVER and first < last:  # they would wait for ever
         row = line[first]
         demand = demand_of(demands, row, nothing)
-        outcome[row], reason[row], decided[row] = REJECTED, why_not(left, demand, spread[row]), now
+        many, reason[row] = 1, why_not(left, demand, spread[row])
+        if parts is not None:
+            many = parts[row]
+        for part in range(row, row + many):
+            outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
         sequence[answered] = row
         answered += 1
         first += 1
     if status == OVER:
         at[ALL] = 1
-    at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = answered, tail, ends, answered
+    at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = tail - (last - first), tail, ends, answered
     counts[FIRST], counts[LAST], counts[RUNNING], counts[SEEN] = first, last, running, seen
     clock[0] = now
     return made, status, code

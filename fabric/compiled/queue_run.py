@@ -32,7 +32,7 @@ class CompiledQueue(CompiledSimulation):
         self._queue = self._queue or self._lined_up(how)
         decide = as_argument(rule.scan, self.state.free.shape[2], rule.weights)
         form = (
-            *(decide, rule.weights, self.requests, self.state, self._queue),
+            *(decide, rule.weights, self.requests, self.state, self._queue, self.parts),
             *(BACKFILLING.index(how.backfilling), self.overflow.together, float(self.overflow.window)),
         )
         self._call = prepared(go_line, *form, 0), form

@@ -84,14 +84,14 @@ def test_a_queue_does_not_depend_on_the_engine(tmp_path: Path) -> None:
         assert_frame_equal(simpy.samples(run), compiled.samples(run), check_exact=True)
 
 
-def test_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
+def test_gangs_and_requested_times_of_a_trace_from_its_beginning_are_compiled(tmp_path: Path) -> None:
     rows = [
         f"{n} {n} -1 {9 + n % 7} {1 + n % 4} -1 -1 {1 + n % 4} {12 + n % 3} -1 1 1 1 1 1 1 -1 -1" for n in range(1, 60)
     ]
     (tmp_path / "log.swf").write_text("\n".join(rows))
     (tmp_path / "queue.yaml").write_text(
-        "cluster: {servers: 1, node: {cpu: 8}}\nworkload: {trace: swf, path: log.swf}\n"
-        "overflow: {wait: {together: 99}}\nreplications: 1\n"
+        "cluster: {servers: 4, node: {cpu: 2}}\nworkload: {trace: swf, path: log.swf, parts: processors}\n"
+        "overflow: {wait: {together: 99}}\nreplications: 1\nmetrics: [slowdown_mean]\n"
         "knowledge: {lifetimes: {predicted: {requested: {}}}}\nagents: [{in-line: {backfilling: easy}}]\n"
     )
     scenario = load_scenario(tmp_path / "queue.yaml")

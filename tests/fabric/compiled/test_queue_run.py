@@ -19,6 +19,7 @@ from fabric.compiled.queue_run import CompiledQueue
 from fabric.ledger import Ledger
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement
+from simcore.gangs import Gangs
 from simcore.lifetime_info import LifetimeInfo
 from simcore.play import Watchers, play
 from simcore.rng import stream
@@ -51,6 +52,9 @@ def queues(draw: st.DrawFn) -> tuple[Workload, Cluster, Overflow, InLine]:
     if draw(st.booleans()):
         expected = np.round(duration * rng.choice(draw(st.sampled_from([[1.0, 1.5, 3.0], [0.3, 1.0, 2.0]])), n), 1)
         workload = replace(workload, foresight=LifetimeInfo(expected, lambda row, first, elapsed: first))
+    if draw(st.booleans()):
+        gangs = Gangs.of_parts(rng.choice(draw(st.sampled_from([[1, 2, 4], [3, 9]])), n))
+        workload = replace(workload, gangs=gangs).in_parts
     capacity = rng.integers(2, 7, (servers, nodes, resources)) * 1_000_000
     above = tuple(rng.choice([2_000_000, NEVER], resources).tolist())
     cluster = Cluster(workload.resources, capacity, above, capacity[0])

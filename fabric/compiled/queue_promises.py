@@ -1,0 +1,203 @@
+"""Promises requests of a compiled batch queue a time and places, in kernels; `agents.availability` defines them.
+
+A way is a server, or a node of one where the request takes a single node; `place` int64 [n] has of each part the server
+times the nodes of a server, plus the node, or plus 0 for a spread request.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fabric.availability import copies, parts_from, take
+from fabric.compiled.numa_loop import demand_of
+from simcore.jit import kernel, lean
+from simcore.record import SPREAD
+from simcore.types import Amounts, Floats, Ints
+
+
+@lean
+def needed(need: Ints, demand: Amounts, node: int, nodes: int) -> None:
+    """Write to `need` int64 [nodes * resources] what a demand takes on all nodes of a server."""
+    kinds = len(demand)
+    need[:] = 0
+    for r in range(kinds):
+        if node == SPREAD:
+            for n in range(nodes):
+                need[n * kinds + r] = demand[r] // nodes + (n < demand[r] % nodes)
+        else:
+            need[node * kinds + r] = demand[r]
+
+
+@lean
+def node_of(place: int, spread: bool, nodes: int) -> int:
+    """Return the node of a place, which is `SPREAD` for a spread request."""
+    return SPREAD if spread else place % nodes
+
+
+@lean
+def alike(place: Ints, part: int, end: int) -> int:
+    """Return the first part before `end` that lies elsewhere than this one, or `end`."""
+    after = part + 1
+    while after < end and place[after] == place[part]:
+        after += 1
+    return after
+
+
+@kernel
+def hold(
+    times: Floats,
+    levels: Ints,
+    steps: Ints,
+    need: Ints,
+    demand: Amounts,
+    spread: bool,
+    place: Ints,
+    row: int,
+    count: int,
+    start: float,
+    end: float,
+    sign: int,
+) -> None:
+    """Take the places of so many parts from start to end, or with sign -1 give them back.
+
+    Changes the profiles of the servers: `times` float64 [servers, any], `levels` int64 [servers, any, nodes *
+    resources], `steps` int64 [servers]; and `need`, which is scratch.
+    """
+    nodes, part = len(need) // len(demand), row
+    while part < row + count:
+        after = alike(place, part, row + count)
+        s = place[part] // nodes
+        needed(need, demand, node_of(place[part], spread, nodes), nodes)
+        need *= after - part
+        steps[s] = take(times[s], levels[s], steps[s], start, end, need, sign)
+        part = after
+
+
+@kernel
+def share_out(before: Ints, room: Ints, ways: int, nodes: int, place: Ints, row: int, many: int) -> None:
+    """Write the places of so many parts: where there is `room`, of ways first on those with less of it `before`.
+
+    Both are int64 [servers * ways]. A single part gets the first way.
+    """
+    given = 0
+    for way in np.argsort(before, kind="mergesort") if many > 1 else np.arange(len(room)):
+        for _ in range(min(room[way], many - given)):
+            place[row + given] = way // ways * nodes + way % ways
+            given += 1
+
+
+@kernel
+def promise_first(
+    level: Ints,
+    left: Ints,
+    until: Floats,
+    runs: Ints,
+    running: int,
+    now: float,
+    soon: float,
+    demands: Ints,
+    parts: Ints | None,
+    place: Ints,
+    spreads: npt.NDArray[np.bool_],
+    row: int,
+    nothing: Amounts,
+) -> tuple[float, int, int]:
+    """Promise the first that waits the earliest time at which enough of those that run have ended, and its places.
+
+    Returns the time, infinite for never, and between which servers these places are. `level` int64 [servers, nodes *
+    resources] becomes what they leave then; changes `place`, too.
+    """
+    nodes, kinds = left.shape[1], left.shape[2]
+    demand, spread, many = demand_of(demands, row, nothing), spreads[row], 1
+    if parts is not None:
+        many = parts[row]
+    level[:] = left.reshape(level.shape)
+    ways = 1 if spread else nodes
+    need, other_need = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
+    room = np.zeros(len(left) * ways, np.int64)
+    total, time, ended = 0, now, 0
+    for way in range(len(room)):
+        needed(need, demand, node_of(way, spread, nodes), nodes)
+        room[way] = copies(level, way // ways, way // ways + 1, need)
+        total += room[way]
+    before = room.copy()
+    while total < many and ended < running and until[ended] < np.inf:
+        time = max(until[ended], soon)
+        while ended < running and max(until[ended], soon) == time:
+            other, end = runs[ended], runs[ended] + 1
+            if parts is not None:
+                end = other + parts[other]
+            part, gives = other, demand_of(demands, other, nothing)
+            while part < end:
+                after = alike(place, part, end)
+                s = place[part] // nodes
+                needed(other_need, gives, node_of(place[part], spreads[other], nodes), nodes)
+                for k in range(len(need)):
+                    level[s, k] += other_need[k] * (after - part)
+                for way in range(s * ways, s * ways + ways):
+                    if nodes > 1:
+                        needed(need, demand, node_of(way, spread, nodes), nodes)
+                    total -= room[way]
+                    room[way] = copies(level, s, s + 1, need)
+                    total += room[way]
+                part = after
+            ended += 1
+    if total < many:
+        return np.inf, 0, 0
+    share_out(before, room, ways, nodes, place, row, many)
+    low, high = len(left), 0
+    for part in range(row, row + many):
+        s = place[part] // nodes
+        needed(need, demand, node_of(place[part], spread, nodes), nodes)
+        level[s] -= need
+        low, high = min(low, s), max(high, s + 1)
+    return time, low, high
+
+
+@kernel
+def promise_parts(
+    times: Floats,
+    levels: Ints,
+    steps: Ints,
+    lasts: float,
+    demand: Amounts,
+    spread: bool,
+    place: Ints,
+    row: int,
+    many: int,
+) -> float:
+    """Write to `place` where the parts of a gang have room at the earliest, and return when; infinity for never.
+
+    The profiles of the servers are as for `hold`, and stay as they are.
+    """
+    need = np.zeros(levels.shape[2], np.int64)
+    nodes = len(need) // len(demand)
+    ways = 1 if spread else nodes
+    room, passed = np.zeros(len(steps) * ways, np.int64), np.zeros(len(steps), np.int64)
+    before = room.copy()
+    now = time = times[0, 0]
+    while True:
+        total = 0
+        for way in range(len(room)):
+            s = way // ways
+            needed(need, demand, node_of(way, spread, nodes), nodes)
+            room[way] = parts_from(times[s], levels[s], steps[s], time, lasts, need)
+            total += room[way]
+        if total >= many:
+            break
+        coming = np.inf
+        for s in range(len(steps)):
+            while passed[s] < steps[s] and times[s, passed[s]] <= time:
+                passed[s] += 1
+            if passed[s] < steps[s]:
+                coming = min(coming, times[s, passed[s]])
+        if coming == np.inf:
+            return np.inf
+        time = coming
+    for way in range(len(room)):
+        s = way // ways
+        needed(need, demand, node_of(way, spread, nodes), nodes)
+        before[way] = parts_from(times[s], levels[s], steps[s], now, time - now + lasts, need)
+    share_out(before, room, ways, nodes, place, row, many)
+    return float(time)
