@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
@@ -192,17 +193,27 @@ def _is_number(word: str) -> bool:
 Cases: TypeAlias = Sequence[ConstantUse | VaryingUse | RecordedCase]
 
 
-def draw_use(base: Workload, step: float, cases: Mapping[str, Cases], others: Cases, seed: int) -> UseByResource:
-    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named."""
+def draw_use(
+    base: Workload,
+    step: float,
+    cases: Mapping[str, Cases],
+    others: Cases,
+    seed: int,
+    cache: Path | None = None,
+) -> UseByResource:
+    """Draw what the requests of a workload use, by resource; `others` are the cases of resources that are not named.
+
+    What traces recorded is kept in the folder `cache`.
+    """
     resources = [
-        _of_resource(base, step, name, cases.get(name, others), name if name in cases else "others", seed)
+        _of_resource(base, step, name, cases.get(name, others), name if name in cases else "others", seed, cache)
         for name in base.resources
     ]
     return UseByResource(step, tuple(resources))
 
 
 def _of_resource(
-    base: Workload, step: float, resource: str, cases: Cases, written: str, seed: int
+    base: Workload, step: float, resource: str, cases: Cases, written: str, seed: int, cache: Path | None
 ) -> float | ResourceUse:
     """Draw what requests use of one resource, which the scenario speaks of under the key `written`."""
     for number, case in enumerate(cases):
@@ -210,8 +221,8 @@ def _of_resource(
             key = f"workload.use.{written}" + f".{number}" * (len(cases) > 1)
             rows = np.flatnonzero(matching(base, dict(where_of(case.of)), key))
             left = [*cases[:number], *cases[number + 1 :]]
-            others = _of_resource(base, step, resource, left, written, seed)
-            return case.draw(base, rows, step, resource, others, key)
+            others = _of_resource(base, step, resource, left, written, seed, cache)
+            return case.draw(base, rows, step, resource, others, key, cache)
     if not cases:
         return 1.0
     if len(cases) == 1 and isinstance(one := cases[0], ConstantUse) and not one.of and isinstance(one.share, float):

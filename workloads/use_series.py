@@ -1,19 +1,28 @@
-"""Reads what requests were recorded to use: a row for a request and a time, in a table of one's own."""
+"""Reads what requests were recorded to use: a row for a request and a time, in a table of one's own or of a trace."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
+from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from simcore.errors import WorkloadError, suggest
-from simcore.fields import Share, Text
+from simcore.errors import ResultsError, WorkloadError, suggest
+from simcore.fields import Share, Text, wrong
+from simcore.file_tracking import digest_of
+from simcore.files import replacing
+from simcore.json_schema import Schema, given
 from simcore.lazy_imports import pl
-from simcore.types import Floats, Ints, Workload
+from simcore.types import Ints, Workload
+from workloads import TRACES
+from workloads.traces.base import Trace
 from workloads.traces.cells import moments
 from workloads.traces.table import is_parquet, read_parquet
 from workloads.traces.text import number, read_text
@@ -22,6 +31,16 @@ from workloads.use_case import UseCase
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""
+RECORDED: Mapping[str, tuple[str, ...]] = {
+    "alibaba-containers-2018": ("cpu", "mem"),
+    "bitbrains": ("cpu", "mem"),
+    "opendc": ("cpu",),
+}
+"""The traces that come with a file of what was used, and of which resources."""
+PARTS = 1e9
+"""Shares are added up in whole parts of 1, so that their sums are the same in any order."""
+Series: TypeAlias = tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]
+"""The ids of requests in order; of each the place of its first value, and how many it has; and all values."""
 _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
 """The name of a request of superposed or resampled windows, or of a copy, and in it that of its trace."""
 
@@ -29,13 +48,20 @@ _DRAWN = re.compile(r"^(?:w\d+:)?(?:b\d+:)?(.*?)(?:\+\d+\.\d+)*$")
 class RecordedCase(UseCase):
     """Requests use what a table says, from the row of their id with the first time on, as if they had arrived then.
 
-    Who has no rows there is in the other cases. What is said for a step is the mean of its rows, or that of the step
-    before.
+    Who has no rows there is in the other cases, and so are resources that a trace does not record. What is said for a
+    step is the mean of its rows, or that of the step before.
     """
 
     path: Text = Field(
-        description="A CSV or Parquet file with a row for a request and a time.", examples=["use.parquet"]
+        description="A CSV or Parquet file with a row for a request and a time; or that of `trace`.",
+        examples=["use.parquet"],
     )
+    trace: Literal["alibaba-containers-2018", "bitbrains", "opendc"] | None = Field(
+        default=None,
+        description="The trace whose file it is: container_usage.csv, fastStorage.zip, or fragments.parquet beside "
+        "tasks.parquet.",
+    )
+    folder: Text | None = Field(default=None, description="The folder in a zip of bitbrains.", examples=["2013-7"])
     id: Text = Field(default="id", description="The column of the requests' ids.", examples=["VM Name"])
     time: Text = Field(default="time", description="The column of times: seconds, or dates.", examples=["timestamp"])
     column: Text | None = Field(
@@ -45,21 +71,47 @@ class RecordedCase(UseCase):
     )
     unit: Share = Field(default=1.0, description="What a 1 in that column is.", examples=["1 %"])
 
+    forms: ClassVar[Sequence[Schema]] = (
+        given("path", without=["trace", "folder"]),
+        given("path", "trace", without=["column"]),
+    )
+
+    @model_validator(mode="after")
+    def _either(self) -> Self:
+        for key in ("id", "time", "column", "unit") if self.trace else ():
+            if getattr(self, key) != type(self).model_fields[key].default:
+                raise wrong("is for a table of your own", f"Take it out: {self.trace} has its columns.", (key,))
+        if self.folder is not None and self.trace != "bitbrains":
+            raise wrong("is for the trace bitbrains", "Take it out.", ("folder",))
+        return self
+
     def labels(self) -> list[str]:
         """List the labels that say shares: none."""
         return []
 
     def draw(
-        self, base: Workload, rows: Ints, step: float, resource: str, others: float | ResourceUse, key: str
-    ) -> RecordedUse:
-        """Make the use of these rows of a workload, as far as the table has them; all others use what `others` say."""
-        file, column = Path(self.path), self.column or resource
+        self,
+        base: Workload,
+        rows: Ints,
+        step: float,
+        resource: str,
+        others: float | ResourceUse,
+        key: str,
+        cache: Path | None = None,
+    ) -> float | ResourceUse:
+        """Make the use of these rows of a workload, as far as the file has them; all others use what `others` say."""
+        if self.trace and resource not in RECORDED[self.trace]:
+            return others
+        file = Path(self.path)
         try:
             version = file.stat().st_mtime_ns
         except OSError:
-            remedy = "Give the path of a CSV or Parquet file, relative to the scenario."
+            kind = f"the file of {self.trace} that says what was used" if self.trace else "a CSV or Parquet file"
+            remedy = f"Give the path of {kind}, relative to the scenario."
             raise WorkloadError("cannot be read", key=f"{key}.path", value=self.path, remedy=remedy) from None
-        ids, first, length, values = _series(file, version, self.id, self.time, column, self.unit, step)
+        columns = (self.id, self.time, self.column or resource)
+        source = _Source(file, version, self.trace, self.folder, resource if self.trace else columns, self.unit, step)
+        ids, first, length, values = _series(source, cache)
         names = base.id[rows].astype(np.str_)
         if base.id.dtype.kind != "i":
             names = np.array([name if found is None else found[1] for name in names for found in [_DRAWN.match(name)]])
@@ -76,18 +128,73 @@ class RecordedCase(UseCase):
         return RecordedUse(values, firsts, lengths, begins, others)
 
 
+class _Source(NamedTuple):
+    """Names what is read: a file of a `version`, of a trace a resource, else columns; onto a grid of `step` seconds."""
+
+    file: Path
+    version: int
+    trace: str | None
+    folder: str | None
+    read: str | tuple[str, str, str]
+    unit: float
+    step: float
+
+
 @lru_cache(maxsize=4)
-def _series(
-    file: Path, version: int, name: str, time: str, column: str, unit: float, step: float
-) -> tuple[npt.NDArray[np.str_], Ints, Ints, npt.NDArray[np.float32]]:
-    """Read a table onto a grid: ids in order, and of each the place of its first value and how many, and all values."""
+def _series(source: _Source, cache: Path | None) -> Series:
+    """Read series onto a grid; of traces a copy is kept in the folder `cache`, whose values processes share."""
+    if source.trace is None:
+        return _on_grid(_table(source), source.step)
+    kind = TRACES.load(source.trace)
+    trace = kind(folder=source.folder) if source.folder else kind()
+    if cache is None:
+        return _of_trace(trace, source)
+    content = [digest_of(file) for file in (source.file, *(source.file.parent / name for name in trace.beside))]
+    digest = blake2b(repr((content, trace, trace.version, source.read, source.step)).encode(), digest_size=16)
+    kept = [cache / f"use-{source.trace}-{digest.hexdigest()}-{part}.npy" for part in ("values", "ids")]
+    with suppress(OSError, ValueError, EOFError):
+        values, requests = (np.load(file, mmap_mode="r") for file in kept)
+        length = requests["length"].astype(np.int64)
+        return requests["id"].astype(np.str_), np.cumsum(length) - length, length, values
+    found = ids, _, length, values = _of_trace(trace, source)
+    requests = np.empty(len(ids), [("id", ids.dtype), ("length", np.int64)])
+    requests["id"], requests["length"] = ids, length
+    with suppress(OSError, ResultsError):  # a cache that cannot be written costs time and memory, nothing else
+        for file, array in zip(kept, (values, requests), strict=True):
+            with replacing(file) as unfinished, unfinished.open("wb") as out:
+                np.save(out, array)
+        return *found[:3], np.load(kept[0], mmap_mode="r")
+    return found
+
+
+def _of_trace(trace: Trace, source: _Source) -> Series:
+    assert isinstance(source.read, str)
+    try:
+        rows = trace.used(source.file, source.read)
+        return _on_grid(rows.filter(pl.col("share").is_between(0, LARGEST) & pl.col("time").is_finite()), source.step)
+    except pl.exceptions.PolarsError as error:
+        problem = f"cannot be read as what {source.trace} used: {str(error).splitlines()[0]}"
+        raise WorkloadError(problem, file=source.file, remedy=f"Get it from {trace.source}.") from error
+    except WorkloadError as error:
+        raise (
+            error
+            if error.key != "workload.folder"
+            else WorkloadError(error.problem, file=source.file, key="workload.use.folder", remedy=error.remedy)
+        ) from None
+
+
+def _table(source: _Source) -> pl.LazyFrame:
+    """Read the columns of a table of one's own."""
+    file, unit = source.file, source.unit
+    assert isinstance(source.read, tuple)
+    name, time, column = source.read
     table = read_parquet(file) if is_parquet(file) else read_text(file)
     for wanted in (name, time, column):
         if wanted not in table.columns:
             remedy = suggest(wanted, [each for each in table.columns if each != "line"])
             raise WorkloadError(f"has no column {wanted}", file=file, remedy=remedy)
     shares = table[column] if table[column].dtype.is_numeric() else number(table, column, file)
-    at: Floats = moments(table, time, file, 1.0).to_numpy()
+    at = moments(table, time, file, 1.0).to_numpy()
     value = shares.cast(pl.Float64).to_numpy() * unit
     broken = ~((value >= 0) & (value <= LARGEST) & np.isfinite(at))
     if broken.any() or not len(value):
@@ -96,15 +203,21 @@ def _series(
         remedy = f"Give numbers from 0 to {LARGEST / unit:g}, or say what a 1 is, like `unit: 1 %`."
         said = str(table[column][row]) if len(value) else ""
         raise WorkloadError("is no share", file=file, line=line, key=column, value=said, remedy=remedy)
-    ids, of = np.unique(table[name].cast(pl.String).fill_null("").to_numpy().astype(np.str_), return_inverse=True)
-    begin = np.full(len(ids), np.inf)
-    np.minimum.at(begin, of, at)
-    steps = np.floor((at - begin[of]) / step).astype(np.int64)
-    length = np.zeros(len(ids), np.int64)
-    np.maximum.at(length, of, steps + 1)
+    return pl.LazyFrame({"id": table[name].cast(pl.String).fill_null(""), "time": at, "share": value})
+
+
+def _on_grid(rows: pl.LazyFrame, step: float) -> Series:
+    """Put rows of `id`, `time` and `share` onto a grid; a step without any has what the one before has."""
+    begins = rows.group_by("id").agg(begin=pl.col("time").min()).collect(engine="streaming").sort("id")
+    begins = begins.with_row_index("place")
+    number = ((pl.col("time") - pl.col("begin")) / step).floor().cast(pl.Int64)
+    parts = (pl.col("share") * PARTS).round().cast(pl.Int64)
+    placed = rows.join(begins.lazy(), on="id").select("place", step=number, parts=parts)
+    cells = placed.group_by("place", "step").agg(pl.col("parts").sum(), count=pl.len()).collect(engine="streaming")
+    cells = cells.sort("place", "step")
+    length = cells.group_by("place", maintain_order=True).agg(pl.col("step").max() + 1)["step"].to_numpy()
     first = np.cumsum(length) - length
-    places = first[of] + steps
-    count = np.bincount(places, minlength=length.sum())
-    values = np.bincount(places, value, minlength=length.sum()) / np.maximum(count, 1)
-    last = np.maximum.accumulate(np.where(count > 0, np.arange(len(count)), 0))  # a request's first step has a row
-    return ids, first, length, values[last].astype(np.float32)
+    at = first[cells["place"].to_numpy()] + cells["step"].to_numpy()
+    values = (cells["parts"].to_numpy() / (PARTS * cells["count"].to_numpy())).astype(np.float32)
+    ids = begins["id"].to_numpy().astype(np.str_)
+    return ids, first, length, np.repeat(values, np.diff(at, append=length.sum()))

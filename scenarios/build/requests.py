@@ -50,9 +50,11 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     use = scenario.use
     if use is None:
         return found
-    return Altered(
-        found, "use", repr(use), lambda base, seed: replace(base, use=use.draw(base, seed)), found.drawn or use.drawn
-    )
+
+    def used(base: Workload, seed: int) -> Workload:
+        return replace(base, use=use.draw(base, seed, cache))
+
+    return Altered(found, "use", repr(use), used, found.drawn or use.drawn)
 
 
 def _with_priorities(classes: dict[str, int], base: Workload, seed: int) -> Workload:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -11,13 +12,13 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from scenarios.schema.server_files import known_resources
-from simcore.fields import Model, PositiveTime, Shown
+from simcore.fields import Model, PositiveTime, Shown, wrong
 from simcore.json_schema import Schema
 from simcore.types import Workload
 from simcore.unions import ByKey
 from workloads.use import UseByResource
 from workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
-from workloads.use_series import RecordedCase
+from workloads.use_series import RECORDED, RecordedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ class UseSpec(Model):
 
     @classmethod
     def prepare(cls, data: Any) -> Any:
+        written = data if isinstance(data, Mapping) else {"others": data}
+        for key, cases in written.items():
+            if cases in ([], ()) and not (written is data and key == "others"):
+                keys = (key,) if written is data else ()
+                raise wrong("says no use", "Give a share or a case, like {mean: 25 %}, or take it out.", keys)
         if isinstance(data, Mapping):
             return {"others": data} if {*FORMS} & {*data} else data
         return {"others": data} if isinstance(data, str | int | float | list) and not isinstance(data, bool) else data
@@ -80,7 +86,8 @@ class UseSpec(Model):
     @classmethod
     def outline(cls, own: Schema) -> Schema:
         cases = own["properties"]["others"]
-        return {"anyOf": [cases, {**own, "additionalProperties": cases}]}
+        some = {**cases, "not": {"type": "array", "maxItems": 0}}
+        return {"anyOf": [some, {**own, "additionalProperties": some}]}
 
     @property
     def cases(self) -> dict[str, tuple[Case, ...]]:
@@ -108,13 +115,18 @@ class UseSpec(Model):
         """Whether what they use depends on the seed."""
         return any(isinstance(case, VaryingUse) for case in self.every)
 
-    def draw(self, base: Workload, seed: int) -> UseByResource:
-        """Draw what the requests of a workload use."""
-        return draw_use(base, self.step, self.cases, self.others, seed)
+    def draw(self, base: Workload, seed: int, cache: Path | None = None) -> UseByResource:
+        """Draw what the requests of a workload use; what traces recorded is kept in the folder `cache`."""
+        return draw_use(base, self.step, self.cases, self.others, seed, cache)
 
     def check(self, resources: tuple[str, ...]) -> None:
         """Refuse resources that the cluster does not have."""
         known_resources(self.cases, resources, ("workload", "use"), tuple(UseSpec.known()))
+        for name, cases in self.cases.items():
+            for n, case in enumerate(cases):
+                if isinstance(case, RecordedCase) and case.trace and name not in RECORDED[case.trace]:
+                    remedy = f"It records {' and '.join(RECORDED[case.trace])}."
+                    raise wrong("the trace does not say its use", remedy, ("workload", "use", name, n, "trace"))
 
 
 class Using(Model):

@@ -95,13 +95,19 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
         ({"gpu": 0.5}, "the cluster has no such resource"),
         ({"cpu": {"mean": 0.5, "peak": 0.4}}, "is above the peak"),
         ({"cpu": {"peak": 0.4}}, "says no use"),
+        ([], "says no use"),
+        ({"cpu": []}, "says no use"),
+        ({"mem": {"trace": "opendc", "path": "f.parquet"}}, "the trace does not say its use"),
+        ({"trace": "opendc", "path": "f.parquet", "unit": "1 %"}, "is for a table of your own"),
+        ({"trace": "opendc", "path": "f.parquet", "folder": "a"}, "is for the trace bitbrains"),
+        ({"trace": "bitbrain", "path": "f.zip"}, "bitbrains"),
         ({"cpu": {"mean": 0.5, "varies": 0.6}}, "more than any distribution"),
         ({"cpu": {"mean": 0.9, "p95": 0.5}}, "no distribution has this mean"),
         ({"cpu": 1.5}, "is more than 1"),
         ({"cpu": [{"share": 0.5, "of": {"group": "wbe"}}]}, "no request is of this group"),
     ],
 )
-def test_mistakes_are_found_before_a_run(use: dict[str, Any], said: str) -> None:
+def test_mistakes_are_found_before_a_run(use: Any, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario_from(data(workload={"use": use}))
     with pytest.raises(ScenarioError, match="requests use all that they ask for"):

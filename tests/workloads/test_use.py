@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from simcore.errors import WorkloadError
 from simcore.types import Workload
-from workloads.use import UseByResource, shape_of
+from workloads.use import RecordedUse, UseByResource, shape_of
 from workloads.use_models import ConstantUse, VaryingUse, draw_use
-from workloads.use_series import RecordedCase
+from workloads.use_series import RecordedCase, _on_grid, _series
 
 N = 60
 
@@ -129,3 +132,89 @@ def test_what_was_recorded_begins_with_the_request_and_repeats(tmp_path: Path) -
     with pytest.raises(WorkloadError, match="is no share") as mistake:
         draw_use(base, 300.0, {"cpu": [recorded.model_copy(update={"unit": 0.1})]}, (), 0)
     assert mistake.value.line == 3
+
+
+def recorded(base: Workload, cache: Path | None = None, **said: object) -> UseByResource:
+    return draw_use(base, 300.0, {}, [RecordedCase.model_validate(said)], 0, cache)
+
+
+def named(*ids: str) -> Workload:
+    made = Workload.of_units([0.0] * len(ids), 9e9, {"cpu": 4, "mem": 8})
+    return replace(made, id=np.array(ids))
+
+
+def test_fragments_of_opendc(tmp_path: Path) -> None:
+    """Fragments follow one another in the file's order; nothing is said of mem, or of d."""
+    pl.DataFrame(
+        {
+            "id": ["a", "b", "a", "a", "b", "c"],
+            "duration": [600_000, 300_000, 300_000, 900_000, 0, 300_000],
+            "cpu_usage": [500.0, 100.0, 1000.0, 2000.0, 9.0, 5.0],
+        }
+    ).write_parquet(tmp_path / "fragments.parquet")
+    said = {"trace": "opendc", "path": str(tmp_path / "fragments.parquet")}
+    with pytest.raises(WorkloadError, match=r"no tasks\.parquet or meta\.parquet beside it"):
+        recorded(named("a"), **said)
+    tasks = pl.DataFrame({"id": ["a", "b", "c"], "cpu_capacity": [2000.0, 1000.0, 0.0]})
+    tasks.write_parquet(tmp_path / "tasks.parquet")
+    use = recorded(named("a", "b", "c", "d"), **said)
+    assert use.during(0, 0, 7)[:, 0] == pytest.approx([0.25, 0.25, 0.5, 1, 1, 1, 0.25])
+    assert use.at(np.arange(4), 1)[:, 0] == pytest.approx([0.25, 0.1, 0, 1])
+    assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
+
+
+def test_what_machines_of_bitbrains_used(tmp_path: Path) -> None:
+    """Shares are of the most that a machine ever had; the copy that is kept of the trace is mapped."""
+    header = "Timestamp [ms];\tCPU cores;\tMHZ;\tMHZ;\t%;\tKB;\tKB\n"
+    rows = "1376314846;\t1;\t2600;\t1300;\t50;\t1000;\t250\n1376315146;\t2;\t5200;\t5200;\t100;\t2000;\t500\n"
+    path, cache = tmp_path / "rnd.zip", tmp_path / "traces"
+    with zipfile.ZipFile(path, "w") as archive:
+        for folder in ("2013-7", "2013-8"):
+            archive.writestr(f"rnd/{folder}/7.csv", header + rows)
+            archive.writestr(f"rnd/{folder}/8.csv", header + rows.replace("2600", "0").replace("5200", "0"))
+    said = {"trace": "bitbrains", "path": str(path)}
+    with pytest.raises(WorkloadError, match=r"use\.folder: has several folders"):
+        recorded(named("7"), **said)
+    use = recorded(named("7", "8"), cache, folder="2013-7", **said)
+    again = recorded(named("7", "8"), cache, folder="2013-7", **said)
+    for each in (use, again):
+        assert each.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.125, 1, 0.25, 0.25, 0.125])
+        assert each.during(1, 0, 2).ravel() == pytest.approx([0, 0.125, 0, 0.25])
+    assert len(list(cache.iterdir())) == 4
+    _series.cache_clear()
+    mapped = recorded(named("7", "8"), cache, folder="2013-7", **said).resources[0]
+    assert isinstance(mapped, RecordedUse)
+    assert isinstance(mapped.values, np.memmap)
+
+
+def test_what_containers_of_alibaba_used(tmp_path: Path) -> None:
+    """Rows are in no order, cells may be empty, and -1 and 101 are no percentages."""
+    path = tmp_path / "container_usage.csv"
+    rows = ["c_1,m_1,620,40,70", "c_1,m_1,10,20,50", "c_1,m_1,20,30,", "c_1,m_1,320,101,60", "c_2,m_1,0,-1,10"]
+    path.write_text("".join(f"{row},,1.5,,0.1,0.2,3\n" for row in rows))
+    said = {"trace": "alibaba-containers-2018", "path": str(path)}
+    use = recorded(named("c_1", "c_2"), **said)
+    assert use.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.5, 0.25, 0.6, 0.4, 0.7])
+    assert use.during(1, 0, 1).ravel() == pytest.approx([1, 0.1])
+    path.write_text("c_1,m_1,10,20\n")
+    with pytest.raises(WorkloadError, match="rows of 4 cells instead of 11"):
+        recorded(named("c_1"), **said)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())
+@settings(max_examples=40, deadline=None)
+def test_a_grid_has_the_mean_of_every_step(rows: list[tuple[str, int, int]], order: random.Random) -> None:
+    mixed = order.sample(rows, len(rows))
+    frame = pl.DataFrame(mixed, schema=["id", "time", "share"], orient="row").with_columns(
+        pl.col("time").cast(pl.Float64), pl.col("share") / 100
+    )
+    ids, first, length, values = _on_grid(frame.lazy(), 300.0)
+    assert ids.tolist() == sorted({name for name, *_ in rows})
+    for name, at, many in zip(ids.tolist(), first, length, strict=True):
+        mine = [(time, share) for one, time, share in rows if one == name]
+        begin, last = min(mine)[0], None
+        for step in range(many):
+            here = [share / 100 for time, share in mine if step * 300 <= time - begin < (step + 1) * 300]
+            last = sum(here) / len(here) if here else last
+            assert values[at + step] == pytest.approx(last, abs=1e-6)
+        assert many == (max(mine)[0] - begin) // 300 + 1

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from simcore.errors import WorkloadError
 from simcore.lazy_imports import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
@@ -15,6 +16,10 @@ from workloads.traces.check import check
 from workloads.traces.text import number, read_headless
 
 COLUMNS = ("container_id", "machine_id", "time_stamp", "app_du", "status", "cpu_request", "cpu_limit", "mem_size")
+USAGE = (
+    *("container_id", "machine_id", "time_stamp", "cpu_util_percent", "mem_util_percent"),
+    *("cpi", "mem_gps", "mpki", "net_in", "net_out", "disk_io_percent"),
+)
 SOURCE = (
     "github.com/alibaba/clusterdata, cluster-trace-v2018 (schema.md, trace_2018.md; container_meta.csv in "
     "container_meta.tar.gz, unpack it)"
@@ -77,3 +82,15 @@ class AlibabaContainers(Trace):
         )
         keys = {"id": "container_id", "arrival": "time_stamp", "lifetime": "time_stamp", "cpu": "cpu_request"}
         return check(frame, path, {**keys, "mem": "mem_size", "group": "app_du"})
+
+    def used(self, path: Path, resource: str) -> pl.LazyFrame:
+        """Read `container_usage.csv`, which may be larger than memory; -1 and 101 are invalid and left out."""
+        with path.open("rb") as file:
+            first = file.readline().decode(errors="replace").strip().split(",")
+        if len(first) != len(USAGE):
+            remedy = f"It has the columns {', '.join(USAGE)}. Unpack container_usage.tar.gz."
+            raise WorkloadError(f"rows of {len(first)} cells instead of {len(USAGE)}", file=path, line=1, remedy=remedy)
+        kinds = {name: pl.String if name.endswith("_id") else pl.Float64 for name in USAGE}
+        rows = pl.scan_csv(path, has_header=False, skip_rows=int(first[0] == USAGE[0]), schema=kinds)
+        percent = pl.col(f"{resource}_util_percent")
+        return rows.filter(percent.is_between(0, 100)).select(id="container_id", time="time_stamp", share=percent / 100)

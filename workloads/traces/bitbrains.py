@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
@@ -16,6 +16,10 @@ from workloads.traces.base import Trace
 from workloads.traces.check import check
 
 COLUMNS = {"timestamp": 0, "cpu cores": 1, "memory capacity provisioned": 5}
+USAGE = {
+    "cpu": {"timestamp": 0, "cpu capacity provisioned": 2, "cpu usage": 3},
+    "mem": {"timestamp": 0, "memory capacity provisioned": 5, "memory usage": 6},
+}
 GB_PER_KB = 1.024e-6
 EPOCH_MS = 1e11
 """Numbers above it are milliseconds since 1970. The documentation says that they are, and files have seconds."""
@@ -45,7 +49,7 @@ class Bitbrains(Trace):
         return start.startswith(b"PK\x03\x04") and b".csv" in start
 
     def read(self, path: Path) -> pl.DataFrame:
-        rows = list(self._machines(path))
+        rows = [(name, *_machine(times, *most)) for name, times, *most in self._machines(path, COLUMNS)]
         schema = {"id": pl.String, **dict.fromkeys(("arrival", "last", "step", "cpu", "mem"), pl.Float64)}
         found = pl.DataFrame(rows, schema=schema, orient="row").filter((pl.col("cpu") > 0) | (pl.col("mem") > 0))
         goes_on = pl.col("last") + pl.col("step") >= pl.col("last").max()
@@ -54,8 +58,23 @@ class Bitbrains(Trace):
         keys = {"arrival": "Timestamp", "cpu": "CPU cores", "mem": "Memory capacity provisioned"}
         return check(frame.sort("arrival", "id"), path, keys)
 
-    def _machines(self, path: Path) -> Iterator[tuple[str, float, float, float, float, float]]:
-        """Yield the name of each machine, its first and last second, the last step, and its size."""
+    def used(self, path: Path, resource: str) -> pl.LazyFrame:
+        """Read what every machine used, of the most that it ever had."""
+        frames = []
+        for name, times, has, uses in self._machines(path, USAGE[resource]):
+            most = float(has.max())  # type: ignore[arg-type]  # numbers
+            share = uses / most if most > 0 else 0 * uses
+            frames.append(
+                pl.DataFrame([times.alias("time"), share.alias("share")]).select(
+                    pl.lit(name).alias("id"), "time", "share"
+                )
+            )
+        return pl.concat(frames).lazy()
+
+    def _machines(
+        self, path: Path, columns: Mapping[str, int]
+    ) -> Iterator[tuple[str, pl.Series, pl.Series, pl.Series]]:
+        """Yield the name of each machine, the seconds at which it was measured, and two more columns, Float64."""
         try:
             with zipfile.ZipFile(path) as archive:
                 files = [one for one in archive.infolist() if _is_machine(one.filename)]
@@ -73,7 +92,7 @@ class Bitbrains(Trace):
                         if one.file_size > LARGEST:
                             problem = f"{name} is larger than {LARGEST // 10**6} MB"
                             raise WorkloadError(problem, file=path, remedy="Unpack it yourself if it is what you want.")
-                        yield name.stem, *_machine(archive.read(one), path, str(name))
+                        yield name.stem, *_measured(archive.read(one), path, str(name), columns)
         except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
             remedy = "Download it again, and leave it packed."
             raise WorkloadError(f"not a readable zip: {error}", file=path, remedy=remedy) from error
@@ -83,7 +102,8 @@ def _is_machine(name: str) -> bool:
     return name.endswith(".csv") and not any(part.startswith((".", "__")) for part in PurePosixPath(name).parts)
 
 
-def _machine(data: bytes, path: Path, name: str) -> tuple[float, float, float, float, float]:
+def _measured(data: bytes, path: Path, name: str, wanted: Mapping[str, int]) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """Read the times of a machine's file in seconds, and the two other columns that are wanted."""
     try:
         # Without the header, whose blanks differ; what is behind the columns that are needed may be missing.
         rows = io.BytesIO(data.partition(b"\n")[2])
@@ -92,7 +112,7 @@ def _machine(data: bytes, path: Path, name: str) -> tuple[float, float, float, f
         problem = f"{name}: not a CSV file: {str(error).splitlines()[0]}"
         raise WorkloadError(problem, file=path, remedy="Download it again.") from error
     columns = []
-    for column, place in COLUMNS.items():
+    for column, place in wanted.items():
         cells = frame[:, place].str.strip_chars() if place < frame.width else pl.Series([None], dtype=pl.String)
         values = cells.cast(pl.Float64, strict=False)
         if values.null_count():
@@ -102,10 +122,15 @@ def _machine(data: bytes, path: Path, name: str) -> tuple[float, float, float, f
                 f"{name}: line {row + 2}: not a number", file=path, key=column, value=cells[row], remedy=remedy
             )
         columns.append(values)
-    times, cores, memory = columns
-    times = times.sort()
-    if float(times[0]) > EPOCH_MS:
+    times, first, second = columns
+    if float(times.max()) > EPOCH_MS:  # type: ignore[arg-type]  # numbers
         times = times / 1000
+    return times, first, second
+
+
+def _machine(times: pl.Series, cores: pl.Series, memory: pl.Series) -> tuple[float, float, float, float, float]:
+    """Return the first and last second of a machine, the last step, and its size."""
+    times = times.sort()
     step = float(times[-1] - times[-2]) if len(times) > 1 else 300.0
     most = [float(values.max()) for values in (cores, memory)]  # type: ignore[arg-type]  # numbers
     return float(times[0]), float(times[-1]), step, most[0], most[1] * GB_PER_KB
