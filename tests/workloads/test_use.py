@@ -134,7 +134,7 @@ def test_what_was_recorded_begins_with_the_request_and_repeats(tmp_path: Path) -
     assert mistake.value.line == 3
 
 
-def recorded(base: Workload, cache: Path | None = None, **said: object) -> UseByResource:
+def recorded(base: Workload, said: dict[str, str], cache: Path | None = None) -> UseByResource:
     return draw_use(base, 300.0, {}, [RecordedCase.model_validate(said)], 0, cache)
 
 
@@ -154,10 +154,10 @@ def test_fragments_of_opendc(tmp_path: Path) -> None:
     ).write_parquet(tmp_path / "fragments.parquet")
     said = {"trace": "opendc", "path": str(tmp_path / "fragments.parquet")}
     with pytest.raises(WorkloadError, match=r"no tasks\.parquet or meta\.parquet beside it"):
-        recorded(named("a"), **said)
+        recorded(named("a"), said)
     tasks = pl.DataFrame({"id": ["a", "b", "c"], "cpu_capacity": [2000.0, 1000.0, 0.0]})
     tasks.write_parquet(tmp_path / "tasks.parquet")
-    use = recorded(named("a", "b", "c", "d"), **said)
+    use = recorded(named("a", "b", "c", "d"), said)
     assert use.during(0, 0, 7)[:, 0] == pytest.approx([0.25, 0.25, 0.5, 1, 1, 1, 0.25])
     assert use.at(np.arange(4), 1)[:, 0] == pytest.approx([0.25, 0.1, 0, 1])
     assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
@@ -174,15 +174,15 @@ def test_what_machines_of_bitbrains_used(tmp_path: Path) -> None:
             archive.writestr(f"rnd/{folder}/8.csv", header + rows.replace("2600", "0").replace("5200", "0"))
     said = {"trace": "bitbrains", "path": str(path)}
     with pytest.raises(WorkloadError, match=r"use\.folder: has several folders"):
-        recorded(named("7"), **said)
-    use = recorded(named("7", "8"), cache, folder="2013-7", **said)
-    again = recorded(named("7", "8"), cache, folder="2013-7", **said)
+        recorded(named("7"), said)
+    use = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache)
+    again = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache)
     for each in (use, again):
         assert each.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.125, 1, 0.25, 0.25, 0.125])
         assert each.during(1, 0, 2).ravel() == pytest.approx([0, 0.125, 0, 0.25])
     assert len(list(cache.iterdir())) == 4
     _series.cache_clear()
-    mapped = recorded(named("7", "8"), cache, folder="2013-7", **said).resources[0]
+    mapped = recorded(named("7", "8"), {**said, "folder": "2013-7"}, cache).resources[0]
     assert isinstance(mapped, RecordedUse)
     assert isinstance(mapped.values, np.memmap)
 
@@ -193,12 +193,12 @@ def test_what_containers_of_alibaba_used(tmp_path: Path) -> None:
     rows = ["c_1,m_1,620,40,70", "c_1,m_1,10,20,50", "c_1,m_1,20,30,", "c_1,m_1,320,101,60", "c_2,m_1,0,-1,10"]
     path.write_text("".join(f"{row},,1.5,,0.1,0.2,3\n" for row in rows))
     said = {"trace": "alibaba-containers-2018", "path": str(path)}
-    use = recorded(named("c_1", "c_2"), **said)
+    use = recorded(named("c_1", "c_2"), said)
     assert use.during(0, 0, 3).ravel() == pytest.approx([0.25, 0.5, 0.25, 0.6, 0.4, 0.7])
     assert use.during(1, 0, 1).ravel() == pytest.approx([1, 0.1])
     path.write_text("c_1,m_1,10,20\n")
     with pytest.raises(WorkloadError, match="rows of 4 cells instead of 11"):
-        recorded(named("c_1"), **said)
+        recorded(named("c_1"), said)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3000), st.integers(0, 100)), min_size=1), st.randoms())
