@@ -14,6 +14,7 @@ from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.faults import Faults
 from simcore.preemption import Preemption
+from simcore.queues import JobQueue, Queues
 from simcore.quotas import QuotaRules, Quotas
 from simcore.rng import stream
 from simcore.routing import Routing, Sites
@@ -71,6 +72,7 @@ class World:
     stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
     the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
     does, `sites(seed, workload)` says which sites there are, if there are some, and `quotas` bound what tenants use.
+    `queues` are those that requests wait in, if there are several.
     `predicts` says whether predicted peaks decide what may be placed. Nothing here changes while a run is played.
     """
 
@@ -94,6 +96,7 @@ class World:
     moves: str = ""
     sites: Callable[[int, Workload], Sites] | None = None
     quotas: QuotaRules | None = None
+    queues: Sequence[JobQueue] = ()
     predicts: bool = False
 
     def draw(self, seed: int) -> Workload:
@@ -131,6 +134,7 @@ class World:
             (self.moves, self.moves, "requests that run are moved"),
             ("overflow.preempt", self.overflow.preempt, "requests that run are evicted"),
             ("quotas", self.quotas, "requests wait for quotas"),
+            ("overflow.wait.queues", self.queues, "requests wait in several queues"),
             ("sites", self.sites, "a router chooses the site of each request"),
             ("record", self.timed, "single decisions are timed"),
             ("workload.parts", self.gangs == "ruled", "parts of requests keep rules, or an agent may leave some out"),
@@ -200,6 +204,8 @@ class World:
             Routing(simulation, self.sites(seed, simulation.workload), stream(seed, "router"))
         if self.quotas:
             Quotas(simulation, self.quotas)
+        if self.queues:
+            Queues(simulation, self.queues)
 
     def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:
         if not compiled:

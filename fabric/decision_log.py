@@ -20,7 +20,7 @@ from fabric.network import NetworkLedger, Provisioned
 from fabric.network_accounting import HEAD
 from simcore.engine import Simulation
 from simcore.play import Watchers, play
-from simcore.record import QUOTA, SPREAD
+from simcore.record import QUEUE, QUOTA, SPREAD
 from simcore.types import Agent, Embedding, Ints, Placement, Refusal, Request, View
 
 ENTRY = np.dtype([("row", "<i4"), ("server", "<i4"), ("node", "i1"), ("reason", "<i4")])
@@ -104,7 +104,7 @@ class ReplayAgent(Agent):
         self._columns = [given.entries[name].tolist() for name in ("row", "server", "node", "reason")]
         self._passes, self._devices = given.passes.tolist(), given.devices.tolist()
         _, servers, _, why = self._columns
-        asked = (at >= 0 or not reasons[code].startswith(QUOTA) for at, code in zip(servers, why, strict=True))
+        asked = (at >= 0 or not reasons[code].startswith((QUOTA, QUEUE)) for at, code in zip(servers, why, strict=True))
         self._asked_before = [0, *accumulate(asked)]  # how many of the first answers were an agent's
         self._networked = isinstance(simulation.ledger, NetworkLedger)
         self._placements = iter(given.placements)

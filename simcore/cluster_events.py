@@ -133,8 +133,7 @@ class ClusterEvents:
             run.moving.interrupted(interrupted)
         for row in interrupted:
             run.record.interrupted(row, now)
-            if run.quotas:
-                run.quotas.freed(row)
+            run.freed(row)
         if requeue and interrupted:
             back = [run.rows.send_back(row, now, kept) for row in interrupted]
             back = gangs.regroup(interrupted, back) if gangs else back

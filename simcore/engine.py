@@ -110,7 +110,8 @@ class Simulation(RunState):
     def answer(self, placement: Placement | Refusal | None, request: Request | None = None) -> None:
         """Apply the answer to the request that `advance` returned, or to another one of `offer`, all or nothing.
 
-        Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit.
+        Raises `InfeasiblePlacement`, and changes nothing, for a placement that does not fit. Whom a limit of its queue
+        keeps waiting gets no place.
         """
         line, offer = self._line, self.offer
         if request is None:
@@ -118,6 +119,8 @@ class Simulation(RunState):
             request = self.gangs.next_part(head) if self._parts else head
         else:
             head = self.gangs.head_of(request)
+        if self.queues and (reason := self.queues.closed(head)):
+            placement = Refusal(reason)
         if placement is None or isinstance(placement, Refusal):
             if request.gang and self.gangs.refused(request, placement):
                 placement = Refusal(self.gangs.lacked[head.index][1])
@@ -141,19 +144,20 @@ class Simulation(RunState):
             line.remove(head)
         else:
             line.popleft()
+        if self.queues:
+            self.queues.started(head)
         if request.gang:
             self.gangs.begin(head)
             return
         self.begin(request, server, node)
         index = request.index
         duration = request.duration if self.rows.oracle is None else self.rows.holding_time(index)
-        self.end_after(duration, self._released if self.quotas else self.ledger.release, index)
+        self.end_after(duration, self._released if self.quotas or self.queues else self.ledger.release, index)
 
     def _released(self, row: int) -> None:
-        """Release what a request holds, and its quota."""
+        """Release what a request holds, and what it counts against."""
         self.ledger.release(row)
-        if self.quotas:
-            self.quotas.freed(row)
+        self.freed(row)
 
     # -- the run -------------------------------------------------------------------------------------------------
 
@@ -275,8 +279,9 @@ class Simulation(RunState):
         return self.overflow.then if full else self.overflow.mode
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
-        ledger = self.ledger
-        self.refuse(request, refusal.reason if refusal else ledger.reasons[ledger.why_not(request)])
+        ledger, queues = self.ledger, self.queues
+        reason = refusal.reason if refusal else queues.closed(request) if queues else ""
+        self.refuse(request, reason or ledger.reasons[ledger.why_not(request)])
 
     def block(self) -> None:
         """Let the head of the line wait until something changes."""

@@ -77,8 +77,7 @@ class GangPlacement:
     def _end(self, first: int) -> None:
         for row in range(first, first + self._members.pop(first)):
             self._ledger.release(row)
-        if self._run.quotas:
-            self._run.quotas.freed(first)
+        self._run.freed(first)
 
     def lead(self, row: int) -> int:
         """Return the row of the first part of the gang that a row is a part of, or the row itself."""

@@ -62,16 +62,17 @@ class Offering:
 
     def _offer(self, together: int) -> Iterator[Request]:
         """Offer the head of the line, again while somebody gets a place and others move up."""
-        run, queue, gangs, line, seen = self._run, self._queue, self._gangs, self._queue.requests, 0
+        run, queue, gangs, seen = self._run, self._queue, self._gangs, 0
         run.view.now = run.clock.now
         queue.readmit()
-        while len(line) > seen:
+        while len(line := queue.startable) > seen:
             before, run.offer = len(line), list(islice(line, together))
             seen = len(run.offer) - before
             run.note_pass()
             while run.offer:
                 yield gangs.next_part(run.offer[0])
             gangs.abandon()  # one that the agent has left partway
+            line = queue.startable
             seen += len(line)
             if len(line) == before or len(line) <= seen:
                 preempting = run.preempting if run.overflow.preempt else None

@@ -13,7 +13,7 @@ from simcore.types import Floats
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
 OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")
-QUOTA = "quota: "
+QUOTA, QUEUE = "quota: ", "queue: "
 """What the reasons begin with for which the engine refuses a request by itself."""
 SPARED = "its gang does without this part"
 """The reason of a part that an elastic gang got no place for."""

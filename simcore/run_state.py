@@ -8,7 +8,7 @@ from math import inf
 
 from simcore.clock import Clock
 from simcore.errors import WorkloadError
-from simcore.model import KeepsQuotas, Moves, Preempts, ResourceModel, Routes
+from simcore.model import KeepsQueues, KeepsQuotas, Moves, Preempts, ResourceModel, Routes
 from simcore.record import SPREAD, Record
 from simcore.request_rows import RequestRows
 from simcore.rules import Overflow
@@ -53,6 +53,8 @@ class RunState:
         """What evicts requests that run, where something does."""
         self.quotas: KeepsQuotas | None = None
         """What keeps requests within quotas, where something does."""
+        self.queues: KeepsQueues | None = None
+        """What keeps requests in several queues, where something does."""
         self.routing: Routes | None = None
         """What sends requests to sites, where there are several."""
         self.rows = rows = RequestRows(workload, ledger, self.record, paced)
@@ -86,8 +88,14 @@ class RunState:
         if self.passes is not None:
             self.passes.append(len(self.record.sequence))
 
+    def freed(self, row: int) -> None:
+        """Give back what a row counts against: its quota, and the limits of its queue."""
+        if self.quotas:
+            self.quotas.freed(row)
+        if self.queues:
+            self.queues.freed(row)
+
     def refuse(self, request: Request, reason: str) -> None:
         """Note that a request gets no place."""
-        if self.quotas:
-            self.quotas.freed(request.index)
+        self.freed(request.index)
         self.record.rejected(request.index, self.now, reason, request.parts)

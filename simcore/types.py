@@ -398,7 +398,8 @@ class View:
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
     the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them.
-    `closures` are announced: which server will be down, from when until when.
+    `closures` are announced: which server will be down, from when until when. `queues` are the `simcore.queues.Queues`
+    that requests wait in, `None` where there are none.
     """
 
     resources: tuple[str, ...]
@@ -415,6 +416,11 @@ class View:
     past: Callable[[int], Any] | None = None
     accounts: Any = None
     closures: Sequence[tuple[int, float, float]] = ()
+    queues: Any = None
+
+    def held_back(self, request: Request) -> bool:
+        """Tell whether a limit of its queue keeps a request from starting now."""
+        return self.queues is not None and bool(self.queues.closed(request))
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
@@ -477,6 +483,8 @@ class Agent:
 
     places_gangs: bool = False
     """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
+    keeps_queues: bool = False
+    """Does its own `decide_line`, if it has one, go by the `queues` of the view?"""
     reviews: bool = False
     """Does it choose the kernel of a compiled run again and again? Then `review` is called."""
     remembers: Sequence[str] | None = None

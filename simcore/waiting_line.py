@@ -1,4 +1,4 @@
-"""Keeps the requests that wait in order: behind the more urgent, and apart while they are above their quotas."""
+"""Keeps the requests that wait in order: by queue, behind the more urgent, and apart while above their quotas."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ class WaitingLine:
         return self._run.quotas.held if self._run.quotas else ()
 
     @property
+    def startable(self) -> Sequence[Request]:
+        """Those of the line that no limit of their queue keeps waiting."""
+        return self._run.queues.open(self.requests) if self._run.queues else self.requests
+
+    @property
     def eager(self) -> bool:
         """Whether somebody waits for whatever ends."""
         return self.blocked or bool(self.held)
@@ -38,26 +43,42 @@ class WaitingLine:
         return bool(admitted)
 
     def arrive(self, request: Request) -> float:
-        """Put a request into the line, unless it is above its quota; returns its place, infinite if it is."""
-        quotas = self._run.quotas
-        place = self._enter(request) if quotas is None or quotas.admits(request) else inf
+        """Put a request into the line, unless it is above its quota, or its queue takes none like it.
+
+        Returns its place in the line, 0 where there are several queues; infinite if it has none.
+        """
+        quotas, queues, place = self._run.quotas, self._run.queues, inf
+        if queues and (reason := queues.refuses(request)):
+            self._run.refuse(request, reason)
+        elif quotas is None or quotas.admits(request):
+            place = self._enter(request) * (queues is None)
         self.readmit()
         return place
 
+    def _urgency(self, request: Request) -> tuple[int, int]:
+        """Say how far ahead a request stands: by the priority of its queue, then by its own where others give way."""
+        queues = self._run.queues
+        return queues.priority(request) if queues else 0, request.priority if self._run.overflow.preempt else 0
+
     def _enter(self, request: Request) -> int:
-        """Put a request into the line, behind those that are as urgent where others give way; returns its place."""
-        line, place = self.requests, len(self.requests)
-        if self._run.overflow.preempt:
-            place = next((n for n, one in enumerate(line) if one.priority < request.priority), place)
+        """Put a request into the line, behind those that are as urgent; returns its place."""
+        line, place, preempt = self.requests, len(self.requests), self._run.overflow.preempt
+        if preempt or self._run.queues:
+            urgency = self._urgency(request)
+            for one in reversed(line):
+                if self._urgency(one) >= urgency:
+                    break
+                place -= 1
+        if preempt:
             self.blocked = self.blocked and place > 0
         line.insert(place, request)
         return place
 
     def take_back(self, requests: Sequence[Request]) -> None:
         """Put requests that were interrupted before the others that are as urgent, if their quotas have room."""
-        quotas, preempt = self._run.quotas, self._run.overflow.preempt
+        quotas = self._run.quotas
         if quotas:
             requests = [one for one in requests if quotas.admits(one, again=True)]
         for request in reversed(requests):
-            ahead = sum(one.priority > request.priority for one in self.requests) if preempt else 0
-            self.requests.insert(ahead, request)
+            urgency = self._urgency(request)
+            self.requests.insert(sum(self._urgency(one) > urgency for one in self.requests), request)

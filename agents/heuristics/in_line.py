@@ -88,7 +88,7 @@ class InLine(Agent):
         self._chosen, self._until = -1, inf
         self.remembers = None if self._reserves or self.commit else named(self.agent, "agent")
 
-    places_gangs = True
+    places_gangs = keeps_queues = True
 
     @property
     def compiled(self) -> Compiled | None:
@@ -113,16 +113,22 @@ class InLine(Agent):
             yield from self._reserving(view, self.in_order(view, requests))
         else:
             for request in self.in_order(view, requests):
+                if view.held_back(request):
+                    continue
                 placed = yield from self.agent.decide_parts(view, request)
                 if self.backfilling == "none" and not placed:
                     return
 
     def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
-        """Sort requests by the order; where it is random, draw one."""
+        """Sort requests by the order; where it is random, draw one. In front are those of the queues that go first."""
         score = self._score
         if score is None:
-            return [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
-        return sorted(requests, key=lambda request: score(view, request))
+            ordered = [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
+        else:
+            ordered = sorted(requests, key=lambda request: score(view, request))
+        if view.queues:
+            ordered.sort(key=lambda request: -view.queues.priority(request))
+        return ordered
 
     def _reserving(self, view: View, line: list[Request]) -> Answers:
         """Start who is in nobody's way, and reserve places for those who wait: the first of them, or all."""
@@ -141,6 +147,8 @@ class InLine(Agent):
         for request in line:
             for one in kept.get(request.index, ()):
                 availability.cancel(one)
+            if view.held_back(request):
+                continue
             if (yield from self._started(view, request, availability)):
                 continue
             waiting += 1
@@ -189,7 +197,7 @@ class InLine(Agent):
             self._until = promised[0].start if promised else inf
         self._chosen = first.index
         for request in line:
-            if request is not first and view.now + request.duration < self._until:
+            if request is not first and view.now + request.duration < self._until and not view.held_back(request):
                 yield from self.agent.decide_parts(view, request)
 
 

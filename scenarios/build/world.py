@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache, partial
 from math import inf
 from pathlib import Path
@@ -18,7 +19,17 @@ from scenarios.build.requests import requests_of
 from scenarios.build.sites import build_sites, postponed
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
-from scenarios.schema.overflow import OtherOverflow, Word, after_room, expand_of, preempt_of, room_of, wait_of
+from scenarios.schema.overflow import (
+    OtherOverflow,
+    Word,
+    after_room,
+    expand_of,
+    preempt_of,
+    queues_at,
+    room_of,
+    wait_of,
+)
+from scenarios.schema.queues import COUNTED
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.warm_start import WarmStart as WarmStartSpec
@@ -26,11 +37,12 @@ from scenarios.schema.workload import Trace
 from simcore.errors import ScenarioError, UserError, suggest
 from simcore.faults import Faults, Kind
 from simcore.options import check_options
+from simcore.queues import REQUESTS, JobQueue
 from simcore.quotas import Quota, QuotaRules
 from simcore.roles import where_of
 from simcore.rules import VICTIM_RULES, DisruptionBudget, Overflow, PreemptionRules
 from simcore.types import QUANTUM, Agent, Ints, Workload
-from workloads.changes import matching
+from workloads.changes import matching, words_of
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
@@ -57,6 +69,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         asks_again=_asks_again(scenario),
         cells=scenario.cluster.cells,
         quotas=_quotas(scenario),
+        queues=_queues(scenario),
         sites=partial(build_sites, scenario) if scenario.sites else None,
         predicts=bool(scenario.cluster.predicted),
         moves="overflow.make_room" if room_of(scenario.overflow) else "rescheduling" if scenario.rescheduling else "",
@@ -82,6 +95,7 @@ def build_learning(scenario: Scenario, warm: bool = False) -> World:
         ("placement" if scenario.placement else "cluster.network.marked", world.ruled and world.networked),
         (world.moves, world.moves),
         ("quotas", world.quotas),
+        ("overflow.wait.queues", world.queues),
         ("sites", world.sites),
     ):
         if there:
@@ -119,6 +133,10 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             remedy=f"Take an agent that answers one request after another, such as best-fit, or remove the "
             f"{hiding.split()[0]}.",
         )
+    if world.queues and type(agent).decide_line is not Agent.decide_line and not agent.keeps_queues:
+        remedy = "Take `in-line` with an order, or an agent that answers one request after another, such as best-fit."
+        problem = f"{type(agent).__name__} chooses among requests that wait, and knows no queues"
+        raise UserError(problem, key="agents", remedy=remedy)
     alone = type(agent).decide_line is Agent.decide_line or agent.places_gangs
     if world.gangs and world.overflow.together and not alone:
         remedy = "Take an agent that answers one request after another, such as best-fit."
@@ -194,9 +212,6 @@ def _quotas(scenario: Scenario) -> QuotaRules | None:
     if spec is None:
         return None
 
-    def quanta_of(units: dict[str, float]) -> dict[int, int]:
-        return {scenario.resources.index(name): round(each * QUANTUM) for name, each in units.items()}
-
     def of(workload: Workload) -> Ints:
         found = np.full(len(workload), -1, np.int64)
         counts = matching(workload, dict(where_of(spec.only)), "quotas.only")
@@ -204,12 +219,41 @@ def _quotas(scenario: Scenario) -> QuotaRules | None:
             found[counts & matching(workload, {spec.by: (name,)}, "quotas.by")] = number
         return found
 
+    quanta = partial(_quanta, scenario)
     quotas = tuple(
-        Quota(name, quanta_of(one.nominal), quanta_of(one.borrow), quanta_of(one.lend), one.cohort)
+        Quota(name, quanta(one.nominal), quanta(one.borrow), quanta(one.lend), one.cohort)
         for name, one in spec.of.items()
     )
     evicted = PreemptionRules(checkpoint=spec.checkpoint or inf)
     return QuotaRules(spec.by, of, quotas, spec.above == "wait", spec.reclaim, evicted)
+
+
+def _quanta(scenario: Scenario, units: Mapping[str, float]) -> dict[int, int]:
+    """Turn amounts by resource into quanta by its place; of `requests`, if they are said, into how many."""
+    found = {scenario.resources.index(name): round(each * QUANTUM) for name, each in units.items() if name != COUNTED}
+    return found | ({REQUESTS: int(units[COUNTED])} if COUNTED in units else {})
+
+
+def _queues(scenario: Scenario) -> list[JobQueue]:
+    """Read which queues there are, if there are several."""
+    wait = wait_of(scenario.overflow)
+    found = []
+    for name, one in (wait.queues if wait else {}).items():
+        at = ".".join(map(str, (*queues_at(scenario.overflow), name)))
+        found.append(
+            JobQueue(
+                name,
+                partial(matching, of=dict(where_of(one.of)), key=f"{at}.of"),
+                one.priority,
+                one.longest or inf,
+                _quanta(scenario, one.running),
+                {
+                    label: (partial(words_of, label=label, key=f"{at}.each"), _quanta(scenario, limits))
+                    for label, limits in one.each.items()
+                },
+            )
+        )
+    return found
 
 
 def _faults(scenario: Scenario, seed: int) -> list[Faults]:

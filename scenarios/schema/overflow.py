@@ -8,6 +8,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from scenarios.schema.moves import MostMoves, MoverSpec, usual
+from scenarios.schema.queues import Queue
+from scenarios.schema.yaml_source import Keys
 from simcore.fields import (
     Count,
     Index,
@@ -56,6 +58,12 @@ class Wait(Model):
         default=False,
         description="After every single arrival and end, of those at one instant the arrivals first, then the ends in "
         "the order of placement; otherwise once for all of an instant, after its ends.",
+    )
+
+    queues: dict[str, Queue] = Field(
+        default_factory=dict,
+        description="Several queues, with limits and priorities.",
+        examples=["{short: {longest: 2 h, priority: 1}, long: {running: {cpu: 64}}}"],
     )
 
     @model_validator(mode="after")
@@ -197,6 +205,11 @@ def wait_of(overflow: Word | OtherOverflow) -> Wait | None:
     """Find what is said about requests that are offered together."""
     last = after_room(overflow)
     return last.wait if isinstance(last, AfterPreemption) else None
+
+
+def queues_at(overflow: Word | OtherOverflow) -> Keys:
+    """Return the keys of the queues, where there are some."""
+    return ("overflow", *(("preempt", "otherwise") if preempt_of(overflow) else ()), "wait", "queues")
 
 
 Overflow: TypeAlias = Annotated[

@@ -22,10 +22,11 @@ from scenarios.schema.failures import Failures
 from scenarios.schema.knowledge import Knowledge
 from scenarios.schema.metric import MetricEntry
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
-from scenarios.schema.overflow import Overflow, expand_of, preempt_of, room_of, wait_of
+from scenarios.schema.overflow import Overflow, expand_of, preempt_of, queues_at, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
 from scenarios.schema.prices import check_prices, hourly
 from scenarios.schema.priorities import Priorities, Spot, check_priorities
+from scenarios.schema.queues import check_queues
 from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
 from scenarios.schema.sites import SitesSpec
@@ -364,6 +365,10 @@ class Scenario(Model):
         if preempt := preempt_of(self.overflow):
             budgets = "overflow", "preempt", "budgets"
             said += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
+        if (wait := wait_of(self.overflow)) and wait.queues:
+            at, hidden = queues_at(self.overflow), self.knowledge.lifetimes == "hidden"
+            check_queues(wait.queues, self.cluster.resources, hidden, at)
+            said += [((*at, name, "of"), one.of) for name, one in wait.queues.items()]
         if self.sites and self.sites.flexible:
             said.append((("sites", "flexible", "of"), self.sites.flexible.of))
         if self.use:
