@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.adaptive.agent import Adaptive
-from agents.heuristics.in_line import InLine
 from agents.world import World
 from analysis.measure.metric import duration
 from fabric.devices import DeviceView
@@ -19,11 +18,13 @@ from scenarios.build.movers import begin_moving
 from scenarios.build.plan import Run
 from scenarios.build.world import build_world
 from scenarios.run.execute import measured_from, prepare_run
+from scenarios.run.line import Line
 from scenarios.run.refusals import over_time, room_for_parts
 from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.lazy_imports import pl
+from simcore.queues import Queues
 from simcore.quotas import Quotas
 from simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
 from simcore.rng import stream
@@ -43,7 +44,8 @@ class Why:
     `lacks_<resource>`, in units, and `why`: `room`, what lacks, or what kept the request out whatever is free.
     `largest` says of every resource the most that the request could have asked for with all else as it was; None where
     no amount would have done. It is empty in a network, where requests are divided among servers. `waited` says in
-    words who was ahead of one that waited in a line when it was first left there, and what was promised to whom.
+    words who was ahead of one that waited in a line when it was first left there, what was promised to whom, and whom
+    it passed.
     """
 
     request: Request
@@ -209,6 +211,7 @@ class _Asked:
         simulation, row = self._simulation, self._row
         seen: Why | None = None
         waited: tuple[str, ...] | None = None
+        passed: tuple[str, ...] = ()
         request: Request | None
         while (request := simulation.advance()) is not None:
             mine = next((one for one in simulation.offer or (request,) if one.index == row), None)
@@ -217,7 +220,9 @@ class _Asked:
             if line := list(simulation.offer):
                 answer_all(agent, self._view, simulation.offer, simulation.answer, self._ledger.offer)
                 if mine is not None and waited is None and simulation.record.outcome[row] == PENDING:
-                    waited = self._waits(agent, line)
+                    waited = Line(simulation, agent, line, row).waits()
+                elif mine is not None and simulation.record.outcome[row] != PENDING:
+                    passed = Line(simulation, agent, line, row).passed()
             else:
                 try:
                     placement = agent.decide(self._view, request)
@@ -227,34 +232,12 @@ class _Asked:
             if seen is not None and simulation.record.outcome[row] != PENDING and not simulation.preempting:
                 break
         if seen is None:
-            remedy = "Look at its reason without --request."
+            remedy = "Without --request all reasons are counted."
             problem = "the run ended before the agent was asked about it"
+            if simulation.record.outcome[row] != PENDING:
+                problem = f"{self._became(simulation.request(row).arrival)}, before the agent was asked about it"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
-        return replace(seen, answer=self._became(seen.request.arrival), waited=(*seen.waited, *(waited or ())))
-
-    def _waits(self, agent: Agent, line: list[Request]) -> tuple[str, ...]:
-        """Say who of the line was ahead of the row and still waits, too, and what is promised to these."""
-        ids, record = self._simulation.workload.id, self._simulation.record
-        queue = getattr(agent, "line", agent)  # an agent that learned an order has its line
-        queue = queue if isinstance(queue, InLine) else None
-        if queue and queue.order == "random":
-            return ("The order was random.",)
-        ordered = queue.in_order(self._view, line) if queue else line
-        place = next(place for place, one in enumerate(ordered) if one.index == self._row)
-        ahead = [one.index for one in ordered[:place] if record.outcome[one.index] == PENDING]
-        names = ", ".join(str(ids[self._simulation.source(row)]) for row in ahead[:3])
-        more = " and others" * (len(ahead) > 3)
-        said = [f"{len(ahead)} waited ahead of it: {names}{more}." if ahead else "Nobody waited ahead of it."]
-        for row in (*ahead[:1], self._row):
-            if queue and (one := queue.reserved.get(row)):
-                name = "It" if row == self._row else str(ids[self._simulation.source(row)])
-                later = f"{duration(one.start - self._simulation.now)} later"
-                said.append(f"{name} was promised server {one.server}, {later}.")
-        if queue and queue.backfilling == "none" and ahead:
-            said.append(
-                "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody."
-            )
-        return tuple(said)
+        return replace(seen, answer=self._became(seen.request.arrival), waited=(*seen.waited, *(waited or ()), *passed))
 
     def impossible(self) -> Why:
         """Look at the servers before the run, none of which can hold the row."""
@@ -291,6 +274,9 @@ class _Asked:
             since, until = simulation.quotas.waited[self._row]
             reason = simulation.quotas.reasons[self._row]
             said = f"; above its {reason} for {min(until, simulation.now) - since:g} s"
+        if isinstance(simulation.queues, Queues) and self._row in simulation.queues.waited:
+            since, until, reason = simulation.queues.waited[self._row]
+            said += f"; kept waiting from {since:g} s to {min(until, simulation.now):g} s by {reason}"
         evicted = (
             [each for each in simulation.preempting.log if each.end <= simulation.now] if simulation.preempting else []
         )

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from fabric.placement.rules import Rule, ServerLabels, numbered
 from simcore.roles import Role
 from tests.reference.placement import Lies, refused_by
+from tests.reference.quotas import Queue, available
 
 Room: TypeAlias = list[list[list[int]]]
 """Quanta, [servers][nodes][resources]."""
@@ -39,6 +40,28 @@ class Preempt:
     def lost(self, ran: float) -> float:
         """What is lost of the time that an evicted request ran."""
         return ran if self.checkpoint == inf else ran - ran // self.checkpoint * self.checkpoint
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """What the requests of each group may use of the first resource, as `tests.reference.quotas` says it."""
+
+    quotas: dict[str, Queue]
+    wait: bool = True
+    reclaim: str = "never"
+    checkpoint: float = inf
+
+
+@dataclass(frozen=True)
+class Line:
+    """A queue: of which group (of all, if empty), and how much may run at once, also of each user."""
+
+    group: str
+    priority: int = 0
+    longest: float = inf
+    requests: float = inf
+    amount: float = inf
+    each: float = inf
 
 
 @dataclass
@@ -70,6 +93,9 @@ class Case:
     priorities: tuple[int, ...] = ()
     preempt: Preempt | None = None
     parts: tuple[int, ...] = ()  # of each request; two are enough; not for the reference
+    tenants: Tenants | None = None
+    queues: tuple[Line, ...] = ()
+    users: tuple[str, ...] = ()
 
 
 @dataclass
@@ -85,7 +111,7 @@ class Row:
     decided: float | None = None
     where: Where | None = None
     interruption: float | None = None
-    reason: int = -1
+    reason: int | str = -1
     gave_up: bool = False  # rejected only because the run ended
 
 
@@ -167,6 +193,9 @@ class Reference:
         self.now = 0.0
         self.over = False
         self.line: list[int] = []
+        self.held: list[int] = []  # above their quotas
+        self.granted: set[int] = set()  # those whose quota is taken: they are in line, or run
+        self.reclaimed: list[tuple[int, int, float, float]] = []  # as `evicted`, for a quota
         self.stuck = False  # the head of the line was refused, and nothing has changed since
         self.ends: dict[int, float] = {}  # of the requests that hold something
         self.over_early: list[float] = []  # when interrupted holding periods were to end: a moment like others
@@ -196,21 +225,20 @@ class Reference:
 
     def run_together(self) -> None:
         due = inf  # when the line is offered next
-        while self.to_come or self.line:
+        while self.to_come or self.line or self.held:
             times = [*self.ends.values(), *(time for time, _, _ in self.repairs), *self.over_early, due]
             times += [time for time, _, _ in self.failures + self.blackouts] + [time for time, _ in self.expansion]
             times += [self.rows[i].arrival for i in self.to_come[:1]] + [due for due, _, _ in self.notices]
             if min(times) == inf:
-                for i in self.line:
-                    self.reject(i)
-                    self.rows[i].gave_up = True
-                return
+                return self.give_up()
             self.now = min(times)
             if min(self.over_early, default=inf) <= self.now:
                 self.over_early = [time for time in self.over_early if time > self.now]
                 self.stuck = False
             self.release()
             self.change()
+            if self.readmit():
+                self.stuck = False
             while self.to_come and self.rows[self.to_come[0]].arrival == self.now:
                 if self.enter(self.to_come.pop(0)) < self.case.together:
                     self.stuck = False
@@ -224,20 +252,22 @@ class Reference:
                 self.offer_together()
 
     def offer_together(self) -> None:
-        offer: list[int] = []
-        while not set(self.line[: self.case.together]) <= set(offer):
-            offer = self.line[: self.case.together]
+        self.readmit()
+        while waiting := self.startable():
+            offer = waiting[: self.case.together]
             placed = 0
             for i in self.order(offer):
+                if self.held_back(i):
+                    continue
                 row = self.rows[i]
                 if (where := self.decide(self.shown(i), i, row.demand, row.spread)) is not None:
                     self.place(i, where)
                     self.line.remove(i)
                     placed += 1
-            if not placed or set(self.line[: self.case.together]) <= set(offer):
-                if not self.preempts(self.line[: self.case.together]):
+            if not placed or len(offer) == len(waiting):
+                if not self.preempts(self.startable()[: self.case.together]):
                     return
-                offer = []
+                self.readmit()
 
     def place(self, i: int, where: Where) -> None:
         row = self.rows[i]
@@ -247,14 +277,11 @@ class Reference:
         self.move(i, -1)
 
     def run(self) -> None:
-        while not self.over and (self.to_come or self.line):
+        while not self.over and (self.to_come or self.line or self.held):
             self.now, before = self.next_time(), self.now
             if self.now == inf:
                 self.now = before
-                for i in self.line:
-                    self.reject(i)
-                    self.rows[i].gave_up = True
-                return
+                return self.give_up()
             assert self.now >= before
             self.release()
             self.change()
@@ -266,6 +293,11 @@ class Reference:
                     if self.enter(self.to_come.pop(0)) == 0:
                         self.stuck = False
                     self.offer()
+
+    def give_up(self) -> None:
+        for i in self.held + self.line:
+            self.reject(i, self.lacks(i, self.usage()) if i in self.held else self.held_back(i))
+            self.rows[i].gave_up = True
 
     def next_time(self) -> float:
         """When something happens next."""
@@ -282,6 +314,7 @@ class Reference:
 
     def give_back(self, i: int) -> None:
         del self.ends[i]
+        self.granted.discard(i)
         self.move(i, +1)
 
     def move(self, i: int, sign: int) -> None:
@@ -360,14 +393,17 @@ class Reference:
                 row.outcome, row.interruption = "interrupted", self.now
                 if self.case.requeue:
                     back.append(self.again(i, row.duration - (self.now - row.decided)))
-        self.line = self.in_order(back + self.line)
+        self.take_back(back)
         for server in fresh:
             self.free[server] = [[0] * len(node) for node in self.free[server]]
 
     def offer(self) -> None:
         """The line from its head on, for as long as nobody is refused who then waits."""
-        while self.line and not self.stuck and not self.over:
+        while not self.over:
             self.release()
+            self.readmit()
+            if not self.line or self.stuck:
+                return
             i = self.line[0]
             row = self.rows[i]
             where = self.decide(self.shown(i), i, row.demand, row.spread)
@@ -390,16 +426,159 @@ class Reference:
             i = self.rows[i].origin
         return i
 
+    def urgency(self, i: int) -> int:
+        return self.case.priorities[self.source(i)] if self.case.priorities else 0
+
     def priority(self, i: int) -> int:
-        return self.case.priorities[self.source(i)] if self.case.preempt else 0
+        return self.urgency(i) if self.case.preempt else 0
 
     def in_order(self, line: list[int]) -> list[int]:
-        return sorted(line, key=lambda i: -self.priority(i))
+        return sorted(line, key=lambda i: (-self.queue(i).priority, -self.priority(i)))
 
-    def enter(self, i: int) -> int:
-        """Who arrives stands behind the equally urgent; its place in the line."""
+    def enter(self, i: int) -> float:
+        """Who arrives stands behind the equally urgent, if it may enter; its place in the line, 0 with queues."""
+        place = inf
+        if never := self.never(i):
+            self.reject(i, never)
+        elif self.admits(i):
+            place = self.insert(i)
+        self.readmit()
+        return place
+
+    def insert(self, i: int) -> int:
         self.line = self.in_order([*self.line, i])
-        return self.line.index(i)
+        if self.line[0] == i:
+            self.stuck = False
+        return 0 if self.case.queues else self.line.index(i)
+
+    def take_back(self, back: list[int]) -> None:
+        """Those who were interrupted are the first of the equally urgent, if they may enter."""
+        self.line = self.in_order([i for i in back if self.admits(i, again=True)] + self.line)
+
+    # -- quotas ------------------------------------------------------------------------------------------------
+
+    def group(self, i: int) -> str:
+        return self.case.groups[self.source(i)] if self.case.groups else ""
+
+    def usage(self, without: list[int] | None = None) -> dict[str, int]:
+        """What each tenant uses, without some of those who run."""
+        assert self.case.tenants
+        counted = self.granted - {*(without or [])}
+        return {
+            tenant: sum(self.rows[i].demand[0] for i in counted if self.group(i) == tenant)
+            for tenant in self.case.tenants.quotas
+        }
+
+    def lacks(self, i: int, usage: dict[str, int]) -> str:
+        """Which quota keeps it out: its own, or what its cohort has; none if that is empty."""
+        tenants, group, amount = self.case.tenants, self.group(i), self.rows[i].demand[0]
+        if not tenants or group not in tenants.quotas or not amount:
+            return ""
+        mine = tenants.quotas[group]
+        queues, used = [*tenants.quotas.values()], [usage[tenant] for tenant in tenants.quotas]
+        if amount <= available(queues, used, [*tenants.quotas].index(group)):
+            return ""
+        own = usage[group] + amount > mine.nominal + (mine.borrowing_limit if mine.cohort else 0)
+        return f"quota: a of group {group}" if own else f"quota: a of cohort {mine.cohort}"
+
+    def admits(self, i: int, again: bool = False) -> bool:
+        tenants = self.case.tenants
+        if not tenants:
+            return True
+        reason = self.lacks(i, self.usage())
+        if not reason:
+            self.granted.add(i)
+            return True
+        if not again and (rows := self.borrowers(i)):
+            self.granted -= {*rows}
+            self.granted.add(i)
+            self.stuck = False
+            self.cut_short(rows, i, self.reclaimed, Preempt(checkpoint=tenants.checkpoint))
+            return True
+        if tenants.wait and not self.lacks(i, dict.fromkeys(tenants.quotas, 0)):
+            self.held.append(i)
+        else:
+            self.reject(i, reason)
+        return False
+
+    def readmit(self) -> bool:
+        """Those above their quotas enter where there is room again, the most urgent first."""
+        found: list[int] = []
+        while True:
+            held, self.held = sorted(self.held, key=lambda i: -self.urgency(i)), []
+            admitted = [i for i in held if self.admits(i)]
+            found += admitted
+            if not admitted:
+                break
+        for i in found:
+            self.insert(i)
+        return bool(found)
+
+    def borrowers(self, i: int) -> list[int]:
+        """Who gives way so that a tenant gets what is its own: of those that borrow the least urgent and latest."""
+        tenants, group = self.case.tenants, self.group(i)
+        assert tenants
+        quotas, mine = tenants.quotas, tenants.quotas[group]
+        if tenants.reclaim == "never" or self.usage()[group] + self.rows[i].demand[0] > mine.nominal:
+            return []
+        others = [
+            j
+            for j in self.ends
+            if j in self.granted
+            and self.group(j) in quotas
+            and self.group(j) != group
+            and quotas[self.group(j)].cohort == mine.cohort != ""
+            and (tenants.reclaim == "any" or self.urgency(j) < self.urgency(i))
+        ]
+        others.sort(key=lambda j: (self.urgency(j), -(self.rows[j].decided or 0.0), -j))
+        out: list[int] = []
+        for j in others:
+            if self.lacks(i, self.usage(out)) and self.usage(out)[self.group(j)] > quotas[self.group(j)].nominal:
+                out.append(j)
+        if not out or self.lacks(i, self.usage(out)):
+            return []
+        for j in out[-2::-1]:
+            if not self.lacks(i, self.usage(less := [one for one in out if one != j])):
+                out = less
+        return out
+
+    # -- queues ------------------------------------------------------------------------------------------------
+
+    def takes(self, i: int, queue: Line) -> bool:
+        return queue.group in ("", self.group(i))
+
+    def queue(self, i: int) -> Line:
+        """The first queue that takes it; none has any limit."""
+        first = self.case.requests[self.source(i)][1]
+        return next((each for each in self.case.queues if self.takes(i, each) and first <= each.longest), Line(""))
+
+    def never(self, i: int) -> str:
+        """Why no queue lets it run, even alone."""
+        mine = self.queue(i)
+        if mine not in self.case.queues and (those := [one for one in self.case.queues if self.takes(i, one)]):
+            return f"queue: time in {self.case.queues.index(those[-1])}"
+        return self.above(i, [])
+
+    def held_back(self, i: int) -> str:
+        """Which limit of its queue keeps it from starting now."""
+        return self.above(i, [*self.ends])
+
+    def above(self, i: int, running: list[int]) -> str:
+        mine, asked = self.queue(i), self.rows[i].demand[0]
+        beside = [j for j in running if self.queue(j) is mine]
+        user = self.case.users[self.source(i)] if self.case.users else ""
+        of_user = [j for j in beside if self.case.users and self.case.users[self.source(j)] == user]
+        if mine not in self.case.queues:
+            return ""
+        name = self.case.queues.index(mine)
+        if len(beside) + 1 > mine.requests:
+            return f"queue: requests in {name}"
+        if asked and sum(self.rows[j].demand[0] for j in beside) + asked > mine.amount:
+            return f"queue: a in {name}"
+        return f"queue: requests of one user in {name}" if len(of_user) + 1 > mine.each else ""
+
+    def startable(self) -> list[int]:
+        return [i for i in self.line if not self.held_back(i)]
 
     def noticed(self) -> list[int]:
         return [i for _, _, rows in self.notices for i in rows]
@@ -407,7 +586,7 @@ class Reference:
     def preempts(self, refused: list[int]) -> bool:
         """Has somebody given way at once to one of those who were refused?"""
         preempt = self.case.preempt
-        for i in self.in_order(refused) if preempt else []:
+        for i in sorted(refused, key=lambda i: -self.priority(i)) if preempt else []:
             assert preempt
             waits = any(by == i for _, by, _ in self.notices)
             if not waits and i in self.made:  # and it did not take the room, or others did
@@ -426,22 +605,25 @@ class Reference:
         return False
 
     def evict(self, by: int, victims: list[int]) -> None:
-        preempt, back = self.case.preempt, []
-        assert preempt
+        assert self.case.preempt
         there = [i for i in victims if i in self.ends]
         if there:
             self.made[by] = len(self.taken)
-        for i in there:
+        self.cut_short(there, by, self.evicted, self.case.preempt)
+
+    def cut_short(self, rows: list[int], by: int, log: list[tuple[int, int, float, float]], preempt: Preempt) -> None:
+        back = []
+        for i in sorted(rows):
             row = self.rows[i]
             assert row.decided is not None
             ran = self.now - row.decided
-            self.evicted.append((i, by, self.now, preempt.lost(ran)))
+            log.append((i, by, self.now, preempt.lost(ran)))
             self.over_early.append(self.ends[i])
             self.give_back(i)
             row.outcome, row.interruption = "interrupted", self.now
             if preempt.requeue:
                 back.append(self.again(i, row.duration - (ran - preempt.lost(ran))))
-        self.line = self.in_order(back + self.line)
+        self.take_back(back)
 
     def victims(self, i: int, preempt: Preempt) -> list[int]:
         """All less urgent ones on a server, but for those who may stay; on the server where that costs least."""
@@ -495,7 +677,7 @@ class Reference:
         """Those that may go without more of group `a` being out than the budget says, the cheapest first."""
         if preempt.budget is None:
             return there
-        back = [i for i in self.line if i >= len(self.case.requests)]
+        back = [i for i in self.line + self.held if i >= len(self.case.requests)]
         left = preempt.budget - sum(self.role(i).group == "a" for i in [*self.noticed(), *back])
         found: list[int] = []
         for i in reversed(there):
@@ -525,10 +707,11 @@ class Reference:
         self.reject(i)
         self.over = mode == "stop"
 
-    def reject(self, i: int) -> None:
+    def reject(self, i: int, reason: str = "") -> None:
         row = self.rows[i]
+        self.granted.discard(i)
         row.outcome, row.decided = "rejected", self.now
-        row.reason = self.why_not(i)
+        row.reason = reason or self.why_not(i)
 
     # -- rules of placement ------------------------------------------------------------------------------------
 

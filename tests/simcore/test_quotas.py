@@ -23,52 +23,53 @@ from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
 from simcore.errors import UserError
 from simcore.preemption import Preemption
+from simcore.queues import Queues
 from simcore.quotas import Quota, QuotaRules, Quotas
-from simcore.types import Ints, Request, Workload
-from tests.reference.engine import Case
+from simcore.types import Request
+from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
-from tests.support.simulations import drive, first_fit, long_case, moody, simulate
-
-TENANTS = "abc"
+from tests.support.simulations import compare, drive, first_fit, long_case, moody, quota_of, simulate
 
 
-def queue_of(quota: Quota, r: int = 0) -> Queue:
+def queue_of(quota: Quota) -> Queue:
     """Put a quota in the reference's words."""
-    return Queue(quota.nominal[r], quota.borrow.get(r, inf), quota.lend.get(r, inf), quota.cohort)
+    return Queue(quota.nominal[0], quota.borrow.get(0, inf), quota.lend.get(0, inf), quota.cohort)
 
 
-def drawn_quotas(rng: Random, most: int = 8) -> tuple[Quota, ...]:
+def drawn_quotas(rng: Random, most: int = 8) -> dict[str, Queue]:
     """Draw the quotas of some tenants, with and without limits, some in a cohort."""
-    found = []
-    for name in TENANTS:
+    found = {}
+    for name in "abc":
         cohort = rng.choice(["", "x", "x", "x", "y"])
-        borrow = {0: rng.randint(0, 4)} if cohort and rng.random() < 0.4 else {}
-        lend = {0: rng.randint(0, 6)} if cohort and rng.random() < 0.4 else {}
-        found.append(Quota(name, {0: rng.randint(0, most)}, borrow, lend, cohort))
-    return tuple(found)
+        borrow = rng.randint(0, 4) if cohort and rng.random() < 0.4 else inf
+        lend = rng.randint(0, 6) if cohort and rng.random() < 0.4 else inf
+        found[name] = Queue(rng.randint(0, most), borrow, lend, cohort)
+    return found
 
 
-def tenants_of(workload: Workload) -> Ints:
-    assert workload.roles is not None
-    groups = [role.group for role in workload.roles.all]
-    return np.array([TENANTS.find(group) if group else -1 for group in groups])[workload.roles.of]
-
-
-def drawn_case(seed: int) -> tuple[Case, QuotaRules]:
-    """Draw a long case with tenants and priorities, and their quotas."""
+def drawn_case(seed: int) -> Case:
+    """Draw a long case with tenants and priorities, their quotas, preemption in some, and queues where that goes."""
     rng = Random(seed)
     case = long_case(seed)
     together = rng.choice([0, 0, 3, 40])
-    case = replace(
+    queues = [
+        Line(rng.choice(["a", "b", ""]), rng.randint(0, 2), *(rng.choice([inf, most]) for most in (8, 3, 9, 1)))
+        for _ in range(rng.randint(0, 3))
+    ]
+    return replace(
         case,
         together=together,
-        mode="wait" if together else rng.choice(["wait", "wait", "drop"]),
+        mode="wait" if together else rng.choice(["wait", "wait", "drop", "expand"]),
         groups=tuple(rng.choice(["a", "b", "c", ""]) for _ in case.requests),
         priorities=tuple(rng.randint(0, 2) for _ in case.requests),
+        users=tuple(rng.choice("xyz") for _ in case.requests),
+        preempt=Preempt("lowest", rng.choice([0.0, 0.0, 3.0]), checkpoint=2.0) if rng.random() < 0.4 else None,
+        tenants=Tenants(
+            drawn_quotas(rng), rng.random() < 0.8, rng.choice(["never", "lower", "any"]), rng.choice([inf, 3.0])
+        ),
+        queues=tuple(dict.fromkeys(queues)) if together else (),
     )
-    wait, reclaim = rng.random() < 0.8, rng.choice(["never", "lower", "any"])
-    return case, QuotaRules("group", tenants_of, drawn_quotas(rng), wait, reclaim)  # type: ignore[arg-type]
 
 
 class Watched(Quotas):
@@ -109,18 +110,25 @@ class Watched(Quotas):
         return rows
 
 
-def watched(case: Case, rules: QuotaRules, salt: int) -> tuple[Simulation, Watched]:
-    """Play a case within quotas, and look at them whenever the agent is asked."""
-    simulation = simulate(case)
-    quotas = Watched(simulation, rules)
-    decide = moody(salt) if salt % 2 else first_fit
+def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
+    """Play a case within quotas, look at them whenever the agent is asked, and hold it to the reference."""
+    simulation = simulate(case, quotas=Watched)
+    quotas, decide = simulation.quotas, moody(salt) if salt % 2 else first_fit
+    assert isinstance(quotas, Watched)
 
     def looking(*asked: Any) -> Any:
         quotas.check()
         return decide(*asked)
 
-    drive(simulation, looking)
+    taken = drive(simulation, looking)
     quotas.check()
+    compare(simulation, taken, reference := Reference(case, decide), late=True)
+    log = simulation.preempting.log if isinstance(simulation.preempting, Preemption) else []
+    evicted = [(each.row, each.by, each.end, each.lost) for each in log if each.outcome == "evicted"]
+    assert sorted(evicted) == sorted(reference.evicted + reference.reclaimed)
+    assert all(reference.urgency(row) < reference.urgency(by) for row, by, _, _ in reference.evicted)
+    if isinstance(simulation.queues, Queues):
+        assert simulation.queues._held.keys() == {*simulation.ledger.running}
     return simulation, quotas
 
 
@@ -128,9 +136,9 @@ def watched(case: Case, rules: QuotaRules, salt: int) -> tuple[Simulation, Watch
 @given(st.integers(0, 10**6))
 def test_what_is_left_is_what_kueue_says(seed: int) -> None:
     rng = Random(seed)
-    quotas = drawn_quotas(rng)
+    queues, used = [*drawn_quotas(rng).values()], [0, 0, 0]
+    quotas = tuple(quota_of(name, queue) for name, queue in zip("abc", queues, strict=True))
     rules = QuotaRules("group", lambda workload: np.arange(len(workload)) % 3, quotas)
-    queues, used = [queue_of(quota) for quota in quotas], [0, 0, 0]
     for _ in range(12):
         case = Case([[[9]]], [[9]], (99,), [(0.0, 1.0, (rng.randint(1, 5),)) for _ in range(3)])
         simulation = simulate(case)
@@ -145,29 +153,27 @@ def test_what_is_left_is_what_kueue_says(seed: int) -> None:
 
 @pytest.mark.parametrize("start", first(1, range(0, 300, 60)))
 def test_quotas_are_never_exceeded(start: int) -> None:
-    evicted = held = refused = 0
+    evicted = held = refused = queued = 0
     for seed in range(start, start + 60):
-        case, rules = drawn_case(seed)
-        simulation, quotas = watched(case, rules, seed)
+        simulation, quotas = watched(drawn_case(seed), seed)
         evicted, held = evicted + quotas.evicted, held + len(quotas.waited)
         record = simulation.record
         reasons = [record.reasons[code] for code in record.reason[: record.rows].tolist() if code >= 0]
         refused += sum(reason.startswith("quota: ") for reason in reasons)
-        if isinstance(simulation.preempting, Preemption):
-            assert sum(each.outcome == "evicted" for each in simulation.preempting.log) == quotas.evicted
+        queued += len(simulation.queues.waited) if isinstance(simulation.queues, Queues) else 0
         for since, until in quotas.waited.values():
             assert since <= until
-    assert min(evicted, held, refused) > 10
+    assert min(evicted, held, refused, queued) > 10
 
 
 @scaled(1)
 @given(st.integers(0, 10**6))
 def test_quotas_that_bind_nobody_change_nothing(seed: int) -> None:
-    case, rules = drawn_case(seed)
-    plain = simulate(case)
-    wide = tuple(replace(quota, nominal={0: 10**6}, lend={}) for quota in rules.quotas)
-    bound = simulate(case)
-    Watched(bound, replace(rules, quotas=wide))
+    case = drawn_case(seed)
+    plain = simulate(replace(case, tenants=None))
+    assert case.tenants
+    wide = {name: replace(quota, nominal=10**6, lending_limit=inf) for name, quota in case.tenants.quotas.items()}
+    bound = simulate(replace(case, tenants=replace(case.tenants, quotas=wide)))
     assert drive(plain, first_fit) == drive(bound, first_fit)
     assert plain.record.outcome.tolist() == bound.record.outcome.tolist()
     assert plain.record.sequence == bound.record.sequence

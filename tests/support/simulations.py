@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import inf, isnan
 from random import Random
 from typing import Any, TypeVar
@@ -27,11 +28,14 @@ from simcore.faults import Faults, Kind
 from simcore.gangs import Gangs
 from simcore.play import play
 from simcore.preemption import Preemption
-from simcore.record import OUTCOMES
+from simcore.queues import REQUESTS, JobQueue, Queues
+from simcore.quotas import Quota, QuotaRules, Quotas
+from simcore.record import OUTCOMES, PLACED
 from simcore.roles import Roles
 from simcore.rules import DisruptionBudget, Overflow, PreemptionRules, cheapest, fewest, lowest, youngest
-from simcore.types import Agent, Placement, Request, Workload
-from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Where, feasible
+from simcore.types import Agent, Ints, Placement, Request, Workload
+from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Tenants, Where, feasible
+from tests.reference.quotas import Queue
 from tests.support.properties import forms
 
 T = TypeVar("T")
@@ -132,7 +136,46 @@ def workload_of(requests: list[tuple[float, float, Demand]], resources: int = 1)
     )
 
 
-def simulate(case: Case, faults: Faults | None = None) -> Simulation:
+def quota_of(name: str, queue: Queue) -> Quota:
+    """Make a quota of the first resource of what the reference says."""
+    borrow, lend = ({} if most == inf else {0: int(most)} for most in (queue.borrowing_limit, queue.lending_limit))
+    return Quota(name, {0: queue.nominal}, borrow, lend, queue.cohort)
+
+
+def groups_of(workload: Workload) -> npt.NDArray[Any]:
+    """Return the group of every request."""
+    assert workload.roles is not None
+    return np.array([role.group for role in workload.roles.all])[workload.roles.of]
+
+
+def quotas_of(tenants: Tenants) -> QuotaRules:
+    """Make the quotas of the groups of a case."""
+    names = [*tenants.quotas]
+
+    def of(workload: Workload) -> Ints:
+        return np.array([names.index(group) if group in names else -1 for group in groups_of(workload)], np.int64)
+
+    quotas = tuple(quota_of(name, queue) for name, queue in tenants.quotas.items())
+    evicted = PreemptionRules(checkpoint=tenants.checkpoint)
+    return QuotaRules("group", of, quotas, tenants.wait, tenants.reclaim, evicted)  # type: ignore[arg-type]
+
+
+def queues_of(case: Case) -> list[JobQueue]:
+    """Make the queues of a case."""
+
+    def takes(group: str, workload: Workload) -> npt.NDArray[np.bool_]:
+        return np.array([group in ("", one) for one in groups_of(workload)])
+
+    found = []
+    for number, line in enumerate(case.queues):
+        limits = {REQUESTS: line.requests, 0: line.amount}
+        running = {r: int(most) for r, most in limits.items() if most < inf}
+        each = {"user": (lambda _: np.array(case.users), {REQUESTS: int(line.each)})} if line.each < inf else {}
+        found.append(JobQueue(str(number), partial(takes, line.group), line.priority, line.longest, running, each))
+    return found
+
+
+def simulate(case: Case, faults: Faults | None = None, quotas: type[Quotas] = Quotas) -> Simulation:
     """Put a case on the engine, with its own scheduled failures or with other ones."""
     workload, cluster = workload_of(case.requests, len(case.spread_above)), cluster_of(case)
     ledger = WatchedLedger(cluster)
@@ -157,6 +200,10 @@ def simulate(case: Case, faults: Faults | None = None) -> Simulation:
     )
     if rules:
         Preemption(simulation, rules)
+    if case.tenants:
+        quotas(simulation, quotas_of(case.tenants))
+    if case.queues:
+        Queues(simulation, queues_of(case))
     return simulation
 
 
@@ -178,8 +225,7 @@ def rules_of(case: Case) -> PreemptionRules | None:
     told = case.preempt
 
     def of(workload: Workload) -> npt.NDArray[np.bool_]:
-        assert workload.roles is not None
-        return np.array([role.group == "a" for role in workload.roles.all])[workload.roles.of]
+        return np.equal(groups_of(workload), "a")
 
     budgets = () if told.budget is None else (DisruptionBudget(of, told.budget),)
     return PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint, budgets)
@@ -208,8 +254,9 @@ def drive(simulation: Simulation, decide: Decide) -> list[Taken]:
         if where is None:
             simulation.answer(None)
         else:
-            taken.append(Taken(request.index, simulation.now, where, free))
             simulation.answer(place(request, where, view.free.shape[1]))
+            if simulation.record.outcome[request.index] == PLACED:  # and no limit of its queue kept it waiting
+                taken.append(Taken(request.index, simulation.now, where, free))
     raise AssertionError("the run does not end")
 
 
@@ -232,10 +279,11 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference, la
     asked = simulation.asked()
     cut = late or any(row.interruption is not None for row in reference.rows)
     for i, row in enumerate(reference.rows):
+        code = record.reason[i]
         found = (
             OUTCOMES[record.outcome[i]],
             int(record.origin[i]),
-            int(record.reason[i]),
+            int(code) if isinstance(row.reason, int) else record.reasons[code],
             none_if_nan(record.interruption[i]),
             (int(record.server[i]), int(record.node[i])),
             (asked.arrival[i], asked.duration[i], tuple(asked.demand[i])),

@@ -1,0 +1,63 @@
+"""Says in words who was ahead of a request that waited in a line, what was promised to whom, and whom it passed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agents.heuristics.in_line import InLine
+from analysis.measure.metric import duration
+from simcore.engine import Simulation
+from simcore.record import PENDING
+from simcore.types import Agent, Request
+
+
+class Line:
+    """Knows a line in which a request, that of a row, has just been offered: who is still ahead of it."""
+
+    def __init__(self, simulation: Simulation, agent: Agent, offered: Sequence[Request], row: int) -> None:
+        self._simulation, self._row = simulation, row
+        queue = getattr(agent, "line", agent)  # an agent that learned an order has its line
+        self._queue = queue = queue if isinstance(queue, InLine) else None
+        self.random = queue is not None and queue.order == "random"
+        if self.random:
+            return
+        view, outcome = simulation.view, simulation.record.outcome
+        ordered = queue.in_order(view, offered) if queue else offered
+        place = next(place for place, one in enumerate(ordered) if one.index == row)
+        there = [one for one in ordered[:place] if outcome[one.index] == PENDING]
+        self._ahead = [one.index for one in there if not view.held_back(one)]
+
+    def _name(self, row: int) -> str:
+        return "It" if row == self._row else str(self._simulation.workload.id[self._simulation.source(row)])
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(map(self._name, self._ahead[:3])) + " and others" * (len(self._ahead) > 3)
+
+    def _promised(self, row: int) -> str:
+        """Say what is promised to a row; empty where nothing is."""
+        one = self._queue.reserved.get(row) if self._queue else None
+        later = duration(one.start - self._simulation.now) if one else ""
+        return f"{self._name(row)} was promised server {one.server}, {later} later" if one else ""
+
+    def waits(self) -> tuple[str, ...]:
+        """Say who was ahead of the row, that waits, too, and what is promised to these."""
+        if self.random:
+            return ("The order was random.",)
+        ahead, queue = self._ahead, self._queue
+        said = [f"{len(ahead)} waited ahead of it: {self._names}." if ahead else "Nobody waited ahead of it."]
+        said += [f"{promised}." for row in (*ahead[:1], self._row) if (promised := self._promised(row))]
+        if queue and queue.backfilling == "none" and ahead:
+            said.append(
+                "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody."
+            )
+        return tuple(said)
+
+    def passed(self) -> tuple[str, ...]:
+        """Say whom the row, that has its place, passed, and that it delays none of them to whom a time is promised."""
+        if self.random or not self._ahead:
+            return ()
+        said = [f"It started before {len(self._ahead)} that were ahead of it: {self._names}."]
+        if promised := next(filter(None, map(self._promised, self._ahead)), ""):
+            said.append(f"{promised}, and is not delayed: it leaves what was reserved.")
+        return tuple(said)

@@ -1,0 +1,115 @@
+"""Several queues in a scenario; `test_quotas.py` holds the engine's to the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from scenarios.build.plan import plan
+from scenarios.run.check import check_scenario
+from scenarios.run.execute import execute
+from scenarios.run.why import why
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+
+
+def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-line", **more: Any) -> Scenario:
+    """Make a scenario of a server of 4 cpu, and of jobs that are known: id,arrival,lifetime,cpu,who,queue."""
+    (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who,queue\n{jobs}")
+    workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who", "queue": "queue"}}
+    given = {
+        "cluster": {"servers": 1, "node": {"cpu": 4}},
+        "workload": workload,
+        "overflow": {"wait": {"together": 100, "queues": queues}},
+        "knowledge": {"lifetimes": "known"},
+        "agents": [agent],
+        "record": ["requests"],
+    }
+    return scenario_from({**given, **more})
+
+
+def decided(folder: Path, *given: Any, **more: Any) -> dict[int, float | None]:
+    """Return when each job started, by its id."""
+    [run] = plan(scenario(folder, *given, **more))
+    row = execute(run, folder)
+    assert row["engine"] == "simpy"
+    requests = pl.read_parquet(folder / "details" / f"{run.name}.requests.parquet")
+    placed = requests.with_columns(pl.when(pl.col("outcome") == "placed").then("decided").alias("decided"))
+    return dict(placed.select("id", "decided").rows())
+
+
+JOBS = "0,0,10,1,a,s\n1,0,10,1,b,s\n2,0,10,1,a,s\n3,1,10,1,a,l\n4,2,50,2,b,l\n"
+SHORT = {"of": {"queue": "s"}}
+
+
+@pytest.mark.parametrize("agent", ["in-line", "best-fit", {"in-line": {"backfilling": "easy"}}])
+@pytest.mark.parametrize(
+    ("limits", "third"),
+    [
+        ({"running": {"requests": 2}}, 10),
+        ({"running": {"cpu": 1}}, 20),
+        ({"each": {"who": {"requests": 1}}}, 10),
+        ({}, 0),
+    ],
+)
+def test_others_pass_whom_a_limit_keeps_waiting(tmp_path: Path, agent: Any, limits: Any, third: float) -> None:
+    found = decided(tmp_path, JOBS, {"short": {**SHORT, **limits}, "long": {}}, agent)
+    assert found[2] == third
+    assert found[3] == 1.0
+
+
+@pytest.mark.parametrize("agent", ["in-line", "best-fit", {"in-line": {"order": "sjf", "backfilling": "easy"}}])
+def test_the_queue_of_the_highest_priority_goes_first(tmp_path: Path, agent: Any) -> None:
+    jobs = "0,0,10,4,a,l\n1,1,5,4,a,l\n2,2,20,4,a,s\n"
+    assert decided(tmp_path, jobs, {"short": SHORT, "long": {}}, agent)[1] == 10
+    assert decided(tmp_path, jobs, {"short": {**SHORT, "priority": 1}, "long": {}}, agent)[2] == 10
+
+
+def test_a_queue_takes_no_longer_requests_and_the_next_one_may(tmp_path: Path) -> None:
+    short = {"longest": "20 s", "running": {"cpu": 1}}
+    assert decided(tmp_path, JOBS, {"short": short, "long": {"priority": 5}})[4] == 2.0
+    found = decided(tmp_path, JOBS, {"short": short})
+    assert (found[4], found[3]) == (None, 30.0)  # one after another
+
+
+def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -> None:
+    failures = {"scheduled": [{"at": 5, "server": 0, "repair_after": 1}], "on_failure": "requeue"}
+    cluster = {"servers": 2, "node": {"cpu": 4}, "failures": failures}
+    queues = {"all": {"running": {"requests": 1, "cpu": 3}}}
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "queue"}}
+    workload["labels"] = {"who": "who", "queue": "queue"}
+    jobs = "0,0,10,1,a,3\n1,0,10,1,a,1\n2,0,10,1,a,1\n"
+    found = scenario(tmp_path, jobs, queues, "best-fit", cluster=cluster, workload=workload)
+    [run] = plan(found)
+    execute(run, tmp_path)
+    rows = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    assert sorted(rows.filter(pl.col("outcome") == "placed")["decided"].to_list()) == [5, 5, 5, 10, 20]
+
+
+def test_why_names_the_limit(tmp_path: Path) -> None:
+    [run] = plan(scenario(tmp_path, JOBS, {"short": {**SHORT, "running": {"requests": 2}}}))
+    assert "kept waiting from 0 s to 10 s by queue: requests in short" in why(run, "2").answer
+    [run] = plan(scenario(tmp_path, JOBS, {"short": {"longest": "20 s"}}))
+    with pytest.raises(UserError, match="refused: queue: time in short, before the agent was asked"):
+        why(run, "4")
+
+
+@pytest.mark.parametrize(
+    ("queues", "more", "said"),
+    [
+        ({"running": {"cup": 1}}, {}, r"queues\.a\.running\.cup: the cluster has no such resource"),
+        ({"running": {"requests": 1.5}}, {}, r"running\.requests: is not a whole number"),
+        ({"each": {"who": {}}}, {}, r"each\.who: limits nothing"),
+        ({"each": {"user": {"requests": 1}}}, {}, r"wait\.queues\.a\.each: the requests have no such label"),
+        ({"of": {"part": "s"}}, {}, r"wait\.queues\.a\.of: the requests have no such label \(got 'part'\)"),
+        ({"longest": "1 h"}, {"knowledge": {"lifetimes": "hidden"}}, r"queues\.a\.longest: agents are not told"),
+        ({}, {"agents": ["two-stage"]}, "agents.0.*TwoStage chooses among requests that wait, and knows no queues"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, queues: dict[str, Any], more: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        check_scenario(scenario(tmp_path, JOBS, {"a": queues}, **more))
