@@ -111,7 +111,8 @@ class Row:
     decided: float | None = None
     where: Where | None = None
     interruption: float | None = None
-    reason: int | str = -1
+    reason: int = -1
+    bound: str = ""  # the quota or queue that refused it, in place of a reason
     gave_up: bool = False  # rejected only because the run ended
 
 
@@ -711,7 +712,7 @@ class Reference:
         row = self.rows[i]
         self.granted.discard(i)
         row.outcome, row.decided = "rejected", self.now
-        row.reason = reason or self.why_not(i)
+        row.bound, row.reason = reason, -1 if reason else self.why_not(i)
 
     # -- rules of placement ------------------------------------------------------------------------------------
 

@@ -225,7 +225,7 @@ def rules_of(case: Case) -> PreemptionRules | None:
     told = case.preempt
 
     def of(workload: Workload) -> npt.NDArray[np.bool_]:
-        return np.equal(groups_of(workload), "a")
+        return np.array([group == "a" for group in groups_of(workload)])
 
     budgets = () if told.budget is None else (DisruptionBudget(of, told.budget),)
     return PreemptionRules(VICTIMS[told.rule], told.grace, told.requeue, told.checkpoint, budgets)
@@ -283,14 +283,14 @@ def compare(simulation: Simulation, taken: list[Taken], reference: Reference, la
         found = (
             OUTCOMES[record.outcome[i]],
             int(record.origin[i]),
-            int(code) if isinstance(row.reason, int) else record.reasons[code],
+            record.reasons[code] if row.bound else int(code),
             none_if_nan(record.interruption[i]),
             (int(record.server[i]), int(record.node[i])),
             (asked.arrival[i], asked.duration[i], tuple(asked.demand[i])),
         )
         where = row.where or (-1, -1)
         request = (row.arrival, row.duration, row.demand)
-        assert found == (row.outcome, row.origin, row.reason, row.interruption, where, request), f"row {i}"
+        assert found == (row.outcome, row.origin, row.bound or row.reason, row.interruption, where, request), f"row {i}"
         if not (row.gave_up and cut):
             assert none_if_nan(record.decided[i]) == row.decided, f"row {i}"
 
