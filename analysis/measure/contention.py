@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from analysis.measure.contention_kernel import Items, account
-from analysis.measure.costs.server_intervals import added_at
+from analysis.measure.costs.server_intervals import USED, Stretches, added_at
 from simcore.record import SPREAD
 from simcore.types import Floats, Ints
 
@@ -27,6 +27,7 @@ class Contention:
     servers, for each resource. Of each request that ran, `wanted` and `missing` float64 [requests, resources] are what
     it would have used, and what of that it did not get, in quanta x seconds. Over time, `time` float64 [steps + 1] are
     the ends of steps, `levels` float64 [steps, 3, resources] what was wanted, was missing, and the seconds contended.
+    `drawn` says what was used of the resource that power goes by, where something draws power.
     """
 
     seconds: Floats
@@ -35,6 +36,7 @@ class Contention:
     missing: Floats
     time: Floats
     levels: Floats
+    drawn: Stretches | None = None
 
     @property
     def lacked(self) -> Floats:
@@ -58,13 +60,24 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     levels, active = np.zeros((last - first, 3, resources)), np.zeros(0, np.int64)
     by_start = np.argsort(items.start, kind="stable")
     begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
+    power = run.costs.resource if run.costs is not None and run.costs.has_power else -1
+    drawn = [np.zeros((0, 4))]
     for k, (begin, end) in enumerate(pairwise(time.tolist())):
         active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
         active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
         shares = np.ascontiguousarray(use.at(active, first + k))
-        account(begin, end, active, shares, items, capacity, wanted, missing, contended, levels[k])
+        found = np.empty((3 * len(active) if power >= 0 else 0, 4))
+        totals = wanted, missing, contended, levels[k]
+        drawn.append(found[: account(begin, end, active, shares, items, capacity, *totals, power, found)].copy())
     seconds = run.finish - np.clip(added_at(run.simulation), run.begin, run.finish)
-    return Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
+    parts = Contention(seconds, contended, *_by_request(run, row, wanted, missing), time, levels)
+    if power < 0:
+        return parts
+    server, starts, ends, quanta = np.concatenate(drawn).T
+    used = np.full(len(server), USED, np.int8)
+    return replace(
+        parts, drawn=Stretches(server.astype(np.int64), starts, ends, np.rint(quanta).astype(np.int64), used)
+    )
 
 
 def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:

@@ -39,17 +39,21 @@ def account(
     missing: Floats,
     contended: Floats,
     totals: Floats,
-) -> None:
+    power: int,
+    drawn: Floats,
+) -> int:
     """Add up the time from `begin` to `end`, in which `active` items int64 [n] use `shares` float64 [n, resources].
 
     The active items are in order, and so are their servers. `capacity` is int64 [servers, nodes, resources]. Adds
     quanta x seconds to `wanted` and `missing` float64 [items, resources], and seconds to `contended` float64 [servers];
     `totals` float64 [3, resources] gets the sums of what is wanted and missing, and of the seconds in which servers
-    lack a resource.
+    lack a resource. Where `power` is a resource and not -1, `drawn` float64 [3 * items, 4] gets, of every time in which
+    nothing changes on a server that holds something, the server, begin and end, and the quanta of it that are used;
+    returns how many there are.
     """
     server, starts, ends, amounts = items.server, items.start, items.end, items.amounts
     nodes, resources = capacity.shape[1:]
-    load, left = np.empty((nodes, resources)), np.empty((nodes, resources))
+    load, left, noted, granted = np.empty((nodes, resources)), np.empty((nodes, resources)), 0, np.empty(1)
     moments, first = np.empty(2 * len(active) + 2), 0
     while first < len(active):
         s, last, changes = server[active[first]], first, 0
@@ -70,8 +74,14 @@ def account(
         for k in range(changes + 1):
             if moments[k + 1] > moments[k]:
                 part = active[first:last], shares[first:last], items, capacity[s], load, left, wanted, missing, totals
-                contended[s] += between(moments[k], moments[k + 1], *part) * (moments[k + 1] - moments[k])
+                lacks = between(moments[k], moments[k + 1], *part, power, granted)
+                contended[s] += lacks * (moments[k + 1] - moments[k])
+                if granted[0] >= 0:
+                    drawn[noted, 0], drawn[noted, 1], drawn[noted, 2] = s, moments[k], moments[k + 1]
+                    drawn[noted, 3] = granted[0]
+                    noted += 1
         first = last
+    return noted
 
 
 @inlined
@@ -87,21 +97,29 @@ def between(
     wanted: Floats,
     missing: Floats,
     totals: Floats,
+    power: int,
+    granted: Floats,
 ) -> bool:
     """Account for one server and a time in which nothing changes on it; returns whether it lacks anything.
 
-    `active` are the items on it, and `use` float64 [n, resources] the quanta that each would use.
+    `active` are the items on it, and `use` float64 [n, resources] the quanta that each would use. `granted` float64 [1]
+    gets what is used of the resource `power`, -1 where there is none or nothing is held.
     """
     node, starts, ends, priority = items.node, items.start, items.end, items.priority
     nodes, resources = load.shape
     seconds, lacks = end - begin, False
-    load[:] = 0.0
+    load[:], granted[0] = 0.0, -1.0
     for place in range(len(active)):
         item = active[place]
         if starts[item] <= begin and ends[item] >= end:
             for r in range(resources):
                 load[node[item], r] += use[place, r]
                 wanted[item, r] += use[place, r] * seconds
+                if power >= 0 and items.amounts[item, r] > 0:
+                    granted[0] = 0.0
+    if granted[0] == 0.0:
+        for n in range(nodes):
+            granted[0] += min(load[n, power], float(capacity[n, power]))
     for r in range(resources):
         some = False
         for n in range(nodes):

@@ -39,7 +39,7 @@ HOUR = 3600.0
 if TYPE_CHECKING:
     from analysis.measure.contention import Contention
     from analysis.measure.costs.bill import Bill, Costs, HourOfSite
-    from analysis.measure.costs.server_intervals import Held
+    from analysis.measure.costs.server_intervals import Held, Stretches
     from analysis.measure.devices import DeviceHistory
 
 
@@ -300,7 +300,7 @@ class FinishedRun(Rows):
             return None
         from analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
 
-        found = bill_of(self.costs, self.simulation, self._drawing(self.costs), self.begin, self.finish)
+        found = bill_of(self.costs, self.simulation, *self._drawing(self.costs))
         price = self.costs.spec.moves
         if price is None or self.moving is None:
             return found
@@ -308,13 +308,15 @@ class FinishedRun(Rows):
         paid = price.each * len(self.arrived) + price.per_gb * float(carried.sum()) / QUANTUM
         return replace(found, moves=paid)
 
-    def _drawing(self, costs: Costs) -> Held:
-        """List what is held of the resource that power goes by."""
+    def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
+        """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
         from analysis.measure.costs.server_intervals import Held
 
         lay = self.places
         some = lay.amounts.any(axis=1)
-        return Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
+        held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
+        used = self.contention.drawn if costs.has_power and self.contention else None
+        return held, self.begin, self.finish, used
 
     @property
     def by_hour(self) -> list[HourOfSite]:
@@ -324,7 +326,7 @@ class FinishedRun(Rows):
         costs = self.costs
         if costs is None or not costs.has_power:
             return []
-        return by_hour(costs, self.simulation, self._drawing(costs), self.begin, self.finish)
+        return by_hour(costs, self.simulation, *self._drawing(costs))
 
     @cached_property
     def contention(self) -> Contention | None:

@@ -224,6 +224,9 @@ class Scenario(Model):
         if self.costs:
             kinds, resources = self.cluster.kinds, self.cluster.resources
             self.costs.check_against(resources, kinds, self.moves.memory(resources))
+            if self.use and self.costs.activity != 1:
+                remedy = "Take it out, or `workload.use`, by which power goes."
+                raise wrong("is for requests that do not say what they use", remedy, ("costs", "activity"))
 
     def _check_overflow(self) -> None:
         expand, size = expand_of(self.overflow), self.cluster.size

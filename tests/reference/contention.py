@@ -18,6 +18,10 @@ class Slow:
     wanted: dict[tuple[int, int], float] = field(default_factory=dict)
     missing: dict[tuple[int, int], float] = field(default_factory=dict)
     contended: dict[int, float] = field(default_factory=dict)
+    granted: dict[tuple[int, int], float] = field(default_factory=dict)
+    """Quanta x seconds by server and resource."""
+    holding: dict[int, float] = field(default_factory=dict)
+    """Seconds in which a server holds something."""
     most_granted: float = 0.0
     """The largest share of what a node has that was granted at any time."""
 
@@ -41,6 +45,8 @@ def contention(run: FinishedRun) -> Slow:
             step += 1
         for begin, end in pairwise(sorted(time for time in moments if run.begin <= time <= run.finish)):
             lacks = False
+            holds = any(any(one[3]) for one in here if one[4] <= begin and one[5] >= end)
+            found.holding[server] = found.holding.get(server, 0.0) + holds * (end - begin)
             for node in range(nodes):
                 some = [one for one in here if one[2] == node and one[4] <= begin and one[5] >= end]
                 for r in range(len(run.resources)):
@@ -48,6 +54,8 @@ def contention(run: FinishedRun) -> Slow:
                     wants = [use.during(one[0], k := floor(begin / use.step), k + 1)[0, r] * one[3][r] for one in some]
                     grants = granted(wants, [int(run.priority[one[0]]) for one in some], capacity, run.contention_rule)
                     lacks |= sum(wants) > capacity * (1 + 1e-9)
+                    at = server, r
+                    found.granted[at] = found.granted.get(at, 0.0) + sum(grants) * (end - begin)
                     found.most_granted = max(found.most_granted, sum(grants) / capacity if capacity else 0.0)
                     for (row, *_), want, grant in zip(some, wants, grants, strict=True):
                         key = row, r

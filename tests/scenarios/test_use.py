@@ -36,11 +36,13 @@ def run(given: dict[str, Any], out: Path, engine: Engine = "auto") -> dict[str, 
 
 
 def test_both_engines_measure_the_same(tmp_path: Path) -> None:
-    slow, fast = (run(data(), tmp_path / engine, engine) for engine in ("simpy", "compiled"))
+    costs = {"servers": {"power": {"idle": "100 W", "peak": "300 W"}}}
+    slow, fast = (run(data(costs=costs), tmp_path / engine, engine) for engine in ("simpy", "compiled"))
     assert [key for key in slow if slow[key] != fast[key] and key not in (*TIMES, "engine")] == []
     assert 0 < slow["contention_cpu"] < slow["contended"] <= slow["contended_worst"] <= 1
     assert slow["contention_mem"] == 0
     assert slow["used_cpu"] < slow["allocation_cpu"]
+    assert slow["power"] == pytest.approx(4 * (0.1 + 0.2 * slow["used_cpu"]))
     urgent = run(data(cluster={"contention": "priority"}), tmp_path / "priority")
     assert urgent["contention_cpu"] == pytest.approx(slow["contention_cpu"])
     assert urgent["contended_requests"] < slow["contended_requests"]
@@ -110,5 +112,7 @@ def test_columns_of_a_table_say_the_mean_the_percentile_and_the_peak(tmp_path: P
 def test_mistakes_are_found_before_a_run(use: Any, said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario_from(data(workload={"use": use}))
+    with pytest.raises(ScenarioError, match="is for requests that do not say what they use"):
+        scenario_from(data(costs={"servers": {"power": {"idle": 1, "peak": 2}}, "activity": 0.5}))
     with pytest.raises(ScenarioError, match="requests use all that they ask for"):
         scenario_from(data(workload={"use": None}, cluster={"contention": "priority"}))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from analysis.measure.costs.server_intervals import (
+    COLUMNS,
     FAILED,
     OFF,
     USED,
@@ -133,13 +134,16 @@ class Bill:
         return sum(known) if known else None
 
 
-def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> Bill:
+def bill_of(
+    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, in_use: Stretches | None = None
+) -> Bill:
     """Add up what the servers of a run came to between two times, who held something as in `held`.
 
+    Where it is known what was `in_use` of what was held between the two times, power goes by that.
     Raises RunError where values over time end before the run does.
     """
     added, rates = added_at(simulation), costs.energy
-    here = drawn_by(costs, simulation, held, begin, finish)
+    here = drawn_by(costs, simulation, held, begin, finish, in_use)
     spent, woken = here.spent, here.woken
     is_on = (spent.state != FAILED) & (spent.state != OFF)
     there = float(np.clip(finish - np.maximum(added, begin), 0, None).sum()) / HOUR
@@ -182,12 +186,17 @@ def bill_of(costs: Costs, simulation: Simulation, held: Held, begin: float, fini
     return replace(found, sites=tuple(SiteBill(*one) for one in each))
 
 
-def drawn_by(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> Drawn:
-    """Find what servers did and drew between two times, who held something as in `held`."""
+def drawn_by(
+    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, used: Stretches | None
+) -> Drawn:
+    """Find what servers did and drew between two times, who held something as in `held`, and `used` so much of it."""
     added, off = added_at(simulation), costs.spec.switch_off
     all_of_them, waker, woken = switching(stretches(added, outages_of(simulation), held), off.after if off else inf)
     now = (woken >= begin) & (woken <= finish)
     waker, woken, spent = waker[now], woken[now], all_of_them.within(begin, finish)
+    if used is not None:
+        others = spent.take(spent.state != USED)
+        spent = Stretches(*(np.concatenate([getattr(others, name), getattr(used, name)]) for name in COLUMNS))
     kind = np.append(costs.kinds, np.full(len(added) - len(costs.kinds), costs.added))
     pue = np.array([rate.pue for rate in costs.energy])
     watts = np.zeros(len(spent.server))
@@ -198,9 +207,11 @@ def drawn_by(costs: Costs, simulation: Simulation, held: Held, begin: float, fin
     return Drawn(kind, spent, watts, waker, woken, waking)
 
 
-def by_hour(costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float) -> list[HourOfSite]:
+def by_hour(
+    costs: Costs, simulation: Simulation, held: Held, begin: float, finish: float, used: Stretches | None
+) -> list[HourOfSite]:
     """List what each site came to in every whole hour of the clock between two times, parts at the ends included."""
-    drawn, found = drawn_by(costs, simulation, held, begin, np.nextafter(finish, inf)), []
+    drawn, found = drawn_by(costs, simulation, held, begin, np.nextafter(finish, inf), used), []
     for hour in range(floor(begin / HOUR), floor(finish / HOUR) + 1):
         here = drawn.within(hour * HOUR, (hour + 1) * HOUR)
         for site, rate in enumerate(costs.energy):

@@ -165,7 +165,9 @@ class CostsSpec(Model):
         description="The resource whose allocated share decides a server's power; by default cpu, else the first one.",
         examples=["gpu"],
     )
-    activity: Share = Field(1.0, description="How much of what is allocated is really in use.", examples=["60 %"])
+    activity: Share = Field(
+        1.0, description="How much of what is allocated is really in use; see `workload.use`.", examples=["60 %"]
+    )
     switch_off: SwitchOff | None = Field(
         None, description="Empty servers are switched off.", examples=["{after: 10 min, power: 5 W, waking: 15 Wh}"]
     )

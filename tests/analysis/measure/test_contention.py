@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -15,6 +16,9 @@ from simcore.run_options import ContentionRule
 from simcore.types import QUANTUM, Floats, Ints
 from tests.reference import contention as reference
 from tests.support.runs import Case, Run, cases, run
+from tests.support.tariffs import costs, tariff
+
+LINEAR = tariff((100.0, 300.0))
 
 
 class Drawn:
@@ -60,6 +64,7 @@ def test_it_is_what_a_walk_through_the_time_finds(case: Case, rule: ContentionRu
     if ran.first == len(case.requests):
         return
     over = finished(ran, rule)
+    over.costs = costs(LINEAR, kinds=[0] * len(over.capacity), resource=case.declines % 2)
     slow, found = reference.contention(over), over.contention
     if found is None:
         assert over.finish <= over.begin
@@ -74,6 +79,19 @@ def test_it_is_what_a_walk_through_the_time_finds(case: Case, rule: ContentionRu
         assert found.missing[:, r].sum() == pytest.approx(sold, rel=1e-9, abs=1e-3)
     assert found.contended == pytest.approx([slow.contended[server] for server in range(len(over.capacity))])
     assert slow.most_granted <= 1 + 1e-9
+    assert found.drawn is not None
+    seconds, servers = found.drawn.end - found.drawn.begin, len(over.capacity)
+    used = np.bincount(found.drawn.server, seconds * found.drawn.used, servers)
+    assert used == pytest.approx([slow.granted[server, over.costs.resource] for server in range(servers)], abs=1e2)
+    holding = np.bincount(found.drawn.server, seconds, servers)
+    assert holding == pytest.approx([slow.holding[server] for server in range(servers)])
+    plain = FinishedRun(ran.simulation, ran.first, ran.samples, 0, prices={}, costs=replace(over.costs))
+    object.__setattr__(plain, "contention", None)
+    assert over.bill is not None
+    assert plain.bill is not None
+    assert over.bill.used == pytest.approx(plain.bill.used)
+    share = used / np.maximum(over.capacity.sum(axis=1)[:, over.costs.resource], 1)
+    assert over.bill.energy == pytest.approx((100 * over.bill.on + 200 * share.sum() / 3600) / 1000)
     assert (found.missing <= found.wanted * (1 + 1e-9)).all()
     if case.overcommit == 1:
         assert not found.contended.any()
@@ -95,5 +113,12 @@ def test_two_that_want_three_of_two_cores() -> None:
     first = finished(run(case), "priority").contention
     assert first is not None
     assert (first.missing[:, 0] / QUANTUM).tolist() == pytest.approx([2 * 2 + 2 * 1, 0])
+    over = finished(run(case))
+    over.costs = costs(LINEAR)
+    assert measure(over)["energy"] == pytest.approx(300 * 4 / 3.6e6)
+    shares.shares /= 4  # .75 + .25 of the 2 cores for 2 s, then .75: 200 W, then 175 W
+    over = finished(run(case))
+    over.costs = costs(LINEAR)
+    assert measure(over)["energy"] == pytest.approx((200 * 2 + 175 * 2) / 3.6e6)
     case.use = None
     assert not {"used_cpu", "contended", "contention_p99"} & measure(finished(run(case))).keys()
