@@ -32,8 +32,9 @@ def test_every_agent_that_is_shipped_keeps_the_contract(name: str) -> None:
     assert check.placed.keys() == check.decisions.keys() == check.microseconds.keys()
 
 
-def test_a_check_tells_what_it_saw() -> None:
+def test_a_check_tells_what_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
     check_agent(Right)
+    monkeypatch.setattr(checker, "WORLDS", ("servers of one node", "a network"))  # each has kernels of its own
     text = str(check_agent("best-fit", node="loose"))
     assert text.startswith("best-fit keeps the contract of an agent.\n  servers of one node: 4")
     assert "us a decision, compiled the same" in text

@@ -293,7 +293,7 @@ def test_requests_larger_than_any_server_are_counted_in_a_warning(binwright: Ask
     assert "larger than any server" in " ".join(said.out.split())
 
 
-@pytest.mark.parametrize("name", ["with space", "[a]", "[bold]", "50 %", "a*b", "x?"])
+@pytest.mark.parametrize("name", ["with space", "[bold] 50 %", "a*b?"])
 def test_results_may_go_anywhere(binwright: Asker, name: str) -> None:
     said = binwright("run", "s.yaml", "--out", name)
     assert said.code == 0, said.everything

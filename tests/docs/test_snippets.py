@@ -77,7 +77,7 @@ NOT_RUN = {
 """Pages whose Python is compiled, and whose calls are bound to their signatures, only."""
 LONG = {
     f"docs/guides/{name}.md"
-    for name in ("environments", "figures", "learned", "packing", "report", "size", "solver", "tuning")
+    for name in ("environments", "figures", "learned", "packing", "report", "search", "size", "solver", "tuning")
 }
 """Pages whose Python is run in `make test-all` only."""
 BEFORE = {
@@ -104,13 +104,19 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, small: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with these results and the repository's folders that commands name."""
-    shutil.copytree(small, tmp_path / "results")
+def bare_desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with the repository's folders that commands name."""
     for name in ("agents", "scenarios"):
         (tmp_path / name).symlink_to(ROOT / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def desk(bare_desk: Path, small: Path) -> Path:
+    """A folder to work in, with these results, too."""
+    shutil.copytree(small, bare_desk / "results")
+    return bare_desk
 
 
 def file_of(block: Block) -> str:
@@ -177,7 +183,7 @@ def test_the_tables_name_pages_and_text_that_there_is() -> None:
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=lambda one: f"{one.page}:{one.line}")
-def test_yaml_loads(block: Block, desk: Path) -> None:
+def test_yaml_loads(block: Block, bare_desk: Path) -> None:
     lay_out(block.page)
     data = yaml.safe_load(block.text)
     if isinstance(data, list):

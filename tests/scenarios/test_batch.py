@@ -66,7 +66,7 @@ def interrupted(batch: Batch, after: int) -> None:
 # -- resuming ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [1, 4, 5, 6])
+@pytest.mark.parametrize("after", [1, 5])
 def test_interrupted_and_resumed_is_the_same_as_uninterrupted(tmp_path: Path, executed: list[str], after: int) -> None:
     whole = Batch(scenario(), tmp_path / "whole").run()
     assert len(executed) == 6
@@ -84,25 +84,6 @@ def test_interrupted_and_resumed_is_the_same_as_uninterrupted(tmp_path: Path, ex
     executed.clear()
     Batch(scenario(), tmp_path / "broken").run()
     assert executed == []
-
-
-def test_interrupted_while_a_run_goes_on(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = Batch(scenario(), tmp_path / "whole").run()
-    executed.clear()
-
-    def third_is_interrupted(run: Run, *more: Any) -> dict[str, Any]:
-        if len(executed) == 2:
-            raise KeyboardInterrupt
-        executed.append(run.name)
-        return execute(run, *more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(scenarios.batch.attempt, "execute", third_is_interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            Batch(scenario(), tmp_path / "broken").run()
-    assert len(Results(tmp_path / "broken").runs) == 2
-    assert same(Batch(scenario(), tmp_path / "broken").run(), whole)
-    assert len(executed) == 6
 
 
 @pytest.mark.parametrize("cut", [1, 20, -1])
@@ -270,13 +251,6 @@ def test_a_failed_first_run_does_not_spoil_the_columns(tmp_path: Path) -> None:
     alone = Batch(plain(agents=["first-fit"], replications=1), tmp_path / "alone").run()
     assert results.runs["status"].to_list() == ["failed", "done"]
     assert results.runs.schema == alone.runs.schema
-
-
-def test_an_agent_that_is_right_is_first_fit(tmp_path: Path) -> None:
-    name = agent_file(tmp_path, "")
-    results = Batch(plain(agents=["first-fit", name]), tmp_path / "out").run()
-    rows = numbers(results.runs).drop("run", "agent", "engine").rows()
-    assert rows[::2] == rows[1::2]
 
 
 def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[str]) -> None:
@@ -472,11 +446,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: An
     first = Batch(scenario(**asked, replications=2), tmp_path / "first").run()
     # Alone, after others and as the first of its seeds: neither matters.
     second = Batch(scenario(**asked, replications=1, seed=1), tmp_path / "second").run()
-    third = Batch(scenario(**asked, replications=2), tmp_path / "third").run()
     assert not len(first.failed), first.failed["error"][0]
-    assert tree(first.folder / "details") == tree(third.folder / "details")
     assert tree(second.folder / "details").items() < tree(first.folder / "details").items()
-    assert same(first, third)
     one, other = (first.requests(run) for run in first.runs["run"])
     assert not one.equals(other)
 
@@ -531,16 +502,6 @@ def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mo
         last = warm[0].filter(pl.col("outcome") == "placed").tail(1)
         assert used - last["cpu"][0] / 16 < 0.4, "it stops as soon as it is reached"
     assert differs
-
-
-def test_another_start_is_another_start(tmp_path: Path) -> None:
-    def servers(agent: str) -> list[int]:
-        warm_start = {"until": "50 %", "with": agent}
-        chosen = scenario(warm_start=warm_start, agents=["first-fit"], replications=1, record=["requests"])
-        results = Batch(chosen, tmp_path / agent).run()
-        return results.requests(results.runs["run"][0]).filter("warm")["server"].to_list()
-
-    assert servers("first-fit") != servers("worst-fit")
 
 
 def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Path) -> None:

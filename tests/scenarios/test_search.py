@@ -43,6 +43,8 @@ TINY: dict[str, Any] = {
 HOW: dict[str, Any] = {
     "metric": "scheduled", "seeds": 12, "validation": 10, "test": 6, "islands": 2, "evaluations": 1500, "jobs": 1,
 }  # fmt: skip
+FEW = HOW | {"evaluations": 300}
+"""No constants are searched, and no rule goes to another island."""
 RULES = ("0", "-share_cpu", "least_share_mem / (1 + other_free_cpu) - demand_mem", "1e999 - 1e999 * free_cpu")
 
 
@@ -125,13 +127,13 @@ def test_the_same_seed_finds_the_same_in_one_sitting_or_several(tmp_path: Path) 
     plays = journal.read_bytes()
     bw.search(scenario, out=parts, **HOW)
     assert journal.read_bytes() == plays  # nothing is played twice
-    longer = bw.search(scenario, out=parts, **{**HOW, "evaluations": 3000})
+    longer = bw.search(scenario, out=parts, **{**HOW, "evaluations": 2000})
     assert longer.front["search"].to_numpy().max() >= whole.front["search"].to_numpy().max()
     assert bw.search(scenario, out=tmp_path / "other", **{**HOW, "seed": 1}).front.equals(whole.front) is False
 
 
 def test_what_is_found_is_an_agent(tmp_path: Path) -> None:
-    found = bw.search(scenario_from(TINY), out=tmp_path, beside=["internal"], **HOW)
+    found = bw.search(scenario_from(TINY), out=tmp_path, beside=["internal"], **FEW)
     assert found.front.filter("chosen")["rule"].to_list() == [found.chosen]
     assert found.front["length"].is_sorted()
     for file in ("front.csv", "front.png", "found.py", "found.yaml"):
@@ -149,13 +151,13 @@ def test_what_is_found_is_an_agent(tmp_path: Path) -> None:
 
 def test_one_rule_for_several_scenarios(tmp_path: Path) -> None:
     other = scenario_from({**TINY, "name": "other", "cluster": {**TINY["cluster"], "servers": 2}})
-    found = bw.search([scenario_from(TINY), other], out=tmp_path, **HOW)
+    found = bw.search([scenario_from(TINY), other], out=tmp_path, **FEW)
     assert [one.folder.name for one in found.results] == ["tiny", "other"]
     assert np.abs(found.front["search"].to_numpy()).max() < 5  # standard deviations
 
 
 def test_a_control_proposes_at_random(tmp_path: Path) -> None:
-    found = bw.search(scenario_from(TINY), out=tmp_path, random=True, **HOW)
+    found = bw.search(scenario_from(TINY), out=tmp_path, random=True, **FEW)
     known = {written(one) for one in heuristics(("cpu", "mem")).values()}
     assert not known & set(found.front["rule"].to_list()[1:])
 
@@ -169,13 +171,13 @@ def test_mistakes_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(UserError, match="has other resources than tiny"):
         bw.search([scenario, one], out=tmp_path)
     with pytest.raises(UserError, match="no such metric"):
-        bw.search(scenario, out=tmp_path, **{**HOW, "metric": "nonsense"})
+        bw.search(scenario, out=tmp_path, **{**FEW, "metric": "nonsense"})
     with pytest.raises(UserError, match="has no value"):
-        bw.search(scenario, out=tmp_path / "without", **{**HOW, "metric": "preemptions"})
-    bw.search(scenario, out=tmp_path, **HOW)
+        bw.search(scenario, out=tmp_path / "without", **{**FEW, "metric": "preemptions"})
+    bw.search(scenario, out=tmp_path, **FEW)
     with pytest.raises(UserError, match="has another search"):
-        bw.search(scenario, out=tmp_path, **{**HOW, "seed": 4})
-    assert bw.search(scenario, out=tmp_path, fresh=True, **{**HOW, "seed": 4}).chosen
+        bw.search(scenario, out=tmp_path, **{**FEW, "seed": 4})
+    assert bw.search(scenario, out=tmp_path, fresh=True, **{**FEW, "seed": 4}).chosen
     assert main(["search", "no-such-scenario"]) == 2
     assert main(["search", "quickstart", "--beside", "{"]) == 2
     assert "is not an agent" in capsys.readouterr().err
@@ -184,7 +186,7 @@ def test_mistakes_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(yaml.safe_dump(TINY))
-    options = "--metric scheduled --seeds 12 --validation 10 --test 6 --islands 2 --evaluations 600 --jobs 1 --out"
+    options = "--metric scheduled --seeds 12 --validation 10 --test 6 --islands 2 --evaluations 300 --jobs 1 --out"
     assert main(["search", str(file), *options.split(), str(tmp_path / "out")]) == 0
     said = capsys.readouterr()
     assert "length   search   validation   rule" in said.out

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +16,8 @@ from hypothesis import strategies as st
 import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures.draw import draw, svg
-from analysis.measure.metric import Metric
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from binwright.parser import parser
-from scenarios.size.evaluate import ENDS, Looked, Runs
+from scenarios.size.evaluate import ENDS, Runs
 from scenarios.size.search import AHEAD, SizeFound, ahead, next_size
 from simcore.errors import UserError
 from tests.support import ROOT
@@ -357,15 +353,6 @@ def test_servers_that_are_to_fail_must_be_there(tiny: Path) -> None:
         quick(tiny, most=4)
 
 
-def test_an_interval_ends_where_shares_do() -> None:
-    accepted = Metric("acceptance", "accepted %", "%")
-    low, high = Looked.of(np.array([1.0, 1.0, 0.9]), random=True).ends(accepted)
-    assert low is not None
-    assert low < 0.9
-    assert high == 1
-    assert Looked.of(np.array([0.9]), random=True).ends(accepted) == (None, None)
-
-
 def test_one_seed_has_no_interval_and_no_chance_an_exact_one(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     row = quick(tiny, "replications=1").frame.row(0, named=True)
     assert row["size"]
@@ -413,13 +400,6 @@ def test_an_agent_that_never_has_enough_is_said_to_need_more(tiny: Path, capsys:
 def test_the_same_agent_under_two_labels_is_answered_for_once(tiny: Path) -> None:
     two = "agents=[first-fit, {name: first-fit, label: again}]"
     assert quick(tiny, two, "replications=2").frame["agent"].to_list() == ["first-fit"]
-
-
-def test_the_command_has_the_functions_options() -> None:
-    asked = vars(parser().parse_args(["size", "quickstart"]))
-    defaults = {name: parameter.default for name, parameter in signature(bw.size).parameters.items()}
-    shared = {"until", "kind", "most", "jobs", "out"}
-    assert {name: asked[name] for name in shared} == {name: defaults[name] for name in shared}
 
 
 @pytest.mark.parametrize(
@@ -502,13 +482,6 @@ def test_the_figure_says_what_it_lacks(sized: Any, tmp_path: Path) -> None:
     (tmp_path / "plain" / "sizes.csv").write_text(sized.frame.write_csv())
     with pytest.raises(UserError, match="is of other runs"):
         plain.figure("size")
-
-
-@pytest.mark.long
-def test_a_report_of_it_has_the_figure(tiny: Path) -> None:
-    found = quick(tiny)
-    assert 'alt="size' in found.results.report().read_text()
-    assert json.loads((tiny.parent / "size" / "columns.json").read_text())["swept"] == ["cluster.servers"]
 
 
 SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]

@@ -22,10 +22,10 @@ settings.register_profile(
     FIXED,
     settings.get_profile("default"),  # in CI, hypothesis would draw the same examples for both
     deadline=None,  # the first example of a kernel pays for its compilation
-    max_examples=20,
+    max_examples=16,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=30, print_blob=True)
+settings.register_profile(DRAWN, settings.get_profile(FIXED), max_examples=24, print_blob=True)
 
 
 def forms(usual: int, *others: int) -> st.SearchStrategy[int]:

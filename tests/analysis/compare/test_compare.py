@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +16,6 @@ from polars.testing import assert_frame_equal
 from rich.console import Console
 from scipy import stats as reference
 
-import binwright as bw
 from analysis.compare.comparison import Comparison
 from analysis.results_api import Results, load_many
 from binwright.cli import main
@@ -82,12 +79,6 @@ def test_every_number_is_what_scipy_says(tmp_path: Path, n: int) -> None:
     assert [one["p"] for one in rows] == pytest.approx(holm_slowly(p)[:2], rel=1e-6)
 
 
-def test_the_baselines_own_row_has_no_difference(tmp_path: Path) -> None:
-    one = only(Comparison(results(tmp_path, runs({"a": [0.5, 0.6], "b": [0.7, 0.7]})), "b"), "b")
-    assert (one["verdict"], one["pairs"], one["n"]) == ("baseline", 0, 2)
-    assert [name for name in ("diff", "relative", "p", "p_alone", "test", "seeds_for_1pct") if one[name]] == []
-
-
 @pytest.mark.parametrize(
     ("metric", "verdicts"),
     [
@@ -133,23 +124,6 @@ def test_few_seeds_are_not_tested(tmp_path: Path, pairs: int) -> None:
         assert (one["verdict"], one["test"], one["p_alone"], one["p"]) == ("not tested", None, None, None)
     assert "Fewer than 5 paired seeds are not tested" in found.legend
     assert "Holm" not in found.legend
-
-
-def test_the_legend_says_why_an_interval_may_miss_zero_without_a_verdict(tmp_path: Path) -> None:
-    """Intervals are for one difference each, verdicts are corrected for all of them."""
-    base = [0.1, 0.5, 0.3, 0.2, 0.7, 0.6]
-    some = [0.02, -0.001, 0.03, 0.01, 0.02, 0.01]
-    numbers = {"base": base, **{f"agent {n}": [x + d for x, d in zip(base, some, strict=True)] for n in range(9)}}
-    found_in = results(tmp_path, runs(numbers))
-    found = Comparison(found_in)
-    one = only(found, "agent 0")
-    assert one["diff_low"] > 0
-    assert one["verdict"] == "not told apart"
-    assert "Holm for all comparisons of two agents by the metric, up to 45; they are the same for any" in found.legend
-    assert "An interval may miss 0 and the verdict still be =" in found.legend
-    named = Comparison(found_in, "base")
-    assert only(named, "agent 0")["p"] < one["p"]
-    assert "Holm for the comparisons with base by the metric, up to 9, as if it had been chosen before" in named.legend
 
 
 def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
@@ -276,12 +250,6 @@ def test_an_agent_may_be_missing_at_some_points(tmp_path: Path) -> None:
     one = only(found, "b", key=2)
     assert (one["n"], one["pairs"], one["verdict"], one["p"]) == (3, 0, None, None)
     assert "1 row without a seed in common with the baseline" in found.legend
-
-
-def test_an_agent_alone_has_its_means(tmp_path: Path) -> None:
-    found = Comparison(results(tmp_path, runs({"a": [0.5, 0.6]})))
-    assert only(found, "a")["verdict"] == "baseline"
-    assert "Nothing is there to compare with" in found.legend
 
 
 def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -442,13 +410,6 @@ def test_markdown(small: Comparison) -> None:
     assert any("+60.0 [+60.0, +60.0] s" in line for line in lines)
 
 
-def test_csv_is_the_frame(small: Comparison) -> None:
-    found = list(csv.DictReader(io.StringIO(small.csv())))
-    assert list(found[0]) == small.frame.columns
-    assert len(found) == len(small.frame) == 6
-    assert pl.read_csv(small.csv().encode())["mean"].to_list() == pytest.approx(small.frame["mean"].to_list())
-
-
 def test_latex_is_a_whole_table(small: Comparison) -> None:
     """Without LaTeX at hand: braces match, rows have all columns, formulas parse, and nothing special is left bare."""
     from matplotlib.mathtext import MathTextParser
@@ -483,20 +444,6 @@ def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width:
     assert not hidden or "verdict" not in hidden[1]
     if width >= 80:
         assert all(len(line) <= width for line in rendered(small, width).splitlines())
-
-
-def test_eighty_columns_show_the_differences_of_a_sweep(tmp_path: Path) -> None:
-    point = {"cluster.servers": 100, "overflow": "drop"}
-    rows = [
-        row(agent, seed, point=point) | {"acceptance": 0.91 + 0.001 * (seed + ord(agent[0]))}
-        for agent in ("best-fit", "first-fit(node=loose)")
-        for seed in range(9)
-    ]
-    text = rendered(Comparison(results(tmp_path, rows), metrics=["acceptance"]), 80)
-    heads = text.partition("─")[0]
-    assert "difference" in heads
-    assert "verdict" in heads
-    assert all(len(line) <= 80 for line in text.splitlines())
 
 
 def test_a_terminal_is_spared_thousands_of_rows(tmp_path: Path) -> None:
@@ -538,14 +485,6 @@ def test_the_command_prints_and_writes_every_form(
     assert "End it with .md, .csv or .tex" in capsys.readouterr().err
 
 
-def test_three_lines_of_python(tmp_path: Path) -> None:
-    results(tmp_path, runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))
-    found = bw.load(tmp_path).compare(baseline="b")
-    assert isinstance(found, bw.Comparison)
-    assert isinstance(found.frame, pl.DataFrame)
-    assert repr(found) == f"Comparison({len(found.frame)} rows, baseline 'b')"
-
-
 # -- results that something happened to --------------------------------------------------------------------------------
 
 
@@ -581,15 +520,6 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     results(tmp_path, runs({"a": [0.5]}))
     with pytest.raises(UserError, match=f"Did you mean {str(tmp_path)!r}"):
         Results(tmp_path / "runs.parquet")
-
-
-def test_a_half_written_file_is_named(tmp_path: Path) -> None:
-    results(tmp_path, runs({"a": [0.5]}))
-    whole = (tmp_path / "runs.parquet").read_bytes()
-    for size in (0, 3, 8, len(whole) // 2, len(whole) - 1):
-        (tmp_path / "runs.parquet").write_bytes(whole[:size])
-        with pytest.raises(UserError, match="not a readable Parquet file"):
-            Results(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -277,54 +276,11 @@ def test_times_of_a_column_have_one_unit_unless_they_are_far_apart(tmp_path: Pat
     assert column("far", 3.0, 86400.0 * 3) == ["3.00 s", "3.00 d"]
 
 
-def test_markdown(tmp_path: Path) -> None:
-    rows = [row(agent, seed, acceptance=x) for agent, x in (("a", 0.5), ("b", 0.25)) for seed in range(6)]
-    text = str(table(tmp_path, rows))
-    lines = text.splitlines()
-    assert lines[0] == "| agent | runs | accepted % | µs/decision |"
-    assert lines[1] == "| --- | --- | --- | --- |"
-    assert lines[2] == "| a | 6 | 50.0 ±0.0 * | 3.00 ±0.00 |"
-    assert lines[3].startswith("| b | 6 | 25.0 ±0.0 | ")
-    assert lines[4] == ""
-    assert "cpu 50.0 %, cpu fragmentation 10.0 %, servers used 2.00." in lines[5]
-    assert "95 %" in lines[5]
-    assert len(lines) == 6
-
-
 def rendered(found: Table, width: int) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
         console.print(found.rich(width))
     return capture.get()
-
-
-@pytest.mark.parametrize("width", [30, 50, 70, 80, 100, 140, 300])
-def test_what_the_width_hides_is_named(tmp_path: Path, width: int) -> None:
-    rows = [row(agent, seed, acceptance=x) for agent, x in (("first-fit", 0.5), ("b", 0.25)) for seed in range(2)]
-    vary = ("allocation_cpu", "fragmentation_cpu", "servers_used")
-    more = [dict.fromkeys(vary, one["acceptance"]) for one in rows]
-    rows = [
-        one | add | {"wait_mean": 60.0 * one["seed"] * one["acceptance"]} for one, add in zip(rows, more, strict=True)
-    ]
-    rows = [one | {"income": 1000.0 * one["acceptance"], "interrupted": one["seed"]} for one in rows]
-    found = table(tmp_path, rows)
-    headings = found.headings[2:]
-    assert len(headings) == 8
-    text = " ".join(rendered(found, width).split())
-    shown, _, hidden = text.partition("Wider terminals show: ")
-    if width >= 140:
-        assert not hidden
-    if hidden:
-        named = hidden.split(".")[0].split(", ")
-        assert named == headings[len(headings) - len(named) :]
-        assert named != headings, "one metric is always shown"
-    else:
-        named = []
-    head = shown.partition("─")[0]
-    for heading in headings:
-        assert (heading in head) == (heading not in named), heading
-    if width >= 50:
-        assert all(len(line) <= width for line in rendered(found, width).splitlines())
 
 
 def test_what_agents_differ_in_comes_first(tmp_path: Path) -> None:
@@ -451,19 +407,6 @@ def test_harm_is_shown_at_every_width(tmp_path: Path, width: int) -> None:
     assert "interrupted" not in rendered(table(tmp_path, [one | {"interrupted": 0, "lost": 0} for one in rows]), width)
 
 
-def test_hidden_marks_need_no_legend_and_shown_ones_do(tmp_path: Path) -> None:
-    found = accepted(tmp_path, {"a": [0.5] * 6, "b": [0.25] * 6})
-    assert "* best" in " ".join(rendered(found, 200).split())
-    rows = [
-        row(agent, seed, acceptance=0.5, decision_us=us) for agent, us in (("a", 1.0), ("b", 2.0)) for seed in range(6)
-    ]
-    found = table(tmp_path / "other", rows)
-    assert "* best" in found.legend
-    narrow = " ".join(rendered(found, 30).split())
-    assert "Wider terminals show" in narrow
-    assert "* best" not in narrow
-
-
 def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
     def names(rows: list[dict[str, Any]]) -> set[str]:
         write_results(tmp_path, rows)
@@ -570,21 +513,3 @@ def test_results_name_what_is_missing(tmp_path: Path) -> None:
     for read in (found.requests, found.samples):
         with pytest.raises(ResultsError, match=r"were not recorded\n  Write `record: \[(requests|samples)\]`"):
             read("a0")
-
-
-def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
-    folder = tmp_path / "load [50 %] *"
-    folder.mkdir()
-    assert table(folder, [row("a", 0)]).texts()[0][:2] == ["a", "1"]
-
-
-def test_terminals_show_the_end_of_a_swept_key_that_no_other_has(tmp_path: Path) -> None:
-    keys = ["costs.switch_off.after", "workload.arrivals.poisson.every", "failures.racks.every", "overflow"]
-    points = [dict(zip(keys, values, strict=True)) for values in product((1, 2), repeat=len(keys))]
-    rows = [row(agent, 0, point=point, acceptance=n / 99) for n, point in enumerate(points) for agent in "ab"]
-    found = table(tmp_path, rows)
-    heads = rendered(found, 150).splitlines()
-    assert next(line.split()[:5] for line in heads if "agent" in line) == [
-        "after", "poisson.every", "racks.every", "overflow", "agent",
-    ]  # fmt: skip
-    assert found.headings[:4] == keys

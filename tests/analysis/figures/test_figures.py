@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from copy import copy
-from itertools import combinations, pairwise
+from itertools import combinations
 from math import isnan, nan
 from pathlib import Path
 from shutil import copytree
@@ -28,13 +28,12 @@ import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures import FIGURES
 from analysis.figures.chosen_style import PLAIN
-from analysis.figures.draw import draw, summary, svg
+from analysis.figures.draw import draw, svg
 from analysis.figures.kind import kind_named
 from analysis.figures.kinds import distances
 from analysis.figures.kinds.distances import DOTS, LARGEST
 from analysis.figures.kinds.gantt import rows
 from analysis.figures.style import SHIPPED, new, noted_values, save
-from analysis.measure.metric import Metric
 from analysis.results.combined import Together
 from analysis.results_api import Results
 from simcore.errors import ResultsError
@@ -175,14 +174,6 @@ def title(figure: Figure) -> str:
     return str(figure.get_label())
 
 
-@pytest.mark.parametrize("ending", ["png", pytest.param("pdf", marks=pytest.mark.long)])
-def test_other_formats_are_the_same_bytes(ending: str, found: dict[str, Results], tmp_path: Path) -> None:
-    written = [
-        save(draw(found["servers"], "bars"), tmp_path / f"{number}.{ending}").read_bytes() for number in range(2)
-    ]
-    assert written[0] == written[1]
-
-
 def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> None:
     expected = [SHIPPED[name][0] for name in ("first-fit", "best-fit", "worst-fit")]
     figure = draw(found["servers"], "bars", metrics=["allocation_cpu"])
@@ -220,16 +211,6 @@ def test_bars_are_the_means_and_their_intervals(found: dict[str, Results]) -> No
     (whisker,) = (group for group in figure.axes[0].collections if isinstance(group, LineCollection))
     (segment,) = whisker.get_segments()
     assert segment[1, 0] - segment[0, 0] == pytest.approx(200 * half)
-
-
-def test_names_below_bars_do_not_touch(found: dict[str, Results], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The name of a link's use over the last part of a run is wider than a panel."""
-    monkeypatch.setattr(Metric, "axis", lambda metric, size: (1.0, "server-rack % (decisions), last 20 %"))
-    metrics = ["acceptance", "allocation_cpu", "allocation_mem", "scheduled"]
-    figure = draw(found["network"], "bars", metrics=metrics)
-    figure.draw_without_rendering()
-    boxes = [ax.xaxis.label.get_window_extent() for ax in figure.axes]
-    assert min(right.x0 - left.x1 for left, right in pairwise(boxes)) > figure.dpi / 9, "a letter apart"
 
 
 def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
@@ -394,19 +375,6 @@ def test_topologies_of_agents_stand_side_by_side_at_one_moment(found: dict[str, 
         assert shown.tolist() == pytest.approx(states.filter(pl.col("time") <= moment)["links"][-1].to_list())
 
 
-def test_runtime_has_two_logarithmic_axes(found: dict[str, Results]) -> None:
-    for ax in draw(found["swept"], "runtime").axes:
-        assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-
-
-def test_the_summary_is_written_beside_the_results(found: dict[str, Results]) -> None:
-    axes = draw(found["servers"], "summary").axes
-    assert "interrupted\n(lower is better)" in [ax.get_xlabel() for ax in axes], "else neighbours overlap"
-    path = summary(found["servers"])
-    assert path == found["servers"].folder / "figures" / "summary.png"
-    assert path.stat().st_size > 1000
-
-
 TOLD = ("better", "worse", "more", "less")
 
 
@@ -510,11 +478,6 @@ def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
     figure = draw(bw.run(bw.scenario(said), out=tmp_path / "fixed"), "summary", metrics=["acceptance"])
     assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same")
     assert [mark[3] for mark in dots(figure)[0]] == [True]
-
-
-def test_several_summaries_are_drawn_as_one(found: dict[str, Results]) -> None:
-    figure = draw([found["servers"], found["loaded"]], "summary", metrics=["acceptance"])
-    assert [len(panel) for panel in dots(figure)] == [3 + 3 * 2, 4 + 3 * 3]
 
 
 def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
@@ -804,12 +767,6 @@ def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str
         draw(found["servers"], "gains")
 
 
-def test_gains_are_not_said_to_have_intervals(found: dict[str, Results]) -> None:
-    said = title(draw(found["loaded"], "gains", metrics=["acceptance"]))
-    assert ": means of differences paired by seed, over 2 seeds; " in said
-    assert "interval" not in said
-
-
 @pytest.mark.parametrize("kind", ["summary", "differences"])
 def test_lines_are_hollow_where_the_seeds_do_not_tell_them_from_the_baseline(kind: str, tmp_path: Path) -> None:
     noise = [0.03, -0.04, 0.01, 0.035, -0.035, 0.0, 0.02]
@@ -849,41 +806,6 @@ def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> No
     rejected = (results.done["rejected"] / results.done["offered"]).to_list()
     agents = results.done["agent"].n_unique()
     assert sum(width for width, _ in panel) == pytest.approx(100 * np.mean(rejected) * agents)
-
-
-def test_titles_say_who_is_best_and_who_cannot_be_told_from_it(found: dict[str, Results]) -> None:
-    results = found["network"]
-    table = results.table()
-    number = [metric.name for metric in table.metrics].index("acceptance")
-    marks = {row.agent: entry.mark for row in table.rows if (entry := row.entries[number])}
-    best = [agent for agent, mark in marks.items() if mark == "*"]
-    said = title(draw(results, "bars", metrics=["acceptance"]))
-    assert said.startswith(f"{best[0]} accepts most")
-    assert ("cannot be told from it" in said) == ("=" in marks.values())
-    assert title(draw(found["servers"], "timeline", metrics=["cpu"])).endswith("dashes: failures in the first seed")
-
-
-def test_titles_of_one_seed_do_not_speak_of_all(found: dict[str, Results]) -> None:
-    """They say what is drawn, and explain the signs that there are."""
-    results = found["network"]
-    agents = results.done["agent"].unique().to_list()
-    for kind, says in (
-        ("servers", "How much cpu of each server was in use in one seed. "),
-        ("gantt", "Which requests were on which server in one seed. "),
-        ("decisions", "In one seed, 99 % of any agent's decisions took "),
-    ):
-        said = title(draw(results, kind, agents=agents[:2]))
-        assert said.startswith(says)
-        assert not any(agent in said for agent in agents)
-    seed = results.done["seed"].min()
-    runs = results.done.filter(pl.col("seed") == seed, pl.col("agent").is_in(agents[:2]))["run"]
-    said = title(draw(results, "gantt", agents=agents[:2]))
-    outcomes = pl.concat([results.requests(run)["outcome"].cast(pl.String) for run in runs])
-    assert ("crosses: interrupted" in said) == ("interrupted" in outcomes)
-    assert "lines: moved" not in said  # nothing was
-    used = [share for run in runs for share in results.states(run)["used_cpu"].to_list()]
-    out = any(part is None or np.isnan(part) for share in used for part in share)
-    assert ("grey: out of service" in title(draw(results, "servers", agents=agents[:2]))) == out
 
 
 def test_titles_of_sweeps_count_the_points(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import colorsys
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,8 @@ import yaml
 from analysis.compare.comparison import Comparison
 from analysis.figures.chosen_style import style, style_of
 from analysis.figures.draw import draw, image
-from analysis.figures.lightness import INK, PAGE, luminance, on_dark
-from analysis.figures.style import BLACK, COLOURS, FORMATS, SHIPPED, looks, save, shades
+from analysis.figures.lightness import INK, PAGE, on_dark
+from analysis.figures.style import COLOURS, FORMATS, looks, save, shades
 from analysis.figures.venues import VENUES, inches
 from analysis.report.page import Drawn
 from analysis.results_api import Results
@@ -117,29 +116,6 @@ def test_agents_are_told_apart_by_every_eye_on_every_page(page: str, eyes: str) 
     assert len(set(shown)) == len(COLOURS)
     apart = [np.linalg.norm(seen(a, MACHADO[eyes]) - seen(b, MACHADO[eyes])) for a, b in combinations(shown, 2)]
     assert min(apart) > 12
-
-
-def hue(colour: str) -> float:
-    return colorsys.rgb_to_hsv(*colors.to_rgb(colour))[0]
-
-
-def test_the_hue_of_an_agent_is_the_same_in_print_on_slides_and_on_dark_pages() -> None:
-    agents = [name for name, (colour, _) in SHIPPED.items() if colour != BLACK][:9]
-    house = looks(agents)
-    for venue in ("ieee", "slides", "report"):
-        with style(style_of(venue)):
-            for name, (colour, marker) in looks(agents).items():
-                assert marker == house[name][1]
-                assert abs(hue(colour) - hue(house[name][0])) < 0.06, (venue, name)
-    for colour in set(COLOURS) - {BLACK}:
-        assert abs(hue(on_dark(colour.lower())) - hue(colour)) < 0.06
-        assert contrast(on_dark(colour.lower()), PAGE) >= 3
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast of two colours by WCAG."""
-    low, high = sorted(luminance(colour) for colour in (one, other))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_an_image_of_the_report_follows_dark_pages(results: Results) -> None:
@@ -242,11 +218,6 @@ def test_mistakes_in_the_scenario_are_named_with_their_line(said: str, says: str
         load_scenario(tmp_path / "s.yaml")
     assert says in str(error.value)
     assert f"s.yaml:{len(TEXT.splitlines()) + 1}" in str(error.value)
-
-
-def test_a_style_lies_beside_the_scenario(tmp_path: Path) -> None:
-    (tmp_path / "s.yaml").write_text(f"{TEXT}figures: {{style: mine.mplstyle}}\n")
-    assert load_scenario(tmp_path / "s.yaml").figures.style == str(tmp_path / "mine.mplstyle")
 
 
 def test_the_formats_of_the_schema_are_those_that_are_written() -> None:
@@ -371,16 +342,6 @@ def test_figures_of_which_none_can_be_drawn_are_a_mistake(results: Results, caps
     )
 
 
-def test_what_is_left_out_is_said_with_its_subject(
-    results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    point = f"cluster.servers={results.runs['cluster.servers'][0]}"
-    words = ["--metric", "acceptance", "--where", point, "--kind", "all", "--out", str(tmp_path / "drawn")]
-    assert main(["figures", str(results.folder), *words]) == 0
-    said = capsys.readouterr().out
-    assert ": --metric acceptance: is not a resource." in said
-
-
 # -- scales --------------------------------------------------------------------------------------------------------
 
 
@@ -414,18 +375,6 @@ def test_ticks_beside_one_another_can_be_read_and_say_no_more_than_there_is(tmp_
         assert len(boxes) >= 2
         assert all(right.x0 - left.x1 > 2 for left, right in pairwise(boxes)), [label.get_text() for label in labels]
         assert max(figure.axes[0].get_xticks()) <= 100 * max(values) + 1e-9
-
-
-def test_loads_are_round_on_their_axis(tmp_path: Path) -> None:
-    rows = [
-        row("a", seed, point={"cluster.servers": 30 - count}) | {"run": f"{seed}{count}", "load_cpu": count / 29.7}
-        for count in (10, 20)
-        for seed in (0, 1)
-    ]
-    write_results(tmp_path, rows)
-    [ax] = draw(Results(tmp_path), "load").axes
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["33.7", "67.3"]
-    assert ax.get_xticks() == pytest.approx([1000 / 29.7, 2000 / 29.7])
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,10 @@ def test_servers_that_are_woken(times: list[float], warm: int, woken: int) -> No
 def test_drains(time: float, measured: bool, tmp_path: Path) -> None:
     """One that would begin after the last decision has not; a server that is empty by then is drained."""
     for lifetime in (FINISH, FINISH + 1):
-        rows = ["id,arrival,lifetime,cpu", f"0,0,{lifetime:g},4", f"1,{FINISH:g},1,1"]
+        rows = ["id,arrival,lifetime,cpu,disk", f"0,0,{lifetime:g},4,1", f"1,{FINISH:g},1,1,1"]
         (tmp_path / "few.csv").write_text("\n".join(rows) + "\n")
         data = {
-            "cluster": {"servers": 2, "node": {"cpu": 4}},
+            "cluster": {"servers": 2, "node": {"cpu": 4, "disk": 4}},  # kernels are those of other tests
             "workload": {"trace": "table", "path": str(tmp_path / "few.csv")},
             "placement": [{"drain": [0], "at": time}],
             "agents": ["first-fit"],

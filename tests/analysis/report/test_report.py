@@ -276,28 +276,12 @@ def said(results: Results) -> str:
     return answer(results, results.table())[0]
 
 
-def test_what_is_said_of_few_seeds_is_said_once(tmp_path: Path) -> None:
-    frame = made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.6]}).done.with_columns(wait_mean=pl.col("acceptance") * 9)
-    write_results(tmp_path, frame)
-    results = Results(tmp_path)
-    *said, last = answer(results, results.table())
-    assert last == "Differences are tested from 5 seeds in common on: give the scenario more <code>replications</code>."
-    assert len(said) == 2
-    assert all("has the" in text and "replications" not in text for text in said)
-
-
 def test_words_when_the_seeds_can_tell(tmp_path: Path) -> None:
     values = {"a<b": [0.3 + noise for noise in NOISE], "good": [0.5 + 1.5 * noise for noise in NOISE]}
     text = said(made(tmp_path, values))
     assert text.startswith("<strong>good</strong> has the highest accepted %: 55.2 ±2.9.")
     assert "That is 21.75 ±0.98 percentage points more than a&lt;b (p&nbsp;=&nbsp;0.031)." in text
     assert "cannot" not in text
-
-
-def test_words_when_they_cannot(tmp_path: Path) -> None:
-    values = {"one": [0.3 + noise for noise in NOISE], "two": [0.3 + noise for noise in NOISE[::-1]]}
-    values["two"][0] += 0.003
-    assert "These seeds cannot tell it from any other agent." in said(made(tmp_path, values))
 
 
 def test_words_when_they_can_tell_some(tmp_path: Path) -> None:
@@ -403,29 +387,6 @@ def test_every_server_and_link_has_its_place() -> None:
         assert sorted(cell for tier in placed["tiers"] for cell in tier["cells"]) == [*range(built.links)]
         assert [rack["pod"] for rack in placed["servers"]] == built.pod_of.tolist()
     assert layout({}) == layout({"file": {"path": "/not/here/any.graphml"}}) == {"servers": [], "tiers": []}
-
-
-def test_colours_can_be_read() -> None:
-    css = Path(report.__file__).with_name("report.css").read_text()
-    light, dark = (
-        dict(re.findall(r"--(\w+): (#\w{6})", part))
-        for part in css.split("@page")[0].split("@media (prefers-color-scheme")[:2]
-    )
-    assert light.keys() == dark.keys()
-    for theme in (light, dark):
-        for back in ("page", "raised", "zebra"):
-            for front in ("text", "soft", "link", "best", "wrong"):
-                assert contrast(theme[front], theme[back]) >= 4.5, (front, back)
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2."""
-    levels = []
-    for colour in (one, other):
-        parts = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        levels.append(float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
-    return max(levels) / min(levels)
 
 
 def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:

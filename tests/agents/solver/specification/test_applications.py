@@ -199,7 +199,7 @@ def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
         yield other
 
 
-@pytest.mark.parametrize("name", first(4, sorted(RULES, key=lambda name: name == "secondnet-jobs")))
+@pytest.mark.parametrize("name", first(2, sorted(RULES, key=lambda name: name == "secondnet-jobs")))
 def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
     given, rule = data(name), RULES[name]
     for seed in (0, 1):
