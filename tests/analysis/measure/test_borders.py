@@ -96,8 +96,8 @@ def test_drains(time: float, measured: bool, tmp_path: Path) -> None:
         rows = ["id,arrival,lifetime,cpu,disk", f"0,0,{lifetime:g},4,1", f"1,{FINISH:g},1,1,1"]
         (tmp_path / "few.csv").write_text("\n".join(rows) + "\n")
         data = {
-            "cluster": {"servers": 2, "node": {"cpu": 4, "disk": 4}},  # kernels are those of other tests
-            "workload": {"trace": "table", "path": str(tmp_path / "few.csv")},
+            "cluster": {"servers": 2, "node": {"cpu": 4, "disk": 4}},  # two resources: kernels are those of other tests
+            "workload": {"trace": "table", "path": str(tmp_path / "few.csv"), "units": {"disk": "1"}},
             "placement": [{"drain": [0], "at": time}],
             "agents": ["first-fit"],
         }
