@@ -67,7 +67,7 @@ class World:
     `ledger(seed)` makes the empty cluster, whose servers are numbered as with this seed, `faults(seed)` the failures of
     a seed, and `expansion` lists (time, servers to add). `networked` tells whether servers hang on links, `virtual`
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
-    servers, `ruled` whether there are rules about where requests may lie, `gangs` whether requests have several parts,
+    servers, `ruled` names what says where requests may lie, `gangs` tells whether requests have several parts,
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
     stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
     the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
@@ -87,7 +87,7 @@ class World:
     virtual: bool = False
     devices: bool = False
     numbered: bool = False
-    ruled: bool = False
+    ruled: str = ""
     gangs: Literal["", "plain", "ruled"] = ""
     timed: bool = False
     hidden: bool = False

@@ -55,7 +55,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     network = scenario.cluster.network
     if network is None:
         cluster, labels = _build(scenario, seed)
-        if scenario.is_ruled:
+        if scenario.ruled_by:
             from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
 
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
@@ -73,7 +73,7 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
 
     paths = routing(network.topology.built, network.paths, network.order)
     weighted, remembers = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
-    if scenario.is_ruled:
+    if scenario.ruled_by:
         from fabric.placement.ruled_network import RuledNetwork
 
         rules = scenario.placement

@@ -75,7 +75,7 @@ def keeps_off(scenario: Scenario) -> bool:
     generated = scenario.workload if isinstance(scenario.workload, Generated) else None
     asking = generated is None or any(flavour.where for flavour in generated.flavours)
     taints = scenario.cluster.taints != set()
-    return bool(scenario.placement) or taints or (scenario.is_ruled and asking)
+    return bool(scenario.placement) or taints or bool(scenario.ruled_by and asking)
 
 
 def _fitted(mover: Mover, world: World, ruled: bool, room: bool, key: str) -> Mover:

@@ -62,7 +62,7 @@ def build_world(scenario: Scenario, cache: Path | None = None) -> World:
         virtual=isinstance(scenario.workload, Tenants),
         devices=scenario.cluster.has_devices,
         numbered=scenario.cluster.numbering != "given",
-        ruled=scenario.is_ruled,
+        ruled=scenario.ruled_by,
         gangs=_gangs(scenario),
         timed="times" in scenario.record,
         hidden=scenario.knowledge.lifetimes == "hidden",
@@ -125,13 +125,12 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
             remedy="Write `knowledge: {lifetimes: known}`, or how they are predicted, or take another agent, such as "
             "best-fit.",
         )
-    hiding = "rules hide" if world.ruled else "devices hide" if world.devices and not agent.on_devices else ""
+    hiding = world.ruled or ("devices" if world.devices and not agent.on_devices else "")
     if hiding and world.overflow.together and type(agent).decide_line is not Agent.decide_line:
         raise UserError(
-            f"{type(agent).__name__} chooses among requests that wait, for each of which {hiding} other servers",
+            f"{type(agent).__name__} chooses among requests that wait, for each of which {hiding} hide other servers",
             key="agents",
-            remedy=f"Take an agent that answers one request after another, such as best-fit, or remove the "
-            f"{hiding.split()[0]}.",
+            remedy=f"Take an agent that answers one request after another, such as best-fit, or remove {hiding}.",
         )
     if world.queues and type(agent).decide_line is not Agent.decide_line and not agent.keeps_queues:
         remedy = "Take `in-line` with an order, or an agent that answers one request after another, such as best-fit."

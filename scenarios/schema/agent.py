@@ -19,6 +19,9 @@ from simcore.options import by_name, check_options, needs_none
 from simcore.registry import named_in
 from simcore.types import Agent
 
+LONG = 40
+"""Letters beyond which a list in a label is shortened."""
+
 
 class AgentSpec(Model):
     """An agent and its options. Short forms: `best-fit`, and `{best-fit: {node: loose}}`."""
@@ -118,10 +121,13 @@ def _said(value: Any) -> Any:
 
 
 def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
-    """Shorten the paths in labels that nobody gave, to their last two parts or as many as tell all labels apart."""
+    """Shorten the paths in labels that nobody gave, to their last two parts or as many as tell all labels apart.
+
+    Of long lists, such as candidates, the first item is named where that tells them apart.
+    """
     labels = [agent.label for agent in agents]
     ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]
-    for parts in range(2, 2 + max((label.count("/") for label in labels), default=0)):
+    for parts in range(2, 3 + max((label.count("/") for label in labels), default=0)):
         found = [
             _label(agent.name, _ends(agent.options, parts)) if own else agent.label
             for agent, own in zip(agents, ours, strict=True)
@@ -141,6 +147,8 @@ def _ends(options: Mapping[str, Any], parts: int) -> dict[str, Any]:
     def end(key: str, value: Any) -> Any:
         if isinstance(value, Mapping):
             return _ends(value, parts)
+        if isinstance(value, list) and len(str(value)) > LONG and parts == 2:
+            return f"[{_said(value[0])}, {len(value) - 1} more]"
         if isinstance(value, str) and re.fullmatch(r".+\.py:\w+", value):
             return str(Path(*Path(value).parts[1 - parts :]))
         if key != "path" or not isinstance(value, str):

@@ -33,7 +33,7 @@ def explain(error: ValidationError, source: Source) -> UserError:
     for keys, detail in found:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
-        if problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(str(keys[-1]))):
+        if problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(keys)):
             remedy = f"Did you mean {' or '.join(map(repr, others))}? {remedy}"
         mistake = ScenarioError(
             problem,
@@ -47,8 +47,8 @@ def explain(error: ValidationError, source: Source) -> UserError:
     return as_one(mistakes.values())
 
 
-def _elsewhere(name: str) -> list[str]:
-    """Find keys of this name at other places of a scenario, those of the least depth, with all that leads to them."""
+def _elsewhere(keys: Keys) -> list[str]:
+    """Find keys of the last name at other places of a scenario, the least deep ones, with all that leads to them."""
     from scenarios.schema.scenario import Scenario
 
     level: list[tuple[tuple[str, ...], type[Model]]] = [((), Scenario)]
@@ -59,8 +59,9 @@ def _elsewhere(name: str) -> list[str]:
             for key, field in model.known().items()
             for kind in _models(field.annotation)
         ]
-        if found := [dotted((*path, name)) for path, kind in inner if name in kind.known()]:
-            return list(dict.fromkeys(found))[:3]
+        found = dict.fromkeys((*path, keys[-1]) for path, kind in inner if keys[-1] in kind.known())
+        if found.keys() - {keys}:
+            return [dotted(one) for one in found if one != keys][:3]
         level = inner
     return []
 

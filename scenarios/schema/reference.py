@@ -53,7 +53,7 @@ def json_schema() -> dict[str, Any]:
     whole = Scenario.model_json_schema(by_alias=True)
     _parse_examples(whole)
     kinds = {**whole.pop("$defs"), "Scenario": whole}
-    extends = {"required": ["extends"], "properties": {"extends": {"type": "string"}}}
+    extends = {"required": ["extends"], "properties": {"extends": {"type": ["string", "array"]}}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Scenario",

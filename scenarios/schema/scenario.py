@@ -53,10 +53,11 @@ class Scenario(Model):
         examples=["ten-servers"],
     )
     description: Text = Field(default="", description="For people. Not inherited by `extends`.")
-    extends: Text | None = Field(
+    extends: Text | tuple[Text, ...] | None = Field(
         default=None,
-        description="A scenario file, relative to this one, or a shipped scenario (`cvd/table3`). This file changes "
-        "it: mappings key by key, all else (lists, too) as a whole; `key: null` takes a key back.",
+        description="A file, relative to this one, or a shipped scenario (`cvd/table3`), or several, each laid over "
+        "those before. This file changes them: mappings key by key, all else (lists, too) as a whole; `key: null` "
+        "takes a key back.",
         examples=["base.yaml"],
     )
     cluster: ClusterSpec = Field(description="The servers.", examples=["{servers: 10, node: {cpu: 40, mem: 90 GB}}"])
@@ -257,7 +258,7 @@ class Scenario(Model):
             (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
             (("cluster", "expansion"), cluster.expansion),
             (("cluster", "failures"), cluster.failures != Failures()),
-            (("placement",), self.is_ruled),
+            (("placement",), self.ruled_by),
             (("quotas",), self.quotas),
             (("overflow",), self.overflow != "drop"),
             (("rescheduling",), self.rescheduling),
@@ -299,7 +300,7 @@ class Scenario(Model):
                 (("cluster", "network"), cluster.network),
                 (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
                 (("cluster", "cells"), cluster.cells),
-                (("placement",), self.is_ruled),
+                (("placement",), self.ruled_by),
                 (("overflow", "make_room"), room_of(self.overflow)),
                 (("overflow", "preempt"), preempt_of(self.overflow)),
                 (("rescheduling",), self.rescheduling),
@@ -347,7 +348,7 @@ class Scenario(Model):
 
     def _check_placement(self) -> None:
         cluster = self.cluster
-        if not self.is_ruled and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
+        if not self.ruled_by and not any(placed.where or placed.tolerates for _, placed in self.workload.placed):
             return  # the labels of a large network take a while to write
         said = [str(rule) for rule in self.placement]
         for number, text in enumerate(said):
@@ -407,11 +408,18 @@ class Scenario(Model):
         return bool(self.cluster.expansion or expand_of(self.overflow))
 
     @property
-    def is_ruled(self) -> bool:
-        """Whether anything is said about where requests may lie: labels, taints, or rules."""
-        asking = self.cluster.network is not None and any(placed.where for _, placed in self.workload.placed)
-        among_parts = any(parts.restricts for _, parts in self.workload.gangs)
-        return bool(self.placement) or self.cluster.is_labelled or asking or among_parts
+    def ruled_by(self) -> str:
+        """Name what says where requests may lie, empty if nothing does."""
+        for name, there in (
+            ("rules of placement", self.placement),
+            ("rules for parts of requests", any(parts.restricts for _, parts in self.workload.gangs)),
+            ("cluster.domains", self.cluster.domains),
+            ("labels or taints of servers", self.cluster.is_labelled),
+            ("labels in `where`", self.cluster.network and any(placed.where for _, placed in self.workload.placed)),
+        ):
+            if there:
+                return name
+        return ""
 
     def _check_workload(self) -> None:
         warm: list[tuple[Keys, AgentSpec]] = []

@@ -180,16 +180,27 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     other = data.pop("extends", None)
     if other is None:
         return source
-    place = source.place(("extends",))
+    below = Source(file)
+    for number, one in enumerate(other if isinstance(other, list) and other else [other]):
+        more = read(_extended(one, file, _above, source.place(("extends", number))), (file, *_above))
+        for key in NOT_INHERITED:
+            more.data.pop(key, None)
+        below.lay_over(more)
+    below.lay_over(source)
+    return below
+
+
+def _extended(other: object, file: Path, above: tuple[Path, ...], place: Place) -> Path:
+    """Find a file that a scenario file extends, itself extended by those `above`."""
     if not isinstance(other, str):
-        remedy = "Name one scenario file, as text; it may extend another one itself."
+        remedy = "Name a scenario file, as text, or a list of several."
         raise ScenarioError(
             "is not a name", file=place.file, line=place.line, key="extends", value=other, remedy=remedy
         )
     path = Path(_absolute(other, file.parent, place))
     if not path.is_file() and (named := Path(_absolute(f"{other}.yaml", LIBRARY, place))).is_file():
         path = named
-    problem = "extends itself" if path in (file, *_above) else "there is no such file"
+    problem = "extends itself" if path in (file, *above) else "there is no such file"
     if problem == "extends itself" or not path.is_file():
         raise ScenarioError(
             problem,
@@ -200,12 +211,7 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
             remedy=f"Name another scenario file, relative to the one that extends it, or a shipped one (quickstart). "
             f"This means {path}.",
         )
-    below = read(path, (file, *_above))
-    for key in NOT_INHERITED:
-        below.data.pop(key, None)
-    below.lay_over(source)
-    below.file = file
-    return below
+    return path
 
 
 class _Reader:

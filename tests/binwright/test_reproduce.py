@@ -612,6 +612,13 @@ def test_what_other_code_counted_is_counted_again(tmp_path: Path, monkeypatch: p
     assert found == [Value(value, None, None, 1) for value in (1.0, 2.25, 3.125)]
 
 
+@pytest.mark.parametrize("name", PUBLICATIONS)
+def test_quick_is_less(name: str) -> None:
+    for one in publication(name).experiments:
+        seeds = {size: sum(one.seeds(each, size) for each in one.conditions) for size in ("quick", "full")}
+        assert seeds["quick"] < seeds["full"] or one.count
+
+
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     found = bw.reproduce("spane", quick=True, out=tmp_path / "out", jobs=1)

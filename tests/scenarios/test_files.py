@@ -463,6 +463,36 @@ def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None
         labels_of(file, weights[0], weights[0])
 
 
+def test_labels_of_long_lists_name_the_first_item_if_that_tells_agents_apart(file: Path) -> None:
+    adaptive = "{adaptive: {candidates: [best-fit, internal, '-server_free_cpu - free_mem']}}"
+    assert labels_of(file, more=adaptive) == ["adaptive(candidates=[best-fit, 2 more])"]
+    both = labels_of(file, "x.csv", more=f"{adaptive}, {adaptive.replace('internal', 'worst-fit')}")
+    assert both[1].startswith("adaptive(candidates=['best-fit', 'internal', ")
+
+
+def test_the_key_that_was_given_is_no_remedy(file: Path) -> None:
+    file.write_text(
+        "workload: {lublin: {}, requests: 3, trace: swf}\ncluster: {servers: 1, node: {cpu: 4}}\nagents: [x]\n"
+    )
+    with pytest.raises(ScenarioError, match=r"workload\.trace: unknown key") as caught:
+        load_scenario(file)
+    assert "Did you mean 'cluster.trace'? Known:" in str(caught.value)
+
+
+def test_a_scenario_extends_several_files(tmp_path: Path, file: Path) -> None:
+    file.write_text(TRACE)
+    (tmp_path / "found.yaml").write_text("agents: [worst-fit]\nseed: 7\n")
+    both = tmp_path / "both.yaml"
+    both.write_text(f"extends: [{file.name}, found.yaml]\nseed: 8\n")
+    scenario = load_scenario(both)
+    assert [agent.label for agent in scenario.agents] == ["worst-fit"]
+    assert (scenario.name, scenario.seed, scenario.replications) == ("both", 8, load_scenario(file).replications)
+    for wrong, problem in (("[found.yaml, 3]", "is not a name"), ("[no.yaml]", "no such"), ("[both.yaml]", "itself")):
+        both.write_text(f"extends: {wrong}\n")
+        with pytest.raises(ScenarioError, match=f"both.yaml:1: extends: .*{problem}"):
+            load_scenario(both)
+
+
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from simcore.types import Agent\n\n\n"

@@ -17,7 +17,7 @@ def instances(given: str, count: int, bins: int) -> dict[str, Any]:
     library = given in published_items.BINPACK
     size = f"cluster={{servers: {bins}, node: {{size: {150 if library else 100}}}}}"
     agents = {"funsearch": "{funsearch: {rule: or}}" if library else "funsearch"}
-    return {"agents": agents, "overrides": [f"workload.offline={given}", size], "seeds": count, "quick": count}
+    return {"agents": agents, "overrides": [f"workload.offline={given}", size], "seeds": count, "quick": 2}
 
 
 def excess(runs: Runs, agent: str) -> Value:

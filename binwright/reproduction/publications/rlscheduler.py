@@ -59,4 +59,4 @@ def orders(log: str, backfilling: str = "") -> dict[str, Any]:
     agents = {name: f"{{in-line: {{order: {order}, {passing}commit: true}}}}" for name, order in ORDERS.items()}
     weights = f"{log}-{backfilling}" if backfilling else log
     agents["rlscheduler"] = f"{{rl-scheduler: {{weights: {weights}, {passing}commit: true}}}}"
-    return {"agents": agents, "overrides": [f"workload.trace={log}"], "seeds": 10, "quick": 10}
+    return {"agents": agents, "overrides": [f"workload.trace={log}"], "seeds": 10, "quick": 2}
