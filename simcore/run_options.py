@@ -27,8 +27,8 @@ class Cells(Model):
     )
     router: Router = Field(
         default="least-loaded",
-        description="Where a request goes: to the least loaded cell, to the less loaded of two drawn cells, or "
-        "(`affinity`) to the cell of its value of a label.",
+        description="Where a request goes: to the cell with least load, to the less loaded of two drawn ones, or to "
+        "the cell of its value of the label `by`.",
         examples=["two-choices"],
     )
     by: Text | None = Field(
@@ -36,8 +36,8 @@ class Cells(Model):
     )
     window: Time = Field(
         default=60.0,
-        description="The router knows the loads at the last multiple of this time, and what it has sent since; in "
-        "between, cells run in parallel. With 0 it knows the loads at each request.",
+        description="The router knows the loads at the last multiple of this time, and what it has sent since; "
+        "meanwhile cells run in parallel. With 0 it knows the loads at each request.",
         examples=["5 min"],
     )
 
@@ -63,5 +63,5 @@ class Pacing(Model):
     await_room: bool = Field(
         False,
         strict=True,
-        description="Before that, wait until all servers together have as much free.",
+        description="Before that, wait until all servers together have room for it.",
     )

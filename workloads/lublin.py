@@ -83,7 +83,7 @@ class Lublin(Model):
     """Jobs of the model of Lublin and Feitelson."""
 
     jobs: Literal["both", "batch", "interactive", "all"] = Field(
-        default="both", description="Which classes; `all` has the parameters fitted to jobs whose class is not told."
+        default="both", description="Which classes; `all` has parameters that were fitted to all jobs together."
     )
     processors: Count | None = Field(
         default=None, description="How many the largest job may have; by default all of the cluster.", examples=[256]
@@ -93,8 +93,7 @@ class Lublin(Model):
     )
     load: Load | None = Field(
         default=None,
-        description="The share of the processors that jobs would hold in the long run if all started at once; days "
-        "get as many jobs as that takes. By default as many as published.",
+        description="The share of the processors that jobs would hold if all started at once; by default as published.",
         examples=["70 %"],
     )
     rate: PositiveNumber = Field(default=1.0, description="How many times as many jobs a day.", examples=[1.5])
@@ -105,8 +104,8 @@ class Lublin(Model):
     )
     requested: Number | None = Field(
         default=None,
-        description="Users ask for the run time times a factor, uniform from 1 to 1 + this: the f-model of Mu'alem and "
-        "Feitelson 2001. By default what they ask for is not known.",
+        description="Users ask for the run time times a factor, uniform from 1 to 1 + this (Mu'alem and Feitelson "
+        "2001). By default nothing is known of requested times.",
         examples=[5],
     )
     batch: Parameters = Field(

@@ -25,8 +25,7 @@ class Resample(Model):
 
     block: PositiveTime = Field(
         default=DAY,
-        description="The length of a block. Blocks that divide a day, such as 1 h, replace one of the same time of "
-        "day.",
+        description="Blocks that divide a day, such as 1 h, replace one of the same time of day.",
         examples=["1 d"],
     )
     length: PositiveTime | None = Field(

@@ -54,8 +54,8 @@ class ApartStart(Model):
     """Starts whose windows do not overlap, so that seeds are nearly independent."""
 
     apart: Rows = Field(
-        description="First and last row at which a window may start, counted from 0. Windows lie side by side, and "
-        "each seed gets another one, which limits the number of seeds.",
+        description="First and last row, counted from 0, at which a window may start. Windows lie side by side, one "
+        "for each seed.",
         examples=["[0, 100000]"],
     )
 
@@ -68,8 +68,7 @@ class ListedStart(Model):
     """Starts from a file: the first seed takes its first row, seed 1 its second, and so on."""
 
     path: Text = Field(
-        description="A CSV with a column `start`, rows counted from 0, and if the workload does not give the number "
-        "of requests, a column `requests`.",
+        description="A CSV with a column `start`, counted from 0, and without `workload.requests` a column `requests`.",
         examples=["starts.csv"],
     )
     of: _Of = _of()

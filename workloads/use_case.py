@@ -12,7 +12,7 @@ class UseCase(Model):
 
     of: Where = Field(
         default_factory=dict,
-        description="Only requests with one of these values of every label, or of `group`. Who is in no case uses all "
-        "it asked for; who is in several has the first.",
+        description="Only requests with one of these values of every label, or of `group`. The first case of a "
+        "request counts; without one it uses all it asks for.",
         examples=["{group: web}"],
     )

@@ -68,17 +68,15 @@ class Together(Model):
 class VaryingUse(UseCase):
     """Requests use shares that are generated: they rise and fall, each by itself and with the time of day."""
 
-    mean: ShareOrLabel = Field(
-        description="The mean over time, or the label of a trace that says it.", examples=["25 %", "avg_cpu"]
-    )
+    mean: ShareOrLabel = Field(description="The mean over time, or a label that says it.", examples=["25 %", "avg_cpu"])
     p95: ShareOrLabel | None = Field(
-        default=None, description="What they use no more than in 95 % of the time.", examples=["60 %", "p95_cpu"]
+        default=None, description="The 95th percentile over time.", examples=["60 %", "p95_cpu"]
     )
     peak: ShareOrLabel = Field(default=1.0, description="The most that they use.", examples=["90 %", "max_cpu"])
     unit: Share = Field(default=1.0, description="What a 1 in these labels is.", examples=["1 %"])
     varies: ShareFromZero = Field(
         default=0.0,
-        description="The standard deviation of the means of requests, a beta distribution.",
+        description="The standard deviation of the requests' means (a beta distribution).",
         examples=["10 %"],
     )
     daily: ShareFromZero = Field(
@@ -88,7 +86,7 @@ class VaryingUse(UseCase):
         default=14 * 3600.0, description="When in a day of the trace's clock they use most.", examples=["20 h"]
     )
     persists: PositiveTime = Field(
-        default=3600.0, description="For about how long they stay at what they use.", examples=["30 min"]
+        default=3600.0, description="For about how long use stays the same.", examples=["30 min"]
     )
     bursts: Bursts | None = Field(
         default=None, description="Times in which a request uses its peak.", examples=["{share: 1 %, lasts: 15 min}"]

@@ -164,7 +164,7 @@ class Pairs(_Network):
     """Virtual data centres (SecondNet): bandwidth between pairs of machines."""
 
     bandwidth: Bandwidth = Field(
-        description="Of a whole network, drawn uniformly and spread over a random matrix of pairs.",
+        description="Of a whole network, spread over a random matrix of pairs.",
         examples=["[50 Mbps, 150 Mbps]"],
     )
     density: Share = Field(default=1.0, description="The probability that a pair talks at all.", examples=["10 %"])
@@ -192,7 +192,7 @@ class Hose(_Network):
     """Virtual clusters (Oktopus): every machine has a bandwidth to one virtual switch, or to that of its group."""
 
     bandwidth: Bandwidth = Field(
-        description="Of every machine of a network, drawn uniformly for each network.", examples=["[10 Mbps, 100 Mbps]"]
+        description="Of every machine, drawn uniformly for each network.", examples=["[10 Mbps, 100 Mbps]"]
     )
     group: Count | None = Field(
         default=None, description="Two levels: so many machines share a switch of their own.", examples=[20]

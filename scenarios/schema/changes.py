@@ -24,6 +24,6 @@ class Changing(Model):
 
     changes: Changes = Field(
         default=(),
-        description="Changes of the requests, one after another: growth, another mix, a wave, a holiday.",
+        description="Changes, one after another: growth, another mix, a wave, a holiday.",
         examples=["[{demand: +20 %}, {wave: 200, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]"],
     )

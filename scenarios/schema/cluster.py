@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from fabric.placement.rules import SERVER
 from scenarios.schema.failures import Failures
 from scenarios.schema.network import Network
-from scenarios.schema.overcommit import OVERCOMMIT, Predict, Ratios, RatiosOrPeaks
+from scenarios.schema.overcommit import Predict, Ratios, RatiosOrPeaks
 from scenarios.schema.placement import Labels
 from scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
 from simcore.errors import suggest
@@ -50,7 +50,7 @@ class Group(Model):
         default=None, description="Its devices, if it has any.", examples=["{model: V100, count: 8}"]
     )
     overcommit: Ratios = Field(
-        default_factory=dict, description=f"{OVERCOMMIT}, instead of the cluster's.", examples=["{cpu: 2}"]
+        default_factory=dict, description="As the cluster's `overcommit`, for this group.", examples=["{cpu: 2}"]
     )
     labels: Labels = Field(
         default_factory=dict,
@@ -93,8 +93,8 @@ class ClusterSpec(Model):
     )
     numbering: Literal["given", "drawn", "fgd"] = Field(
         default="given",
-        description="The order of servers (ties go to the lowest number): as written, drawn by each seed, or as in "
-        "FGD's published experiments, with `draws: fgd` in the workload.",
+        description="The order of servers (ties go to the lowest number): as written, drawn by each seed, or as "
+        "FGD's program has it.",
     )
     network: Network | None = Field(
         None,
@@ -103,29 +103,30 @@ class ClusterSpec(Model):
     )
     spread_above: Amounts = Field(
         default_factory=dict,
-        description="A request with more than this of any resource takes an even part of every node of one server.",
+        description="A request for more than this takes an even part of every node of one server.",
         examples=["{mem: 10 GB}"],
     )
     overcommit: RatiosOrPeaks = Field(
         default_factory=dict,
-        description=f"{OVERCOMMIT}, or as much as predicted peaks leave; power and metrics go by what they have.",
+        description="This multiple of a resource may be placed, or as much as predicted peaks leave. Power and "
+        "metrics go by what is installed.",
         examples=["{cpu: 3, mem: 1.2}", "{cpu: {predict: {max: [{sigma: 5}, {percentile: 99}]}}}"],
     )
     domains: dict[str, Count] = Field(
         default_factory=dict,
-        description="Labels by number: `rack: 20` puts servers 0 to 19 into rack 0, and so on, added servers included.",
+        description="`rack: 20` labels servers 0 to 19 as rack 0, and so on, added servers included.",
         examples=["{rack: 20, zone: 200}"],
     )
     expansion: tuple[Added, ...] = Field(default=(), description="Servers added at planned times.")
     failures: Failures = Field(default=Failures(), description="Servers that fail.")
     contention: ContentionRule = Field(
         default="proportional",
-        description="Who gets how much where requests would use more of a resource than a node of a server has: all "
-        "the same share of what they would use, or first those of higher priority. See `workload.use`.",
+        description="How a node is shared where requests would use more than it has (`workload.use`): in proportion,"
+        " or first by priority.",
     )
     cells: Cells | None = Field(
         default=None,
-        description="Parts of the cluster that decide by themselves, and a router above them.",
+        description="Parts that decide by themselves, below a router.",
         examples=["{count: 4, router: two-choices}"],
     )
 

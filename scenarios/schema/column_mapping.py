@@ -111,40 +111,39 @@ class Mapped(Model):
 
     columns: _Names = Field(
         default_factory=dict,
-        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, the resources, `models`, "
-        "`group`, `where` (or a column for each label) and `tolerates`, where they have other names. "
-        "`censored` marks requests that were only seen until their end: they run on.",
+        description="The columns of a `table` for `arrival`, `lifetime` or `end`, `id`, resources, `models`, "
+        "`group`, `where` (or one for each label), `tolerates`, and `censored` (requests that run on "
+        "after their end), where they have other names.",
         examples=["{arrival: Created At, end: Deleted At, cpu: vCPUs, mem: RAM, where: {zone: AZ}}"],
     )
     units: Units = Field(
         default_factory=dict,
-        description="The unit of a resource's column, or how much a 1 there is; of a `table`, also of `arrival`, "
-        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020's machine.",
+        description="The unit of a column, or how much a 1 there is: of resources, and in a `table` of `arrival`, "
+        "`end` and `lifetime`. Needed for data in a `table` and for azure-packing-2020.",
         examples=["{cpu: millicores, mem: GiB, arrival: ms}"],
     )
     labels: dict[str, Text] = Field(
         default_factory=dict,
-        description="Columns of a `table` that become labels of the requests, seen in `record: [requests]` and by no "
-        "agent.",
+        description="Columns of a `table` that become labels of the requests. Agents do not see them.",
         examples=["{tenant: Customer, priority: Prio}"],
     )
     empty: _Empty = Field(
         default_factory=dict,
-        description="What an empty cell of a `table` stands for: a time or `never` for `end` or `lifetime`, an amount"
-        " for a resource. Otherwise such a row is refused.",
+        description="What an empty cell of a `table` is: a time or `never` for `end` or `lifetime`, an amount for a "
+        "resource. Otherwise such a row is refused.",
         examples=["{end: never, gpu: 0}"],
     )
     keep: _Keep = Field(
         default_factory=dict,
-        description="Read only rows in which each of these columns has one of the values, or meets all comparisons "
-        "(>, >=, <, <=, !=) with numbers or dates. Columns are those of a `table`'s file; of other traces"
-        " `arrival` and `lifetime`, in seconds, and resources, in the trace's units.",
+        description="Read only rows with one of these values, or that meet all comparisons (>, >=, <, <=, !=) with "
+        "numbers or dates. Columns are those of a `table`'s file; of other traces `arrival` and "
+        "`lifetime` in seconds, and resources.",
         examples=["{State: [running, stopped], vCPUs: '> 0', Created: '>= 2026-11-01'}", "{cpu: '>= 4'}"],
     )
 
     faulty: Literal["refuse", "drop"] = Field(
         default="refuse",
-        description="What becomes of unreadable rows of a `table`, such as an end before the arrival.",
+        description="What becomes of unreadable rows of a `table`.",
     )
 
     @property

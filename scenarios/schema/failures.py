@@ -32,8 +32,8 @@ class Failure(_Planned):
     server: Index = Field(description="Which server; the first is 0.", examples=[3])
     announced: bool = Field(
         default=False,
-        description="It is known in advance, as maintenance is: easy and conservative backfilling start nothing there "
-        "that is not over before.",
+        description="It is known before: easy and conservative backfilling start nothing there that may not end in "
+        "time.",
     )
 
 
@@ -106,11 +106,11 @@ class Failures(_Chance):
     scheduled: tuple[Failure, ...] = Field(default=(), description="Failures at planned times.")
     on_failure: Literal["lose", "requeue"] = Field(
         default="lose",
-        description="Requests on a failed part are lost, or offered again for the rest of their holding periods.",
+        description="Requests on a failed part are lost, or offered again for the rest of their lifetimes.",
     )
     domains: dict[str, DomainFailures] = Field(
         default_factory=dict,
-        description="Racks, zones or power feeds that fail, by the label that their servers share.",
+        description="Racks, zones or power feeds that fail, by label.",
         examples=["{rack: {mtbf: 30 d, mttr: 4 h}}", "{zone: {scheduled: [{at: 2 d, domain: a, repair_after: 4 h}]}}"],
     )
     links: PartFailures | None = Field(default=None, description="Links of the network that fail.")

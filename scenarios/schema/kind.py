@@ -42,7 +42,7 @@ class Roled(WorkloadKind):
 
     roles: tuple[WeightedRole, ...] = Field(
         default=(),
-        description="Groups and labels for rules of placement, drawn for each request by weight.",
+        description="Groups and labels for rules of placement, drawn by weight.",
         examples=["[{group: web, weight: 3}, {group: db, where: {pod: pod-0}}]"],
     )
 

@@ -49,14 +49,13 @@ class Knowledge(Model):
 
     lifetimes: Known = Field(
         default="hidden",
-        description="How long each stays: agents know it (`known`), may not ask (`hidden`), or get predictions, also "
-        "again while it runs.",
+        description="Agents know lifetimes, may not ask, or get predictions.",
         examples=["known", "{predicted: {noise: {sigma: 1}}}", "{predicted: {survival: {by: flavour}}}"],
     )
     training: Rows | None = Field(
         default=None,
         description="First row of the trace that predictors learn from, and the row after the last; by default all "
-        "rows before the first possible start. Of generated requests, they learn from other seeds.",
+        "before the first possible start. Of generated requests, they learn from other seeds.",
         examples=["[0, 50000]"],
     )
 

@@ -24,8 +24,7 @@ class MetricSpec(Model):
     )
     last: Share | None = Field(
         default=None,
-        description="The last share of the offered requests that is measured, with the time from the first of them "
-        "on; by default all.",
+        description="Measure the last share of the offered requests; by default all.",
         examples=["20 %"],
     )
 

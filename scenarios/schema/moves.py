@@ -59,7 +59,7 @@ class Rescheduling(Model):
     on_drain: bool = Field(
         False,
         strict=True,
-        description="When a rule `drain` begins to hold, what is on its servers is moved off.",
+        description="Move off what is on servers when a rule `drain` begins to hold.",
     )
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
@@ -97,8 +97,7 @@ class MovesSpec(Model):
     per_hour: Count | None = Field(None, description="At most so many begin within any hour.", examples=[100])
     fixed: tuple[Where, ...] = Field(
         (),
-        description="Requests that may not be moved: those with one of an entry's values of every label, or of "
-        "`group`.",
+        description="Requests that may not be moved, by values of labels, or of `group`.",
         examples=["[{group: [db]}, {tenant: [acme]}]"],
     )
 

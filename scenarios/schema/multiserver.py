@@ -52,7 +52,7 @@ class MultiServer(Using, Roled):
     load: Share | None = Field(
         default=None,
         description="Instead of `holding`: the share of the cluster that requests would hold in the long run if all "
-        "were placed at once.",
+        "were placed.",
         examples=["95 %"],
     )
     bandwidth: Annotated[

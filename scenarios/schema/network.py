@@ -91,19 +91,17 @@ class Network(Model):
     paths: Count = Field(3, description="How many shortest paths between two racks may be used (K).", examples=[3])
     routes: Literal["hops", "weighted"] = Field(
         "hops",
-        description="The order in which paths are tried until one has enough bandwidth: fewest hops first, or "
-        "`weighted`: least bandwidth free in all first.",
+        description="Which paths are tried first: those of fewest hops, or (`weighted`) of least free bandwidth.",
     )
     order: Literal["even", "networkx"] = Field(
         "even",
-        description="Which of a fabric's equally short routes comes first: the planes in turn (`even`), or plane 0 "
-        "for all racks, as networkx and publications have it. Longer routes are in the order of their "
-        "vertices.",
+        description="Which of equally short routes comes first: the planes in turn (`even`), or plane 0, as networkx"
+        " and publications have it.",
     )
     marked: tuple[Marked, ...] = Field(
         default=(),
-        description="Labels and taints of servers, beside the topology's labels `rack` and `pod`. The later of two "
-        "values of a label holds.",
+        description="Labels and taints of servers, beside the topology's labels `rack` and `pod`. Of two values of a"
+        " label the later holds.",
         examples=["[{servers: {pod: pod-0}, labels: {feed: a}}, {servers: [0, 1], taints: [spot]}]"],
     )
 

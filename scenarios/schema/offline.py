@@ -26,8 +26,7 @@ class Offline(Using, WorkloadKind):
     )
     requests: Count | None = Field(
         default=None,
-        description="How many machines, at most the input's own number; by default 200 of `ct1` to `ct10` and "
-        "`planted`.",
+        description="How many machines; by default the input's own number, of `ct1` to `ct10` and `planted` 200.",
         examples=[100],
     )
 

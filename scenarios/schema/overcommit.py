@@ -121,5 +121,4 @@ RatiosOrPeaks: TypeAlias = Annotated[
     dict[str, Annotated[Ratio | Predict, PlainOrMapping()]],
     Shown("{resource: number above 0, or [Predict](#predict)}"),
 ]
-OVERCOMMIT = "So many times what servers have of a resource may be placed on them"
 MaxPeak.model_rebuild()

@@ -56,8 +56,8 @@ class Wait(Model):
     )
     one_by_one: bool = Field(
         default=False,
-        description="After every single arrival and end, of those at one instant the arrivals first, then the ends in "
-        "the order of placement; otherwise once for all of an instant, after its ends.",
+        description="After every single arrival and end (at one instant arrivals first, then ends in the order of "
+        "placement); otherwise once for each instant, after its ends.",
     )
 
     queues: dict[str, Queue] = Field(
@@ -105,7 +105,7 @@ class Budget(Model):
     """A bound on how many requests of some kind are evicted, and not back, at a time."""
 
     of: Where = Field(
-        description="Those with one of these values of every label, or of `group`.", examples=["{group: [web]}"]
+        description="Requests with one of these values of every label, or of `group`.", examples=["{group: [web]}"]
     )
     at_most: Index | None = Field(default=None, description="So many.", examples=[2])
     share: Share | None = Field(
@@ -136,20 +136,20 @@ class Preempt(Model):
 
     victims: Text = Field(
         default="lowest",
-        description="What a victim costs: `lowest` its priority; `youngest` the time that it has run; `cheapest` the "
-        "work that is lost; `fewest` one; or a function `(view, request, victims)`. Of several the sum counts, or for "
-        "the first two the most.",
+        description="The cost of a victim: its priority (`lowest`), its time so far (`youngest`), the work lost "
+        "(`cheapest`), one (`fewest`), or a function `(view, request, victims)`. Costs are summed; of "
+        "the first two the largest counts.",
         examples=["cheapest", "mine.py:cost"],
     )
     grace: Time = Field(
         default=0.0, description="Victims run on for this time after they were told.", examples=["30 s"]
     )
     then: Literal["requeue", "drop"] = Field(
-        default="requeue", description="What becomes of victims: they wait, first of their priority, or are lost."
+        default="requeue", description="Victims wait, first of their priority, or are lost."
     )
     checkpoint: PositiveTime | None = Field(
         default=None,
-        description="Victims go on from their last checkpoint, one every so often; by default they begin anew.",
+        description="Victims resume from a checkpoint every so often; by default they begin anew.",
         examples=["10 min"],
     )
     budgets: tuple[Budget, ...] = Field(

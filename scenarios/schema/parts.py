@@ -24,17 +24,16 @@ class Parts(Model):
     )
     by: Text | None = Field(
         default=None,
-        description="In a trace: a part for every unit of this resource (`processors` is cpu), or as many as this "
-        "label says. `parts: processors` is short.",
+        description="In a trace: a part for every unit of this resource (`processors` is cpu), or as many as a label"
+        " says.",
         examples=["processors"],
     )
     least: Count | None = Field(
-        default=None, description="So many are enough: the gang gets as many as find a place.", examples=[4]
+        default=None, description="So many are enough; the gang takes all that find a place.", examples=[4]
     )
     work: Literal["stays", "fixed"] = Field(
         default="stays",
-        description="With fewer parts a gang stays as long (`stays`), or longer, so that parts x time is the same "
-        "(`fixed`).",
+        description="With fewer parts a gang stays as long, or (`fixed`) longer in proportion.",
     )
     together: Text | None = Field(default=None, description="All parts in one domain of this label.", examples=["rack"])
     at_most: dict[str, Count] = Field(

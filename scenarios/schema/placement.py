@@ -66,8 +66,8 @@ class Placed(Model):
     tolerates: Names = Field(default=(), description="Taints of servers that it tolerates.", examples=["[spot]"])
     priority: PriorityMix = Field(
         default_factory=dict,
-        description="The priority: a number, higher is more urgent, or a class of `priorities`, or several, drawn by "
-        "weight. Who says none has that of its label `priority`, or 0.",
+        description="A number, higher is more urgent, a class of `priorities`, or several, drawn by weight; by "
+        "default the label `priority`, or 0.",
         examples=["production", "{production: 1, batch: 3}"],
     )
 

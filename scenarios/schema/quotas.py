@@ -46,27 +46,26 @@ class Quotas(Model):
 
     by: Text = Field(
         default="group",
-        description="What tells tenants apart: `group`, or a label of the requests.",
+        description="A label of the requests that tells tenants apart, or `group`.",
         examples=["tenant"],
     )
     of: dict[str, Quota] = Field(
-        description="The quota of each tenant, by the value of that label. Others are not bounded.",
+        description="The quota of each tenant. Others are not bounded.",
         examples=["{a: {nominal: {cpu: 40}, cohort: all}, b: {nominal: {cpu: 20}, cohort: all}}"],
         min_length=1,
     )
     only: Where = Field(
         default_factory=dict,
-        description="Only requests with one of these values of every label, of `group`, or of `models` count.",
+        description="Only such requests count, by labels, `group`, or `models`.",
         examples=["{models: A100}"],
     )
     above: Literal["wait", "refuse"] = Field(
         default="wait",
-        description="Who is above the quota waits apart from the line until there is room in it, or is refused.",
+        description="A request above the quota waits apart from the line, or is refused.",
     )
     reclaim: Literal["never", "lower", "any"] = Field(
         default="never",
-        description="Whom a request within its nominal quota has evicted of those who borrow: nobody, those of lower "
-        "priority, anybody.",
+        description="Which borrowers a request within its nominal quota evicts: none, those of lower priority, any.",
     )
     checkpoint: PositiveTime | None = Field(
         default=None,

@@ -7,6 +7,7 @@ import json
 import re
 import types
 from collections.abc import Iterator
+from functools import reduce
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import yaml
@@ -19,6 +20,10 @@ from simcore.json_schema import laid_over
 
 LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
+SHORT = {"whole number": "integer", " from 0": " ≥0", " from 1": " ≥1", " above 0": " >0"}
+"""How types are written, shorter than in messages."""
+HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
+"""Mappings without a section: the keys that take them show all that is in them."""
 _INTRO = """\
 # Scenario files
 
@@ -35,7 +40,7 @@ replications: 100
 ```
 
 - Unknown keys are refused. `key: null` says the same as leaving the key out.
-- Most entries end with an example of their key.
+- Most keys have an example behind their meaning, or in the example of the key above them.
 - Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
   cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
   Resources of other names take plain numbers.
@@ -76,7 +81,8 @@ def _parse_examples(schema: Any) -> None:
 def reference() -> str:
     """Write the reference of every key, in Markdown."""
     seen: dict[str, str] = {}
-    return "\n".join([_INTRO, *(_section(model, seen) for model in _models(Scenario, set()))])
+    shown = [model for model in _models(Scenario, set()) if model.__name__ not in HIDDEN]
+    return "\n".join([_INTRO, *(_section(model, seen) for model in shown)])
 
 
 def _models(model: type[Model], seen: set[type[Model]]) -> Iterator[type[Model]]:
@@ -101,7 +107,8 @@ def _section(model: type[Model], seen: dict[str, str]) -> str:
     """Write the section of a model; `seen` has the keys of the sections before, by the section that explains each."""
     lines, known = [f"## {_title(model)}", "", inspect.getdoc(model) or "", ""], dict[str, list[str]]()
     for key, field in model.known().items():
-        text = " ".join([field.description or "", *_examples(key, field)])
+        new = [one for one in _examples(key, field) if not any(one[1:-2] in line for line in seen)]
+        text = " ".join([field.description or "", *new])
         line = f"- `{key}` ({_type(field)}{_default(field)}): {text}"
         if len(line) < LONG or (first := seen.setdefault(line, _title(model))) == _title(model):
             lines.append(line)
@@ -113,7 +120,7 @@ def _section(model: type[Model], seen: dict[str, str]) -> str:
 
 def _examples(key: str, field: FieldInfo) -> list[str]:
     """Write the examples of a field, unless its type says already how it is written: a number, a time, one word."""
-    if re.match(r"(whole number|number|time|share|power|energy)( from \d+| above 0| or `never`)?$", _type(field)):
+    if re.match(r"(integer|number|time|share|power|energy)( [≥>]\d+| or `never`)?$", _type(field)):
         return []
     words = "text" in _type(field).split(",")
     return [f"`{key}: {one}`." for one in field.examples or () if not (words and re.match(r"\w+$", str(one)))]
@@ -144,7 +151,8 @@ def _written(default: Any) -> str:
 
 def _type(field: FieldInfo) -> str:
     shown = [one.text for one in field.metadata if isinstance(one, Shown)]
-    return shown[0] if shown else _name(field.annotation)
+    found = shown[0] if shown else _name(field.annotation)
+    return reduce(lambda text, short: text.replace(*short), SHORT.items(), found)
 
 
 def _name(annotation: Any) -> str:
@@ -163,7 +171,7 @@ def _name(annotation: Any) -> str:
         return f"{{{_name(arguments[0])}: {_name(arguments[1])}}}"
     if isinstance(annotation, type) and issubclass(annotation, Model):
         return f"[{_title(annotation)}](#{_title(annotation).lower()})"
-    return {Any: "anything", str: "text", bool: "`true`, `false`"}[annotation]
+    return {Any: "anything", str: "text", bool: "boolean"}[annotation]
 
 
 if __name__ == "__main__":

@@ -55,8 +55,8 @@ class Scenario(Model):
     description: Text = Field(default="", description="For people. Not inherited by `extends`.")
     extends: Text | tuple[Text, ...] | None = Field(
         default=None,
-        description="A file, relative to this one, or a shipped scenario (`cvd/table3`), or several, each laid over "
-        "those before. This file changes them: mappings key by key, all else (lists, too) as a whole; `key: null` "
+        description="A file, relative to this one, or a shipped scenario (`cvd/table3`), or a list, each laid over "
+        "those before. This file changes them: mappings key by key, all else as a whole; `key: null` "
         "takes a key back.",
         examples=["base.yaml"],
     )
@@ -75,30 +75,30 @@ class Scenario(Model):
     )
     priorities: Priorities = Field(
         default_factory=dict,
-        description="The number of each class of priorities, higher is more urgent. Labels `priority` of a trace are "
-        "such classes, or numbers.",
+        description="The number of each class of priorities; higher is more urgent. Labels `priority` of a trace "
+        "name a class, or a number.",
         examples=["{production: 1000, batch: 10}"],
     )
     quotas: Quotas | None = Field(
         default=None,
-        description="What tenants may use, borrow from one another, and reclaim.",
+        description="What tenants may use, borrow and reclaim.",
         examples=["{by: tenant, of: {a: {nominal: {cpu: 40}}}}"],
     )
     overflow: Overflow = Field(
         default="drop",
-        description="What happens when a request fits nowhere: it is lost (`drop`), it waits in line (`wait`; with "
-        "`together`, several are offered at once), the run ends (`stop`), servers are added (`expand`), "
-        "others are moved (`make_room`), or less urgent ones are evicted (`preempt`).",
+        description="What happens to a request that fits nowhere: it is lost (`drop`), waits (`wait`; with "
+        "`together`, several are offered at once), ends the run (`stop`), or makes room: by new servers "
+        "(`expand`), moves (`make_room`), or evictions (`preempt`).",
         examples=["stop", "{expand: {by: 10, limit: 110}}", "{wait: {together: 32}}", "{make_room: {moves: 3}}"],
     )
     rescheduling: Rescheduling | None = Field(
         default=None,
-        description="Move running requests at regular times.",
+        description="Move running requests at times.",
         examples=["{every: 1 h, moves: 50, mover: agent}"],
     )
     moves: MovesSpec = Field(
         default=MovesSpec.model_validate({}),
-        description="How long moves take, how many there may be, what may not be moved.",
+        description="How moves are made.",
         examples=["{bandwidth: 10 Gbps, at_once: 4, per_hour: 100}"],
     )
     knowledge: Knowledge = Field(
@@ -117,64 +117,63 @@ class Scenario(Model):
     )
     prices: dict[str, Number] = Field(
         default_factory=dict,
-        description="What an allocated unit earns: `cpu_hour`; for data with its unit: `mem_gb_hour`, `mem_gib_hour`.",
+        description="What an allocated unit earns; data has its unit in the key (`mem_gib_hour`).",
         examples=["{cpu_hour: 0.04, mem_gb_hour: 0.005}"],
         json_schema_extra={"propertyNames": {"pattern": "_hour$"}},
     )
     spot: Spot | None = Field(
         default=None,
-        description="Requests of some priorities pay less, since they may be evicted.",
+        description="Requests of some priorities pay less.",
         examples=["{of: [batch], pays: 30 %}"],
     )
     costs: CostsSpec | None = Field(
         default=None,
-        description="What servers draw and cost, for metrics of hours, energy, carbon and money.",
+        description="What servers draw and cost.",
         examples=["{servers: {power: {idle: 100 W, peak: 300 W}, price: 0.5}, electricity: {carbon: 380}}"],
     )
     sites: SitesSpec | None = Field(
         default=None,
-        description="Several sites, told apart by a label of the servers, with prices and emissions of their own.",
+        description="Several sites, with prices and emissions of their own.",
         examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites"], ...] = Field(
         default=(),
-        description="Details kept of every run: `requests` and `moves` (a row for each), `samples` (allocation over "
-        "time), `states` (every server and link over time, for the report's replay), `times` (of each "
-        "decision), `devices` (asked for, held and fragmented, after each decision), `sites` (what each "
-        "came to, by hour).",
+        description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
+        "over time), `states` (servers and links over time, for the report's replay), `times` (of "
+        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour).",
         examples=["[requests]"],
     )
     metrics: tuple[MetricEntry, ...] = Field(
         default=(),
-        description="Additional metrics, by name, or of the last part of the requests, when the cluster has filled.",
+        description="Additional metrics, of all requests or of the last part, when the cluster has filled.",
         examples=["[mine.py:longest_queue, {acceptance: {last: 20 %}}]"],
     )
     decision_limit: Annotated[PositiveTime, Field(ge=0.01, le=10**7)] = Field(
         default=600.0,
-        description="An agent that takes longer for a decision is interrupted, and its run fails. To start, it has at"
-        " least ten minutes.",
+        description="A decision that takes longer is interrupted, and its run fails. Starting an agent may take ten "
+        "minutes.",
         examples=["30 s"],
     )
     train: Train | None = Field(
         default=None,
-        description="What `binwright train` does; `binwright run` ignores it.",
+        description="What `binwright train` does.",
         examples=["{agent: nara, iterations: 150, episodes: {workload.requests: 32}}"],
     )
     size: Size | None = Field(
         default=None,
-        description="What `binwright size` looks for; `binwright run` ignores it.",
+        description="What `binwright size` looks for.",
         examples=["{until: acceptance >= 99 %, most: 500}"],
     )
     headline_metrics: tuple[Text, ...] = Field(
         default=(),
-        description="The metrics that answer the scenario's question, which tables, figures and the report show first; "
-        "by default what the money comes to, then those in which agents differ clearly.",
+        description="The metrics that tables, figures and the report show first; by default money, then those in "
+        "which agents differ clearly.",
         examples=["[energy, cost]"],
     )
     headings: dict[str, Text] = Field(
         default_factory=dict,
-        description="What tables, figures and reports call agents, swept keys and metrics.",
+        description="Names of agents, swept keys and metrics in tables, figures and reports.",
         examples=["{best-fit: Best Fit, cluster.servers: Servers, acceptance: Accepted (%)}"],
     )
     figures: Figures = Field(

@@ -39,7 +39,7 @@ class TracedServers(Model):
     )
     units: Units = Field(
         default_factory=dict,
-        description="How much a unit of a resource in the file counts here, as in the workload's `units`.",
+        description="How much a unit of a resource in the file is, as in the workload's `units`.",
         examples=["{mem: 1 GB}"],
     )
 
@@ -60,8 +60,7 @@ class Csv(Model):
     )
     units: Units = Field(
         default_factory=dict,
-        description="The unit of the column, or how much a 1 there means. Data needs it; the default is cores, cards,"
-        " or 1.",
+        description="The unit of the column, or how much a 1 there is. Data needs it; others are cores, cards, or 1.",
         examples=["{cpu: millicores, mem: MiB}"],
     )
     devices: DeviceColumns | None = Field(

@@ -25,7 +25,7 @@ class Site(Model):
     )
     home_of: SomeNames | None = Field(
         default=None,
-        description="Whose home it is: values of the label `by`; by default its own name.",
+        description="Values of the label `by`; by default its own name.",
         examples=["[de, at]"],
     )
     latency: dict[str, Time] = Field(
@@ -63,10 +63,9 @@ class SitesSpec(Model):
     label: Text = Field(default="site", description="The label of servers that names their site.", examples=["region"])
     router: SomeNames = Field(
         default=("load",),
-        description="Which site is tried first: that with least `load` (the largest share of a resource that is "
-        "taken), `price` or `carbon` of a kWh now (times the PUE), or `latency`, the request's `home`, by `random` or "
-        "`round-robin`, or by one's own function `(routing, request)`. Of several each settles the ties of the one "
-        "before.",
+        description="Which site is tried first: that with least `load` (largest share taken), `price` or `carbon` of"
+        " a kWh now (times the PUE), `latency`, the `home`, by `random` or `round-robin`, or by a "
+        "function `(routing, request)`. Each of several settles the ties of the one before.",
         examples=["carbon", "[home, price]", "mine.py:router"],
     )
     spill_over: bool = Field(

@@ -22,8 +22,7 @@ class Size(Model):
 
     until: Text = Field(
         default="acceptance >= 99 %",
-        description="A cluster is large enough when the mean of this metric over the seeds meets the bound; `and` "
-        "joins several.",
+        description="A cluster is large enough when this mean over the seeds meets the bound; `and` joins several.",
         examples=["acceptance >= 99 %", "wait_p95 <= 10 min", "acceptance >= 99 % and contention_p99 <= 1 %"],
     )
     kind: Text | None = Field(
@@ -34,8 +33,8 @@ class Size(Model):
     )
     mix: Literal["costs"] | dict[str, PositiveNumber] | None = Field(
         default=None,
-        description="Look for the cheapest mix of groups instead: the price of a server-hour by the group's name or "
-        "place, or `costs` for the scenario's own prices.",
+        description="Look for the cheapest mix of groups instead, by prices of a server-hour, or `costs` for the "
+        "scenario's own.",
         examples=["{small: 0.3, large: 1}"],
     )
     most: Count | None = Field(

@@ -56,8 +56,7 @@ class Train(Model):
     iterations: Count = Field(description="How long.", examples=[150])
     sweep: dict[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="Settings of its trainer to try: a training, in its own folder, for every combination of these "
-        "values.",
+        description="Settings of its trainer to try: a training for every combination.",
         examples=["{rate: [0.05, 0.005, 0.0005]}"],
     )
     episodes: dict[str, Any] = Field(

@@ -64,7 +64,7 @@ class UseSpec(Model):
     )
     others: Cases = Field(
         default=(),
-        description="What they use of resources that are not named; by default all that they ask for.",
+        description="The use of resources that are not named; by default all that is asked for.",
         examples=["80 %"],
     )
 
@@ -134,6 +134,6 @@ class Using(Model):
 
     use: UseSpec | None = Field(
         default=None,
-        description="What share of what they ask for requests use; by default all, all the time.",
+        description="What requests use of what they ask for; by default all.",
         examples=["40 %", "{cpu: {mean: 25 %, daily: 40 %}, mem: 80 %}"],
     )

@@ -68,7 +68,7 @@ class Flavour(Placed):
     lifetimes: Lifetimes | None = Field(default=None, description="Its own lifetimes, instead of the workload's.")
     parts: Parts | None = Field(
         default=None,
-        description="How many equal parts it has, each of this size, which are placed at once or not at all.",
+        description="How many equal parts of this size it has, placed together or not at all.",
         examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"],
     )
 
@@ -171,8 +171,7 @@ class Inflate(Model):
     of: Text = Field(description="The resource that `until` is about.", examples=["gpu"])
     draws: Literal["ours", "fgd"] = Field(
         default="ours",
-        description="Whose random numbers: with `fgd`, seeds 42 to 51 have the requests of FGD's published "
-        "experiments (Weng and others 2023).",
+        description="With `fgd`, seeds 42 to 51 have the requests of FGD's experiments (Weng and others 2023).",
     )
 
 
@@ -200,7 +199,7 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     path: Text | None = Field(
         default=None,
         description="The file, relative to this one; by default it is looked up in $BINWRIGHT_TRACES and the user's "
-        "cache folder.",
+        "cache.",
         examples=["../shared/traces/huawei-east-1.csv"],
     )
     start: Start = Field(
@@ -213,8 +212,8 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     )
     superpose: Count = Field(
         default=1,
-        description="How many windows of the trace run at once. Each has its own start if starts are random or apart;"
-        " else they follow one another in the trace.",
+        description="How many windows of the trace run at once, each with a start of its own if starts are random or"
+        " apart; else one after another in the trace.",
         examples=[2],
     )
     time_scale: PositiveNumber = Field(
@@ -224,13 +223,13 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     )
     running: Literal["keep", "drop"] = Field(
         default="keep",
-        description="Requests that run already at the start: `keep` places them first, for the rest of their "
-        "lifetimes, unmeasured; `drop` leaves them out.",
+        description="Requests that run already at the start: `keep` places them first, unmeasured; `drop` leaves "
+        "them out.",
     )
     ends: Literal["keep", "drop", "requested"] = Field(
         default="keep",
-        description="With `drop` no request ever ends; with `requested` each ends at the latest when the time is over "
-        "that its user asked for, in traces that have it.",
+        description="With `drop` no request ends; with `requested` each ends at the latest when the requested time "
+        "is over, in traces that have it.",
     )
     resample: Resample | None = Field(
         default=None,
@@ -239,12 +238,12 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     )
     parts: Parts | None = Field(
         default=None,
-        description="How many parts every request has, which are placed at once or not at all.",
+        description="How many parts every request has, placed together or not at all.",
         examples=["processors", "{by: pods, together: rack}"],
     )
     inflate: Inflate | None = Field(
         default=None,
-        description="Fill the cluster with these requests again and again, in random order; none ends.",
+        description="Fill the cluster with these requests again and again.",
         examples=["{until: 1.3, of: gpu}"],
     )
 
@@ -377,8 +376,7 @@ class Modelled(Changing, Using, WorkloadKind):
     requests: Count = Field(description="How many jobs.", examples=[10000])
     parts: Parts | None = Field(
         default=None,
-        description="How many parts every job has, which are placed at once or not at all; by default a job lies on "
-        "one server.",
+        description="How many parts every job has, placed together or not at all; by default a job lies on one server.",
         examples=["processors"],
     )
 

@@ -29,7 +29,7 @@ class OverTime(Model):
     path: Text | None = Field(None, description="The file, relative to this one.", examples=["intensity.csv"])
     daily: tuple[Number, ...] | None = Field(
         None,
-        description="Instead of a file: numbers equally far apart, from midnight on, the same every day.",
+        description="Instead of a file: numbers equally far apart, from midnight on, every day.",
         examples=["[90, 240, 310, 180]"],
         min_length=1,
     )
@@ -38,7 +38,7 @@ class OverTime(Model):
     )
     time: Text | None = Field(
         None,
-        description="The column of the rows' times (ISO 8601), to check that each is `every` after the one before.",
+        description="The column of times (ISO 8601), to check that rows are `every` apart.",
         examples=["datetime_utc"],
     )
     every: PositiveTime = Field(HOUR, description="How long each row holds.", examples=["30 min"])

@@ -156,8 +156,7 @@ class CostsSpec(Model):
     )
     kinds: dict[str, Tariff] = Field(
         default_factory=dict,
-        description="Tariffs of kinds of servers, instead of `servers`: by a group's `name`, a CSV's column `kind`, "
-        "or the model of a trace's devices.",
+        description="Tariffs by a group's `name`, a CSV's column `kind`, or the model of a trace's devices.",
         examples=["{large: {power: {idle: 200 W, peak: 700 W}, price: 1.4}}"],
     )
     utilisation: Text | None = Field(
