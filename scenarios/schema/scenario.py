@@ -53,7 +53,7 @@ class Scenario(Model):
         examples=["ten-servers"],
     )
     description: Text = Field(default="", description="For people. Not inherited by `extends`.")
-    extends: Text | tuple[Text, ...] | None = Field(
+    extends: Text | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
         default=None,
         description="A file, relative to this one, or a shipped scenario (`cvd/table3`), or a list, each laid over "
         "those before. This file changes them: mappings key by key, all else as a whole; `key: null` "

@@ -731,7 +731,7 @@ def _written(file: Path, text: str) -> Path:
 
 def test_the_reference_names_no_python_types() -> None:
     assert "<class" not in reference()
-    assert "\n- `await_room` (`true`, `false`; default `false`): " in reference()
+    assert "\n- `await_room` (boolean; default `false`): " in reference()
 
 
 def test_the_reference_is_current() -> None:
