@@ -24,7 +24,7 @@ WIDTH = 118
 COLUMNS = 12
 """A matrix has so many columns of values at most, if it can."""
 MANY = 50
-"""Values of a table that its figure alone shows where all of them are within."""
+"""Values of a table beyond which its matrix has the first metric only, and none where all are within."""
 HEADS = ("table", "on", "agent", "metric", "published", "ours", "difference", "verdict")
 MARKED = {Verdict.WORSE: "***{}✗***", Verdict.FARTHER: "**{}≠**", Verdict.BETTER: "*{}+*"}
 """How cells of other verdicts than `within` are written: docs/assets/site.css gives each a colour."""
@@ -77,7 +77,8 @@ def page(
         *([_verdicts(rows)] if len(verdicts) > 1 else []),
         _wrapped(
             f"Cells are published/ours{legend}.{less} "
-            f"`{listed(publication)}` has every value with its interval and the reason for its verdict."
+            f"Of more than {MANY} values the first metric is shown. `{listed(publication)}` has every value with its "
+            "interval and the reason for its verdict."
         ),
         _wrapped(f"{made} {guide}."),
     ]
@@ -86,6 +87,8 @@ def page(
     for name, table in _compared(rows).items():
         plain = _plain(table)
         is_repeated = len(plain) > MANY and _slug(name) in dots and {one.verdict for one in plain} == {Verdict.WITHIN}
+        if len(plain) > MANY:
+            plain = [one for one in plain if one.metric == plain[0].metric]
         new = dict.fromkeys(one.deviates for one in table if one.deviates and one.deviates not in notes)
         notes |= new.keys()
         parts += [f"## {_heading(publication, name)}", *map(_wrapped, new), *([] if is_repeated else [_matrix(plain)])]

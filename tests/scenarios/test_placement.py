@@ -271,9 +271,10 @@ def test_devices_have_labels() -> None:
 
 def test_what_does_not_go_with_rules() -> None:
     data = ZONES | {"overflow": {"wait": {"together": 4}}, "knowledge": {"lifetimes": "known"}, "agents": ["two-stage"]}
-    with pytest.raises(UserError, match=r"chooses among requests that wait.*or remove rules of placement"):
+    with pytest.raises(UserError, match=r"chooses among requests that wait(.|\n)*or remove rules of placement"):
         execute(plan(scenario_from(data))[0], Path())
-    data |= {"placement": [], "cluster": {"servers": 4, "node": {"cpu": 4}, "domains": {"zone": 2}}}
+    flavours = changed(data, "workload", "flavours", to=[{"cpu": 1}])
+    data = flavours | {"placement": [], "cluster": {"servers": 4, "node": {"cpu": 4}, "domains": {"zone": 2}}}
     with pytest.raises(UserError, match=r"cluster\.domains hide(.|\n)*or remove cluster\.domains"):
         execute(plan(scenario_from(data))[0], Path())
 
