@@ -22,7 +22,6 @@ from agents import AGENTS
 from binwright.cli import FAILED, MISTAKE, TERMINATED, main
 from binwright.parser import every_command, parser
 from scenarios.schema.load import shipped
-from scenarios.schema.train import Train
 from simcore.types import Agent
 from tests.support.batches import TEXT
 from tests.support.properties import first
@@ -165,20 +164,6 @@ def test_run_prints_a_table_and_says_where_the_files_are(binwright: Asker) -> No
     assert Path("results/quickstart/figures/summary.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_run_says_who_is_best(binwright: Asker) -> None:
-    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
-    assert said.code == MISTAKE
-    Path("mine.py").write_text(AGENT.format(""))  # one server of the two only
-    six = ("--seeds", "6", "--set", "workload.lifetimes.fixed=2 min")
-    said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine", *six)
-    assert said.code == 0, said.everything
-    row = next(line for line in said.out.splitlines() if line.lstrip().startswith("first-fit"))
-    assert " *" in row
-    said_so = " ".join(said.out.split())
-    assert "Nothing was drawn here: values are exact for these requests" in said_so
-    assert "* best" in said_so
-
-
 def test_run_twice_runs_once(binwright: Asker) -> None:
     first = binwright("run", "s.yaml", "--out", "out")
     journal = Path("out/journal.jsonl").read_text()
@@ -211,25 +196,6 @@ def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
     assert "4 runs, 2 of them done already" in said.out
     assert "0..1" in said.out
     assert files() == before
-
-
-@pytest.mark.long
-def test_a_dry_run_shows_the_points_of_a_sweep(binwright: Asker) -> None:
-    sweep = "sweep={product: {cluster.servers: [2, 3], overflow: [drop, {expand: {by: 1, limit: 9}}]}}"
-    said = binwright("run", "s.yaml", "--dry-run", "--set", sweep)
-    assert said.code == 0
-    assert "servers   overflow" in said.out
-    assert "expand" in said.out
-    assert "16 runs" in said.out
-
-
-def test_a_sweep_is_a_table_by_points(binwright: Asker) -> None:
-    said = binwright("run", "s.yaml", "--set", "sweep={product: {overflow: [drop, wait]}}", "--out", "out")
-    assert said.code == 0, said.everything
-    lines = [line.split() for line in said.out.splitlines() if "-fit" in line]
-    assert [line[:3] for line in lines] == [
-        ["drop", "first-fit", "2"], ["drop", "worst-fit", "2"], ["wait", "first-fit", "2"], ["wait", "worst-fit", "2"],
-    ]  # fmt: skip
 
 
 def test_runs_of_earlier_commands_are_explained_too(binwright: Asker) -> None:
@@ -284,13 +250,6 @@ def test_what_an_error_says_is_printed_as_it_is(binwright: Asker, text: str) -> 
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
     assert said.code == FAILED
     assert repr(ValueError(text)) in " ".join(said.out.split())
-
-
-def test_requests_larger_than_any_server_are_counted_in_a_warning(binwright: Asker) -> None:
-    said = binwright("run", "s.yaml", "--set", "workload.flavours=[{cpu: 1}, {cpu: 9}]")
-    assert said.code == 0
-    assert "Warning:" in said.out
-    assert "larger than any server" in " ".join(said.out.split())
 
 
 @pytest.mark.parametrize("name", ["with space", "[bold] 50 %", "a*b?"])
@@ -536,32 +495,6 @@ def test_shipped_scenarios_are_listed(binwright: Asker) -> None:
     assert said.code == 0
     assert [line.split()[0] for line in said.out.splitlines()] == list(shipped())
     assert "quickstart  Ten double-NUMA servers" in said.out
-
-
-@pytest.mark.usefixtures("_mistaken")
-def test_a_mistake_is_said_on_stderr_once(binwright: Asker) -> None:
-    said = binwright("run", "bad.yaml")
-    assert said.out == ""
-    assert said.err.startswith("binwright: ")
-    assert len(said.err.splitlines()) == 2
-    assert str(Path("bad.yaml").absolute()) in said.err
-
-
-def _learning(name: str) -> Train:
-    return Train.model_validate({"agent": name, "iterations": 1})
-
-
-def test_lines_of_a_training_show_gains_as_percent() -> None:
-    from binwright.commands.training import _fallen, _said, _settings
-
-    row = {"step": 4, "seconds": 2.0, "cpu_seconds": 3.0, "split": "validation", "seed": 0, "below_best": 0.071}
-    kept = "warning: this validation of seed 0 is 7.1 points below its best one, whose weights are kept"
-    assert _fallen(row, ()) == kept
-    assert _fallen(row, _settings(_learning("nara"))) == f"{kept}; a lower `rate` may keep it from falling"
-    advised = "a lower `rate` or a smaller `averaged` or a smaller `tau`"
-    assert _fallen(row, _settings(_learning("sched-rl"))) == f"{kept}; {advised} may keep it from falling"
-    said = _said({**row, "gain": 0.0361, "gain_50%": -0.004, "log_gain": 0.1, "loss": 2.0})
-    assert said == "seed 0, iteration 4, 2 s: gain +3.61%, gain from 50% -0.40%, log_gain 0.100, loss 2.000"
 
 
 # -- the other commands ------------------------------------------------------------------------------------------------

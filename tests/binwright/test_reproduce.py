@@ -33,13 +33,12 @@ from binwright.reproduction.claims import (
     Value,
     Verdict,
     everything,
-    in_words,
     judge,
     keys_of,
     published,
 )
 from binwright.reproduction.experiment import Note, publication
-from binwright.reproduction.figures import Drawing, Material, intervals, of_kind, pictures
+from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.pages import END, tables
 from binwright.reproduction.publications import cvd_rl, nara, wrasse
@@ -365,21 +364,6 @@ def test_published_weights_have_rows_of_their_own(tmp_path: Path, capsys: pytest
         assert "is for a publication with published weights" in capsys.readouterr().err
 
 
-def test_pages_link_to_the_guide_where_it_is(counted: Reproduction, tmp_path: Path) -> None:
-    (tmp_path / "guides").mkdir()
-    (tmp_path / "guides" / "reproduce.md").touch()
-    beside, alone = (counted.write(tmp_path / name)[1].read_text("utf-8") for name in ("experiments", "a/b"))
-    assert "[How to read it](../guides/reproduce.md)." in beside
-    assert "](../" not in alone
-    assert "The page 'Published numbers beside ours' says how to read it." in alone
-
-
-def test_only_a_key_that_has_a_stand_in_is_marked() -> None:
-    assert in_words("demand=azure;topology=beta", "demand") == "demand azure (stand-in), topology beta"
-    assert in_words("demand=azure") == "demand azure"
-    assert in_words("") == ""
-
-
 def test_the_published_settings_of_cvd_rl_are_those_of_its_scenario() -> None:
     train = load_scenario("cvd/published").train
     assert train
@@ -475,34 +459,6 @@ def test_tables_are_drawn_as_dots_beside_their_matrices(tmp_path: Path) -> None:
         assert (tmp_path / folder / "figures" / "nara-table-1.svg").is_file()
 
 
-def test_legends_show_what_panels_draw_and_panels_of_one_measure_have_one_scale() -> None:
-    few = [(float(x), 10.0 * x, None, None) for x in range(3)]
-    many = [(float(x), 1.0 * x, None, None) for x in range(9)]
-    found = lines(
-        [
-            Panel([Line("ours", many), Line("published", many, published=True)], "x", "y"),
-            Panel([Line("other", few)], "x", "y"),
-            Panel([Line("ours", many)], "x", "else"),
-        ],
-        "title",
-    )
-    legend = found.legends[0]
-    assert [text.get_text() for text in legend.get_texts()] == ["ours", "published", "other"]
-    ours, published, other = legend.get_lines()
-    assert (ours.get_marker(), published.get_marker()) == ("", "x")
-    assert published.get_linewidth() == 0
-    assert other.get_marker() == found.axes[1].lines[0].get_marker() != ""
-    first, second, third = (ax.get_ylim() for ax in found.axes)
-    assert first == second != third
-
-
-def test_captions_count_seeds() -> None:
-    few, many, alone = Value(1.0, 0.5, 1.5, 2), Value(1.0, 0.5, 1.5, 10), Value(1.0, None, None, 1)
-    assert intervals([many, few, alone]) == "95 % intervals, 2 to 10 seeds"
-    assert intervals([few, few]) == "95 % intervals, 2 seeds"
-    assert intervals([alone]) == ""
-
-
 def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
@@ -540,25 +496,6 @@ def small(name: str, experiment: str, part: str, out: Path, weights: Path | None
     (found,) = (one for one in prepare([name], "smallest", out, weights) if one.experiment.name == experiment)
     found.batches = {condition: batch for condition, batch in found.batches.items() if part in condition}
     return [found]
-
-
-@pytest.mark.long
-def test_an_experiment_at_its_smallest(tmp_path: Path) -> None:
-    weights = their_weights(tmp_path / "weights")
-    prepared = small("nara", "fabrics", "demand=uniform;topology=beta", tmp_path / "out", weights)
-    found = completed(["nara"], prepared, "smallest", 1, lambda row: None)
-    has = [one for one in found.listed if one.ours is not None and not one.agent.endswith(", published weights")]
-    assert {one.table for one in has} == {"1", "3", "6"}
-    assert len(has) == 5 + 10 + 6
-    assert "reproduce nara --weights FOLDER" in found.made["nara"]
-    named = {(one.agent, one.table, one.metric): one for one in found.listed if one.ours is not None}
-    for one in has:
-        if nara.is_learned(one.agent):
-            theirs = named[f"{one.agent}, published weights", one.table, one.metric]
-            assert theirs.ours == one.ours
-            assert theirs.verdict in ("within", "farther")
-    assert all(one.quick and one.seeds == 2 for one in has)
-    assert "quick" in found.text()
 
 
 @pytest.mark.long
@@ -720,22 +657,6 @@ def test_times_beside_one_another() -> None:
     assert measures[wrasse.LATE](long, "slow").mean == pytest.approx(3000)
 
 
-def test_that_cvd_rl_is_nearly_untrained_is_said_wherever_it_is_shown() -> None:
-    said = cvd_rl.trained()
-    assert f"has had {cvd_rl.epochs()}, and is nearly untrained" in said
-    whole = publication("cvd-rl")
-    for table in "234":
-        experiment = next(one for one in whole.experiments if table in one.tables)
-        assert experiment.deviates.startswith(said)
-        assert cvd_rl.epochs() in experiment.tables[table]
-        rows = [one for one in experiment.derived if one.agent == "cvd-rl"]
-        assert rows
-        for one in rows:
-            assert said in row(one, Value(1.0, 0.5, 1.5, 9), experiment=experiment).why
-    for drawing in whole.figures:
-        assert "cvd-rl is nearly untrained" in drawing.published or drawing.figure not in "56789"
-
-
 @pytest.mark.parametrize(
     ("notes", "said"),
     [
@@ -750,14 +671,6 @@ def test_epochs_are_read_from_the_notes(
     (tmp_path / "cvd-rl-published.json").write_text(json.dumps(notes))
     monkeypatch.setattr(cvd_rl, "SHIPPED", tmp_path)
     assert cvd_rl.epochs() == said
-
-
-def test_our_settings_of_cvd_rl_are_the_same_weights_everywhere() -> None:
-    conditions = [
-        condition for experiment in publication("cvd-rl").experiments for condition in experiment.conditions.values()
-    ]
-    found = {one.agents[cvd_rl.OUR_SETTINGS] for one in conditions if cvd_rl.OUR_SETTINGS in one.agents}
-    assert found == {"cvd-rl"}
 
 
 def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:

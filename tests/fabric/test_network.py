@@ -583,11 +583,3 @@ def test_shares_of_a_stopped_run_are_of_what_was_answered(tmp_path: Any) -> None
     blocked = runs.select(pl.sum_horizontal(pl.col("^blocked_.*$"))).item()
     assert runs["stopped"].item() == 1
     assert blocked in (0.0, pytest.approx(1 / runs["offered"].item()))
-
-
-def test_a_ledger_compiles_when_it_is_told_to() -> None:
-    """So that two workers on a new machine can begin with different kernels."""
-    made = ledger_of("alpha")
-    assert not {"_settle", "_return"} & set(vars(made))
-    made.prepare()
-    assert {"_settle", "_return"} <= set(vars(made))

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.patches import StepPatch
 from scipy.stats import chisquare, kstest
 
 from analysis.figures.densities import draw
 from binwright.cli import main
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import scenario_from
-from simcore.errors import UnknownName, UserError, WorkloadError
+from simcore.errors import UserError, WorkloadError
 from simcore.types import QUANTUM, Workload
 from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
 from workloads.holding import LONGEST, average_load, find_holding
@@ -86,13 +85,6 @@ def test_azure_like_are_flavours_of_2017_on_a_machine_of_64_cores_and_360_gb() -
     flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
     pairs = sorted([int(500 * cores / 64), max(1, int(500 * memory / 360))] for cores, memory in flavours)
     assert AzureLike().law().pairs.tolist() == pairs
-
-
-def test_stand_ins_say_what_they_are() -> None:
-    for name in ("azure-like", "alibaba-like"):
-        kind = DEMANDS.load(name)
-        assert "stand-in" in kind.summary
-        assert "stand-in" in (kind.__doc__ or "")
 
 
 @pytest.mark.parametrize("name", list(DEMANDS))
@@ -413,12 +405,6 @@ def test_a_machine_of_nothing(tmp_path: Path, machine: dict[str, float]) -> None
 # -- wrong input -----------------------------------------------------------------------------------------------------
 
 
-def test_an_unknown_demand_suggests_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="unknown demand") as caught:
-        DEMANDS.load("azure-lik")
-    assert "Did you mean 'azure-like'?" in str(caught.value)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -495,23 +481,6 @@ def test_laws_that_are_none(demand: Broken, message: str) -> None:
 
 
 # -- the figure ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_the_figure(tmp_path: Path) -> None:
-    workloads = {name: MultiServerRequests(300, demand, 31).draw(R, 0) for name, demand in POOL.items()}
-    figure = draw(workloads, tmp_path / "demands.png")
-    assert (tmp_path / "demands.png").read_bytes().startswith(b"\x89PNG")
-    assert [ax.get_xlabel() for ax in figure.axes[-4:]] == [
-        "cpu, cores",
-        "mem, GB",
-        "bandwidth, Gbps",
-        "holding time, s",
-    ]
-    assert [ax.get_ylabel() for ax in figure.axes[::4]] == [f"{name}\n% of requests" for name in POOL]
-    for ax in figure.axes:  # the whole of each density is drawn
-        [bars] = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
-        assert np.sum(bars.get_data()[0]) == pytest.approx(100)
 
 
 def test_the_figure_of_workloads_that_differ(tmp_path: Path) -> None:

@@ -500,10 +500,3 @@ def test_needs_a_network(name: str) -> None:
 def test_wrong_options(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=f"(?s){message}"):
         AGENTS.load(name)(**options)
-
-
-@pytest.mark.parametrize("name", [*NAMES, "feasible"])
-def test_says_what_it_does_and_where_it_comes_from(name: str) -> None:
-    agent = make(name)
-    assert (type(agent).__doc__ or "").splitlines()[0].endswith(".")
-    assert agent.reference

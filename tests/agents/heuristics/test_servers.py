@@ -120,14 +120,6 @@ def test_random_is_uniform_over_what_fits(spread: bool) -> None:
     assert chisquare([draws.count(place) for place in places]).pvalue > 0.01
 
 
-@pytest.mark.parametrize("name", ON_ANY_SERVERS)
-def test_says_what_it_does_and_where_it_comes_from(name: str) -> None:
-    agent = make(name)
-    assert (type(agent).__doc__ or "").splitlines()[0].endswith(".")
-    assert agent.reference
-    assert name in RULES or name in ("random", "random-top", "solver", "rl-scheduler")
-
-
 def test_best_fit_refuses_an_unknown_option() -> None:
     with pytest.raises(UnknownName, match="tight"):
         BestFit(node="upside-down")  # type: ignore[arg-type]

@@ -370,11 +370,6 @@ def test_other_sites_pages_may_not_ask(headers: dict[str, str], path: str, statu
     assert asyncio.run(gated()("right", path=path, host="localhost:8000", **headers)) == status
 
 
-def test_limits() -> None:
-    assert changed([]) == Limits()
-    assert changed(["memory=2e9", "time=0.5"]) == Limits(memory=2_000_000_000, time=0.5)
-
-
 def test_jobs_use_the_devices_that_are_offered(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     device = opencl_device()
     client = Client(server.url, "a-token-of-the-client")
