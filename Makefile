@@ -80,7 +80,7 @@ build/versions/%: FORCE
 	@$@/bin/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile -m "not long" \
 		-o addopts="--strict-markers --strict-config" $(CORE)
 
-# What make test leaves out, and all properties with many more examples, other ones every time.
+# What make test leaves out, and all properties with more examples, other ones every time.
 rest: .venv/full
 	$(PYTEST) -m "long or hypothesis" --hypothesis-profile drawn
 

@@ -63,11 +63,6 @@ def test_an_agent_that_asks_for_what_is_hidden_is_refused_by_name(agents: Any, m
         check_scenario(scenario("known", agents=agents, **more))
 
 
-def test_nobody_is_refused_who_does_not_ask() -> None:
-    check_scenario(scenario(agents=["best-fit", "in-line"]))
-    check_scenario(scenario(agents=["best-home", {"feasible": {"agent": "best-home"}}], **NETWORK))
-
-
 def test_what_agents_are_told() -> None:
     drawn = {str(how): build_world(scenario(how)).draw(3) for how in (None, "known", "hidden")}
     truth = drawn["known"].duration

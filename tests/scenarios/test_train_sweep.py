@@ -13,7 +13,6 @@ import pytest
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import main
-from binwright.commands.training import _report_sweep
 from scenarios.build.folders import named
 from scenarios.learn.sweeping import check_sweep, points, summary, written
 from simcore.errors import ScenarioError
@@ -115,13 +114,6 @@ def test_a_summary_has_the_best_validation_of_every_seed() -> None:
 def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         check_sweep(tiny(sweep=sweep))
-
-
-def test_the_table_of_a_sweep_has_gains_in_percent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = {"set.rate": 0.5, "seed": [0, 1], "gain": [0.05, 0.07], "step": 2, "cpu_seconds": 1.0}
-    pl.DataFrame(rows).write_parquet(tmp_path / "sweep.parquet")
-    _report_sweep(tmp_path)
-    assert "+6.00% ±12.71%" in capsys.readouterr().out
 
 
 def test_the_command_shows_a_row_for_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

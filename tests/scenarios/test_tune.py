@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import yaml
 
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main
-from binwright.parser import parser
 from scenarios.learn.cma import Cma
 from scenarios.learn.ranges import Range
 from simcore.errors import UserError
@@ -141,13 +139,6 @@ def test_a_candidate_that_fails_is_the_worst(tiny: Path) -> None:
     (tiny.parent / "share.py").write_text(AGENT.replace("fits = (", "assert False\n        fits = ("))
     with pytest.raises(UserError, match="no run finished: "):
         quick(tiny)
-
-
-def test_the_command_has_the_functions_defaults() -> None:
-    asked = vars(parser().parse_args(["tune", "nara/table1", "--agent", "best-home"]))
-    defaults = {name: parameter.default for name, parameter in signature(bw.tune).parameters.items()}
-    shared = {"metric", "rounds", "population", "seeds", "held_out", "seed", "jobs", "out"}
-    assert {name: asked[name] for name in shared} == {name: defaults[name] for name in shared}
 
 
 @pytest.mark.parametrize(

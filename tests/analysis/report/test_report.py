@@ -332,12 +332,6 @@ def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypat
     assert "up to" not in page.replace(said, "")
 
 
-def test_words_over_points(tmp_path: Path) -> None:
-    values = {"good": [0.5 + noise for noise in NOISE], "bad": [0.3 + 1.1 * noise for noise in NOISE]}
-    text = said(made(tmp_path, values, {"cluster.servers": [1, 2, 3]}))
-    assert text == "good accepts most at all 3 points."
-
-
 @pytest.mark.long
 def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
     values = {f"agent-{i}": [0.3 + i / 100 + noise for noise in NOISE] for i in range(10)}

@@ -210,14 +210,6 @@ def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> 
     assert json.loads(done.stdout)["status"] == "optimal"
 
 
-def test_tests_of_opencl_skip_with_the_reason(broken: Path) -> None:
-    test = "tests/agents/solver/model/test_random.py::test_opencl_draws_the_same_bits"
-    done = run(broken / "broken.icd", "pytest", "-q", "-rs", "-p", "no:cacheprovider", test)
-    assert done.returncode == 0
-    assert "1 skipped" in done.stdout
-    assert "no OpenCL device can be used; opencl:0" in done.stdout
-
-
 def test_every_usable_device_gives_the_same_answer() -> None:
     opencl_device()
     network = load_problem("network")
