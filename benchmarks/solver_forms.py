@@ -1,16 +1,14 @@
-"""`python -m benchmarks.solver_forms [FORM...] [--instances N] [--seconds S...] [--page]`: not capacities alone.
+"""`python -m benchmarks.solver_forms [FORM...] [--instances N] [--seconds S...]`: not capacities alone.
 
 Each instance is drawn around an allocation that is known, so that all balls can be placed; there is little more room.
 `published` is the search of Wrasse, `ours` the portfolio with local search, both on all cores. Prints, in Markdown, how
-many instances were solved in the time, and how long that took; with `--page` into docs/experiments/solver-forms.md.
+many instances were solved in the time, and how long that took: the median and the longest.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -19,28 +17,6 @@ from agents.solver import problem
 from agents.solver.model.problem import Problem
 from benchmarks.solver_families import Pods
 from benchmarks.solver_instance import cut, spread
-from simcore.cores import usable_threads
-
-PAGE = Path(__file__).parents[1] / "docs/experiments/solver-forms.md"
-TEXT = """# Problems that are not capacities alone
-
-How many problems with something beside capacities are solved where little room is left, and in what time? Each instance
-is drawn around a known allocation.
-
-    python -m benchmarks.solver_forms --page   # with {cores} of the processors, load {load:.1f}
-
-- `pods`: applications spread over three zones, on nodes of two sizes, some of them tainted, 5 % free;
-- `foes`: replicas that keep apart;
-- `hours`: loads by the hour, some of which may be over (SOFT);
-- `links`: machines that talk over shared links;
-- `tenants`: virtual clusters below servers and racks, 10 % of the links free.
-
-`published` is Wrasse's search, `ours` is what `binwright solve` does. Times are of solved instances. CP-SAT on as many
-cores (2026-11-24) solved 1 of 100 `pods` within 1 s; within 5 s 14, 6 of 10 `tenants` and none of the others.
-
-| form | balls, bins | by | within, s | solved | median, s | longest, s |
-|---|---|---|---|---|---|---|
-"""
 
 FOES = """
 BALLS len(NEEDS)
@@ -204,23 +180,18 @@ def rows(name: str, search: str, instances: Sequence[Problem], limits: Sequence[
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Print a table, or write the page."""
+    """Print a table."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("forms", nargs="*", choices=[[], *FORMS], metavar="FORM", default=[])
     asked.add_argument("--instances", type=int, help="by default 100 of pods and 10 of each other form")
     asked.add_argument("--seconds", type=float, nargs="+", default=[1.0, 5.0])
-    asked.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     given = asked.parse_args(argv)
-    text = TEXT.format(cores=usable_threads(), load=os.getloadavg()[0])
     for name in given.forms or FORMS:
         instances = [FORMS[name](seed) for seed in range(given.instances or (100 if name == "pods" else 10))]
         for search in SEARCHES:
             limits = given.seconds if search == "ours" else [min(given.seconds)]
             for row in rows(name, search, instances, limits):
                 print(row, end="", flush=True)
-                text += row
-    if given.page:
-        PAGE.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -127,12 +127,7 @@ class Budget(Model):
 
 
 class Preempt(Model):
-    """Less urgent requests that run are evicted, all from one server, to make room for one that fits nowhere.
-
-    All on a server are to go but for those whom the request leaves room; the dearest by `victims` stay first. Of all
-    servers it is the one where that costs least, of equals the one with the fewest victims, then the first. Gangs go
-    whole; for one it is all servers, or the domain that its parts lie `together` in.
-    """
+    """Less urgent requests are evicted where that costs least, to make room for one that fits nowhere."""
 
     victims: Text = Field(
         default="lowest",

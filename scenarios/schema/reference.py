@@ -40,15 +40,14 @@ replications: 100
 ```
 
 - Unknown keys are refused. `key: null` says the same as leaving the key out.
-- Most keys have an example behind their meaning, or in the example of the key above them.
+- Bold keys are required. Most keys have an example behind their meaning, or in the example of the key above them.
 - Times take us, ms, s, min, h, d, w; data (mem, memory, disk, ssd, hdd) takes MB, GB, TB, MiB, GiB, TiB, ...; cpu takes
   cores and millicores; shares take %. Plain numbers are seconds, GB (1e9 bytes), cores, and shares from 0 to 1.
   Resources of other names take plain numbers.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
 - `--set cluster.servers=100` overrides a key. Dotted keys reach into lists by number: `cluster.groups.0.count`.
-- `binwright schema` prints a JSON schema for editors. It takes what `binwright validate` takes. What depends on several
-  keys or files at once only `validate` finds: a resource that the cluster does not have, or a key that neither this
-  file nor the one it extends says.
+- `binwright schema` prints a JSON schema for editors. Mistakes that depend on several keys or files only `binwright
+  validate` finds.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 
@@ -109,7 +108,8 @@ def _section(model: type[Model], seen: dict[str, str]) -> str:
     for key, field in model.known().items():
         new = [one for one in _examples(key, field) if not any(one[1:-2] in line for line in seen)]
         text = " ".join([field.description or "", *new])
-        line = f"- `{key}` ({_type(field)}{_default(field)}): {text}"
+        shown = f"**`{key}`**" if field.is_required() else f"`{key}`"
+        line = f"- {shown} ({_type(field)}{_default(field)}): {text}"
         if len(line) < LONG or (first := seen.setdefault(line, _title(model))) == _title(model):
             lines.append(line)
         else:
@@ -132,9 +132,7 @@ def _title(model: type[Model]) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "; required"
-    default = field.get_default(call_default_factory=True, validated_data={})
+    default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
     if default is None or default in ((), {}, "") or isinstance(default, BaseModel):
         return ""
     return f"; default `{_written(default)}`"

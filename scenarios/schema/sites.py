@@ -36,10 +36,9 @@ class Site(Model):
 
 
 class Flexible(Model):
-    """Requests that may wait for the hour within their slack at which energy is best, as the series say beforehand.
+    """Requests that may wait for the whole hour at which energy is best, over the time that they are expected to stay.
 
-    That is the least mean over the time that a request is expected to stay, of the site that is best for it (with the
-    router `home`, of its home). Hours are whole ones of the run's clock, and of equals the first counts.
+    The series of the best site count, with the router `home` those of its home.
     """
 
     until: PositiveTime = Field(
