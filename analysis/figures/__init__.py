@@ -17,6 +17,7 @@ FIGURES = Registry(
         "critical-difference": "analysis.figures.kinds.critical_difference:draw",
         "refusals": "analysis.figures.kinds.refusals:draw",
         "timeline": "analysis.figures.kinds.timeline:draw",
+        "contention": "analysis.figures.kinds.contention:draw",
         "servers": "analysis.figures.kinds.servers:draw",
         "sites": "analysis.figures.kinds.sites:draw",
         "gantt": "analysis.figures.kinds.gantt:draw",

@@ -11,8 +11,9 @@ import numpy as np
 
 from analysis.measure.contention_kernel import Items, account
 from analysis.measure.costs.server_intervals import USED, Stretches, added_at
+from simcore.lazy_imports import pl
 from simcore.record import SPREAD
-from simcore.types import Floats, Ints
+from simcore.types import QUANTUM, Floats, Ints
 
 Run: TypeAlias = Any
 """An `analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
@@ -110,3 +111,31 @@ def _by_request(run: Run, row: Ints, wanted: Floats, missing: Floats) -> tuple[F
         np.add.at(total, of, each)
     ours = requests >= run.first
     return found[0][ours], found[1][ours]
+
+
+def over_time(run: Run) -> pl.DataFrame:
+    """Return what was installed, allocated, wanted, used and missing in every step of use: means, in units.
+
+    Columns: `time` from which on, `seconds`, then of each resource the five, and `contended_cpu`, the share of the
+    servers' time in which it was missing. Without rows where nobody says what is used.
+    """
+    found, resources = run.contention, run.resources
+    time = np.array([run.begin, run.begin]) if found is None else found.time
+    levels = np.zeros((0, 3, len(resources))) if found is None else found.levels
+    seconds, places = np.diff(time), run.places
+    installed = np.diff([run.installed(at) for at in time], axis=0)
+    change = np.clip(np.concatenate([places.start, places.end]), run.begin, run.finish)
+    order = np.argsort(change, kind="stable")
+    servers = np.diff([np.clip(at - added_at(run.simulation), 0, at - run.begin).sum() for at in time])
+    columns = {"time": time[:-1], "seconds": seconds}
+    for r, name in enumerate(resources):
+        amounts = places.amounts[:, r]
+        level = np.concatenate([amounts, -amounts])[order].cumsum()
+        area = np.append(0.0, (level[:-1] * np.diff(change[order])).cumsum())[: len(level)]
+        allocated = np.diff(np.interp(time, change[order], area)) if len(level) else 0.0 * seconds
+        wanted, missing, contended = levels[:, :, r].T
+        of = {"capacity": installed[:, r], "allocated": allocated, "wanted": wanted}
+        of |= {"used": wanted - missing, "missing": missing}
+        columns |= {f"{kind}_{name}": each / np.maximum(seconds, 1e-12) / QUANTUM for kind, each in of.items()}
+        columns[f"contended_{name}"] = contended / np.maximum(servers, 1e-12)
+    return pl.DataFrame(columns).filter(pl.col("seconds") > 0)

@@ -146,6 +146,10 @@ class ResultsFolder:
         """Read what each site of a run came to in every hour, when the scenario recorded it."""
         return self._detail(run, "sites")
 
+    def use(self, run: str) -> pl.DataFrame:
+        """Read what was used and missing in every step of a run, when the scenario recorded it."""
+        return self._detail(run, "use")
+
     def moves(self, run: str) -> pl.DataFrame:
         """Read a row per move of a run, when the scenario recorded them."""
         return self._detail(run, "moves")

@@ -27,10 +27,11 @@ from workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
     from analysis.measure.devices import DeviceHistory
+    from analysis.measure.finished_run import FinishedRun
     from analysis.measure.states import StateSampler
 
 TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
-AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_")
+AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_", "allocated_", "wanted_", "missing_")
 """Columns of seconds, and how columns of amounts begin."""
 LASTING = False
 """Whether details are on disk before their run is in the journal.
@@ -153,6 +154,13 @@ def write_moves(path: Path, simulation: Simulation) -> None:
 def write_sites(path: Path, hours: Sequence[HourOfSite]) -> None:
     """Write a row per hour and site: what it drew, emitted and cost."""
     _write(path, [pl.DataFrame(hours, schema=HourOfSite._fields, orient="row", infer_schema_length=None)])
+
+
+def write_use(path: Path, over: FinishedRun) -> None:
+    """Write a row per step of use: what was installed, allocated, wanted, used and missing."""
+    from analysis.measure.contention import over_time  # numba: only who says what is used pays for it
+
+    _write(path, [over_time(over)], over.resources)
 
 
 def write_devices(path: Path, found: DeviceHistory) -> None:

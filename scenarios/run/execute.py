@@ -37,6 +37,7 @@ from scenarios.run.details import (
     write_sites,
     write_states,
     write_times,
+    write_use,
 )
 from scenarios.run.progress import PORTION, OnProgress, Reporter
 from scenarios.run.refusals import refusals
@@ -197,6 +198,8 @@ def _write_details(started: _Started, followed: _Followed, over: FinishedRun, de
         write_devices(file("devices"), over.devices)
     if "sites" in record:
         write_sites(file("sites"), over.by_hour)
+    if "use" in record:
+        write_use(file("use"), over)
     if "moves" in record:
         write_moves(file("moves"), simulation)
     if followed.states:

@@ -137,11 +137,11 @@ class Scenario(Model):
         examples=["{router: carbon, of: {oslo: {electricity: {carbon: 30}}, essen: {electricity: {carbon: 380}}}}"],
     )
     sweep: Sweep = Field(default_factory=Sweep, description="Points to run instead of one.")
-    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites"], ...] = Field(
+    record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
         default=(),
         description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
         "over time), `states` (servers and links over time, for the report's replay), `times` (of "
-        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour).",
+        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour), `use` (by step).",
         examples=["[requests]"],
     )
     metrics: tuple[MetricEntry, ...] = Field(
@@ -428,6 +428,8 @@ class Scenario(Model):
         self.workload.check_against(self.cluster, [*warm, *asked], self.replications)
         if self.use:
             self.use.check(self.cluster.resources)
+        elif "use" in self.record:
+            raise wrong("nobody says what is used", "Take use out, or say `workload.use`.", ("record",), "use")
         elif self.cluster.contention != "proportional":
             remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
             raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))

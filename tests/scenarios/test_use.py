@@ -48,6 +48,22 @@ def test_both_engines_measure_the_same(tmp_path: Path) -> None:
     assert urgent["contended_requests"] < slow["contended_requests"]
 
 
+def test_what_is_used_and_missing_is_recorded_by_step_and_drawn(tmp_path: Path) -> None:
+    given = data(record=["use"], replications=2, agents=["first-fit", "worst-fit"])
+    results = bw.run(scenario_from(given), out=tmp_path / "use", jobs=1)
+    for row in results.runs.iter_rows(named=True):
+        steps = results.use(row["run"])
+        total = {name: float((steps[name] * steps["seconds"]).sum()) for name in steps.columns}
+        assert total["used_cpu"] / total["capacity_cpu"] == pytest.approx(row["used_cpu"])
+        assert total["missing_cpu"] / total["wanted_cpu"] == pytest.approx(row["contention_cpu"])
+        assert total["allocated_mem"] / total["capacity_mem"] == pytest.approx(row["allocation_mem"], rel=1e-6)
+        assert (steps["contended_cpu"] <= 1).all()
+    axes = results.figure("contention").axes
+    assert [ax.get_ylabel() for ax in axes[::2]] == ["cpu %", "cpu missing %"]
+    with pytest.raises(ScenarioError, match="nobody says what is used"):
+        scenario_from(data(record=["use"], workload={"use": None}))
+
+
 @pytest.mark.parametrize(
     "more",
     [
