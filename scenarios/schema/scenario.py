@@ -141,7 +141,8 @@ class Scenario(Model):
         default=(),
         description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
         "over time), `states` (servers and links over time, for the report's replay), `times` (of "
-        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour), `use` (by step).",
+        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour), "
+        "`use` (by step).",
         examples=["[requests]"],
     )
     metrics: tuple[MetricEntry, ...] = Field(
