@@ -272,7 +272,7 @@ def test_more_copies_are_in_more_racks() -> None:
 
 def test_the_reference_lists_every_example() -> None:
     page = (ROOT / "docs" / "reference" / "solver.md").read_text("utf-8").partition("## Examples")[2]
-    assert set(re.findall(r"^\| `([a-z-]+)` \| ", page, re.MULTILINE)) == examples().keys()
+    assert set(re.findall(r"^- `([a-z-]+)`: ", page, re.MULTILINE)) == examples().keys()
 
 
 def test_groups_keep_a_rack_dark() -> None:
