@@ -110,13 +110,14 @@ class GangPlacement:
 
     def rule_out(self) -> None:
         """Note which gangs have more parts than the empty cluster has room for."""
-        outcome, known = self._run.record.outcome, dict[tuple[object, ...], bool]()
-        leads = self._rows.leads
-        assert leads is not None
-        for request in self._rows.requests(np.flatnonzero(leads & (outcome[: len(leads)] == PENDING))):
-            if gang := request.gang:
-                kind = (*request[3:-1], *gang[1:])
-                if kind not in known:
-                    known[kind] = self._ledger.room_for_parts(request) >= gang.least
-                if not known[kind]:
-                    outcome[request.index : request.index + gang.parts] = IMPOSSIBLE
+        outcome, rows, gangs = self._run.record.outcome, self._rows, self._gangs
+        assert gangs is not None
+        assert rows.leads is not None
+        heads = np.flatnonzero(rows.leads & (gangs.parts > 1) & (outcome[: len(rows.leads)] == PENDING))
+        others = [column for column in (rows.models, rows.roles) if column is not None]
+        columns = [*self._run.workload.demand.T, gangs.parts, gangs.least, gangs.of, *others]
+        told = np.stack([column[heads] for column in columns], axis=1)
+        _, alike, kind = np.unique(told, axis=0, return_index=True, return_inverse=True)
+        room = [self._ledger.room_for_parts(one) >= one.least_parts for one in rows.requests(heads[alike])]
+        for first in heads[~np.array(room, np.bool_)[kind.ravel()]].tolist():
+            outcome[first : first + gangs.parts[first]] = IMPOSSIBLE

@@ -44,7 +44,7 @@ from fabric.compiled.queue_line import (
     hide,
     show,
 )
-from fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts
+from fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
 from fabric.servers import fits_node, fits_spread, why_not
 from simcore.jit import kernel
 from simcore.record import PLACED, REJECTED, SPREAD
@@ -80,7 +80,8 @@ def go_line(
     tail, ends, answered = at[TAIL], at[ENDS], at[ANSWERED]
     first, last, running, seen = counts[FIRST], counts[LAST], counts[RUNNING], counts[SEEN]
     now, made, code, status = clock[0], 0, -1, ASK
-    need, most, total = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
+    need, most = np.zeros(nodes * kinds, np.int64), np.zeros(kinds, np.int64)
+    total, spare = np.zeros(kinds, np.int64), np.zeros(kinds, np.int64)
     level = np.zeros((len(left) if backfilling == EASY else 0, nodes * kinds), np.int64)
     size = 64 if backfilling == CONSERVATIVE else 0
     times = np.zeros((len(left), size))
@@ -197,28 +198,35 @@ def go_line(
                     short = short or overdrawn(levels[s], steps[s])
                 if not short:
                     break
-        started, blocked, shadow, far, low, high = 0, False, np.inf, -1, 0, 0
+        started, blocked, shadow, far, low, high, delayed = 0, False, np.inf, -1, 0, 0, -1
         if backfilling == CONSERVATIVE:
             high = len(left)
         for i in range(begin, begin + count):
             row, many = chosen[i], 1
             if parts is not None:
                 many = parts[row]
-            large = False
+            large, demand = False, demand_of(demands, row, nothing)
             for r in range(kinds if pure else 0):
-                large |= demands[row, r] > most[r] or demands[row, r] * many > total[r]
+                large |= demand[r] > most[r] or demand[r] * many > total[r]
             if pure and blocked and backfilling != CONSERVATIVE:
                 if full:
                     break
                 if large:
                     continue
-            demand = demand_of(demands, row, nothing)
+            if delayed >= 0:  # the first that waits is promised a time when somebody might delay it
+                ran = until, runs, running, now, soon
+                shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
+                spare_room(spare, left, level)
+                delayed = -1
+            hides = not (shadow > now and shadow >= now + expected[row])
+            for r in range(kinds if pure and hides else 0):
+                large |= demand[r] * many > spare[r]
+            hides |= backfilling == CONSERVATIVE
             code, placed, from_now = -1, 0, over(now, expected[row])
             if backfilling == CONSERVATIVE and place[row] >= 0:
                 end = over(promise[row], expected[row])
                 hold(times, levels, steps, need, demand, spread[row], place, row, many, promise[row], end, -1)
                 place[row] = -1
-            hides = backfilling == CONSERVATIVE or not (shadow > now and shadow >= now + expected[row])
             s, after = low, high
             while not large:
                 # -- who would be in the way of a promise does not see that there is room -----------------------------
@@ -279,6 +287,8 @@ def go_line(
                 for r in range(kinds if pure else 0):
                     total[r] -= demand[r] * many
                     full = full or total[r] < least[r]
+                if pure and shadow < np.inf:
+                    spare_room(spare, left, level)
                 if plain:
                     line[i], far = -1, i
                 continue
@@ -292,10 +302,7 @@ def go_line(
             if backfilling == NONE:
                 break
             if backfilling == EASY and not blocked:
-                ran = until, runs, running
-                shadow, low, high = promise_first(
-                    level, left, *ran, now, soon, demands, parts, place, spread, row, nothing
-                )
+                delayed = row
             blocked = True
             if backfilling == CONSERVATIVE:
                 if placed:

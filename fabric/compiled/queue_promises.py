@@ -75,16 +75,15 @@ def hold(
 
 
 @kernel
-def share_out(before: Ints, room: Ints, ways: int, nodes: int, place: Ints, row: int, many: int) -> None:
-    """Write the places of so many parts: where there is `room`, of ways first on those with less of it `before`.
+def share_out(room: Ints, before: Ints, many: int) -> None:
+    """Have so many parts on ways with `room`, first on those with less of it `before`; a single one on the first.
 
-    Both are int64 [servers * ways]. A single part gets the first way.
+    Both are int64 [servers * ways]; `room` becomes how many parts there are on each.
     """
-    given = 0
+    rest = many
     for way in np.argsort(before, kind="mergesort") if many > 1 else np.arange(len(room)):
-        for _ in range(min(room[way], many - given)):
-            place[row + given] = way // ways * nodes + way % ways
-            given += 1
+        room[way] = min(room[way], rest)
+        rest -= room[way]
 
 
 @kernel
@@ -106,53 +105,91 @@ def promise_first(
     """Promise the first that waits the earliest time at which enough of those that run have ended, and its places.
 
     Returns the time, infinite for never, and between which servers these places are. `level` int64 [servers, nodes *
-    resources] becomes what they leave then; changes `place`, too.
+    resources] becomes what is free then beside them.
     """
     nodes, kinds = left.shape[1], left.shape[2]
     demand, spread, many = demand_of(demands, row, nothing), spreads[row], 1
     if parts is not None:
         many = parts[row]
-    level[:] = left.reshape(level.shape)
     ways = 1 if spread else nodes
-    need, other_need = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
-    room = np.zeros(len(left) * ways, np.int64)
-    total, time, ended = 0, now, 0
-    for way in range(len(room)):
-        needed(need, demand, node_of(way, spread, nodes), nodes)
-        room[way] = copies(level, way // ways, way // ways + 1, need)
-        total += room[way]
-    before = room.copy()
-    while total < many and ended < running and until[ended] < np.inf:
+    now_free = left.reshape(level.shape)
+    need, given = np.zeros(nodes * kinds, np.int64), np.zeros(nodes * kinds, np.int64)
+    room, lacking = np.zeros(len(left) * ways, np.int64), np.zeros(kinds, np.int64)
+    for r in range(kinds):
+        lacking[r] = demand[r] * many
+    for s in range(len(level)):
+        for k in range(nodes * kinds):
+            level[s, k] = now_free[s, k]
+            lacking[k % kinds] -= level[s, k]
+    time, ended, counted, total, looked = now, 0, 0, 0, False
+    while True:
+        enough = True
+        for r in range(kinds):
+            enough &= lacking[r] <= 0
+        if enough:  # in all; before that, no server is looked at
+            for i in range(counted, ended):
+                other, end = runs[i], runs[i] + 1
+                if parts is not None:
+                    end = other + parts[other]
+                part, gives = other, demand_of(demands, other, nothing)
+                while part < end:
+                    after = alike(place, part, end)
+                    s = place[part] // nodes
+                    needed(given, gives, node_of(place[part], spreads[other], nodes), nodes)
+                    for k in range(len(need)):
+                        level[s, k] += given[k] * (after - part)
+                    for way in range(s * ways, s * ways + ways if looked else 0):
+                        needed(need, demand, node_of(way, spread, nodes), nodes)
+                        total -= room[way]
+                        room[way] = copies(level, s, s + 1, need)
+                        total += room[way]
+                    part = after
+            counted = ended
+            for way in range(0 if looked else len(room)):
+                needed(need, demand, node_of(way, spread, nodes), nodes)
+                room[way] = copies(level, way // ways, way // ways + 1, need)
+                total += room[way]
+            looked = True
+            if total >= many:
+                break
+        if ended == running or until[ended] == np.inf:
+            return np.inf, 0, 0
         time = max(until[ended], soon)
         while ended < running and max(until[ended], soon) == time:
-            other, end = runs[ended], runs[ended] + 1
+            other, count = runs[ended], 1
             if parts is not None:
-                end = other + parts[other]
-            part, gives = other, demand_of(demands, other, nothing)
-            while part < end:
-                after = alike(place, part, end)
-                s = place[part] // nodes
-                needed(other_need, gives, node_of(place[part], spreads[other], nodes), nodes)
-                for k in range(len(need)):
-                    level[s, k] += other_need[k] * (after - part)
-                for way in range(s * ways, s * ways + ways):
-                    if nodes > 1:
-                        needed(need, demand, node_of(way, spread, nodes), nodes)
-                    total -= room[way]
-                    room[way] = copies(level, s, s + 1, need)
-                    total += room[way]
-                part = after
+                count = parts[other]
+            for r in range(kinds):
+                lacking[r] -= demands[other, r] * count
             ended += 1
-    if total < many:
-        return np.inf, 0, 0
-    share_out(before, room, ways, nodes, place, row, many)
+    before = room.copy()
+    for way in range(len(room) if many > 1 else 0):
+        needed(need, demand, node_of(way, spread, nodes), nodes)
+        before[way] = copies(now_free, way // ways, way // ways + 1, need)
+    share_out(room, before, many)
     low, high = len(left), 0
-    for part in range(row, row + many):
-        s = place[part] // nodes
-        needed(need, demand, node_of(place[part], spread, nodes), nodes)
-        level[s] -= need
-        low, high = min(low, s), max(high, s + 1)
+    for way in range(len(room)):
+        if room[way]:
+            s = way // ways
+            needed(need, demand, node_of(way, spread, nodes), nodes)
+            for k in range(len(need)):
+                level[s, k] -= need[k] * room[way]
+            low, high = min(low, s), s + 1
     return time, low, high
+
+
+@lean
+def spare_room(spare: Ints, left: Ints, level: Ints) -> None:
+    """Write to `spare` int64 [resources] what may be taken for longer than until the promise to the first that waits.
+
+    `level` int64 [servers, nodes * resources] is what is left then, without what is promised.
+    """
+    kinds = len(spare)
+    spare[:] = 0
+    for s in range(len(left)):
+        for n in range(left.shape[1]):
+            for r in range(kinds):
+                spare[r] += min(left[s, n, r], level[s, n * kinds + r])
 
 
 @kernel
@@ -199,5 +236,9 @@ def promise_parts(
         s = way // ways
         needed(need, demand, node_of(way, spread, nodes), nodes)
         before[way] = parts_from(times[s], levels[s], steps[s], now, time - now + lasts, need)
-    share_out(before, room, ways, nodes, place, row, many)
+    share_out(room, before, many)
+    part = row
+    for way in range(len(room)):
+        place[part : part + room[way]] = way // ways * nodes + way % ways
+        part += room[way]
     return float(time)
