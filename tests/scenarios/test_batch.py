@@ -471,7 +471,7 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
 # -- comparison --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", first(2, MODES), ids=["drop", "wait", "stop", "expand"])
+@pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
 def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
     asked: dict[str, Any] = {
         "agents": ON_SERVERS,

@@ -196,7 +196,8 @@ def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
         assert server.wait(server.submit(SMALL, seed=30))["state"] == "done"
 
 
-@pytest.mark.parametrize("size", first(1, [3_000, 100_000]))
+@pytest.mark.long
+@pytest.mark.parametrize("size", [3_000, 100_000])
 def test_a_small_disk_that_was_full_is_used_again(tmp_path: Path, size: int) -> None:
     """The mount is seen by the process that tries it alone, and ends with it."""
     disk = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=2m tmpfs "$0" && exec "$@"', str(tmp_path)]

@@ -392,6 +392,7 @@ def test_streams_are_bounded(server: Server) -> None:
     assert server.wait(name)["state"] == "cancelled"
 
 
+@pytest.mark.long  # a measurement
 def test_a_kept_connection_is_no_slower_than_fresh_ones(server: Server) -> None:
     """Without TCP_NODELAY every answer after the first waits 40 ms for the client's system to confirm its head."""
     connection = HTTPConnection("127.0.0.1", server.port, timeout=30)

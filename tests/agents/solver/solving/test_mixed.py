@@ -161,7 +161,7 @@ def mixed(draw: st.DrawFn) -> Mixed:
     )
 
 
-@scaled(1)
+@scaled(0.5)
 @given(mixed(), st.integers(0, 9))
 def test_nothing_wrong_is_answered(what: Mixed, seed: int) -> None:
     made = what.problem()
