@@ -17,10 +17,14 @@ _CHOICES = {"better": Better, "table": Table, "per": Per}
 
 
 class Asked(NamedTuple):
-    """Names a metric that a scenario asks for, and which last part of the requests it is of; all where it is None."""
+    """Names a metric that a scenario asks for, which last part of the requests it is of, all where it is None.
+
+    `by` are labels and values: there is a column for the requests of each value.
+    """
 
     name: str
     last: float | None = None
+    by: Sequence[tuple[str, Sequence[str]]] = ()
 
 
 class Definition:
@@ -79,6 +83,12 @@ class Definition:
         found.__module__ = self.__module__
         return found
 
+    def of_classes(self, by: Sequence[tuple[str, Sequence[str]]]) -> ByClass:
+        """Make the metric of the requests with each of these values of labels."""
+        found = ByClass(self._function, self._described, None)
+        found.__module__, found.classes = self.__module__, [(label, value) for label, some in by for value in some]
+        return found
+
     def measured(self, run: FinishedRun) -> dict[str, Any]:
         """Compute the metric: its value by column, without those that the run does not have."""
         if self._per is None:
@@ -91,6 +101,36 @@ class Definition:
         if parts not in self._names:
             self._names[parts] = self.names(run.resources, run.tiers)
         return {} if value is None else dict(zip(self._names[parts], value, strict=True))
+
+
+class ByClass(Definition):
+    """Computes a metric of a run for the requests of each of several classes, which are values of labels."""
+
+    classes: Sequence[tuple[str, str]] = ()
+
+    def names(self, resources: Sequence[str], tiers: Sequence[str]) -> list[str]:
+        return [f"{self.name}_{label}_{value}" for label, value in self.classes]
+
+    def columns(self, resources: Sequence[str], tiers: Sequence[str]) -> list[Metric]:
+        one, names = self._described, self.names(resources, tiers)
+        return [
+            replace(
+                one,
+                name=name,
+                heading=f"{one.heading}, {value}",
+                meaning=f"{one.meaning}; of those whose {label} is {value}",
+                table="always",
+            )
+            for name, (label, value) in zip(names, self.classes, strict=True)
+        ]
+
+    def measured(self, run: FinishedRun) -> dict[str, Any]:
+        found = {}
+        for name, (label, value) in zip(self.names(run.resources, run.tiers), self.classes, strict=True):
+            some = run.among(label, value)
+            if len(some.placed):
+                found[name] = self._function(some)
+        return found
 
 
 def metric(

@@ -23,9 +23,11 @@ from simcore.engine import Simulation
 from simcore.errors import RunError
 from simcore.moves import Moved
 from simcore.ordered_sums import dot, rows_dot
+from simcore.queues import Queues
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
 from simcore.run_options import ContentionRule
 from simcore.types import QUANTUM, Floats, Ints
+from workloads.changes import words_of
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
@@ -78,10 +80,9 @@ class Rows:
     @fixed
     def placed(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, and got a place, int64 [placed]."""
-        begins = max(self.begins, self.run.first)
-        return self.run.asked.leads(
-            np.flatnonzero(self.run.got_place[begins : min(self.ends, self.run.simulation.offered)]) + begins
-        )
+        run, begins = self.run, max(self.begins, self.run.first)
+        there = run.got_place[begins : min(self.ends, run.simulation.offered)]
+        return run.of_class(run.asked.leads(np.flatnonzero(there) + begins))
 
     @fixed
     def waits(self) -> Floats:
@@ -213,16 +214,37 @@ class FinishedRun(Rows):
         self.finish = max(self.begin, float(np.nanmax(self.decided[first:], initial=self.begin)))
         super().__init__(self, 0, len(self.outcome))
         self._whole = Rows(self, 0, len(self.outcome))
+        self.only: npt.NDArray[np.bool_] | None = None
 
-    def last_part(self, share: float) -> FinishedRun:
-        """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
-        whole = self.simulation.offered - self.since
-        first = self.simulation.offered - max(1, floor(share * whole + 1e-9))
+    def of_class(self, rows: Ints) -> Ints:
+        """Leave out the rows of requests that do not count, where only those of a class do."""
+        return rows if self.only is None else rows[self.only[rows]]
+
+    def _again(self, first: int) -> FinishedRun:
+        """Return the run as it is measured from a row on."""
         found = FinishedRun(
             self.simulation, first, self.samples, self.thought, prices=self.prices, costs=self.costs, pays=self.pays,
             contention_rule=self.contention_rule,
         )  # fmt: skip
-        found.since = self.since
+        found.since, found.only = self.since, self.only
+        return found
+
+    def among(self, label: str, value: str) -> FinishedRun:
+        """Return the run with those alone among `offered` and `placed` whose label has a value, or who are in a queue.
+
+        Requests have the label `queue` from their scenario's queues, if it has some.
+        """
+        found, queues = self._again(self.first), self.simulation.queues
+        if label == "queue" and isinstance(queues, Queues):
+            found.only = np.array([n >= 0 and queues.queues[n].name == value for n in queues.of], np.bool_)
+        else:
+            found.only = words_of(self.simulation.workload, label, "metrics") == value
+        return found
+
+    def last_part(self, share: float) -> FinishedRun:
+        """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""
+        whole = self.simulation.offered - self.since
+        found = self._again(self.simulation.offered - max(1, floor(share * whole + 1e-9)))
         there = found.samples["time"] >= found.begin  # the last sample is
         found.samples = {name: read_only(column[there]) for name, column in found.samples.items()}
         return found
@@ -242,7 +264,7 @@ class FinishedRun(Rows):
     @fixed
     def offered(self) -> Ints:
         """The rows that arrived after the warm start while the run lasted, int64 [n]."""
-        return self.asked.leads(np.arange(self.first, self.simulation.offered))
+        return self.of_class(self.asked.leads(np.arange(self.first, self.simulation.offered)))
 
     @Computed
     def places(self) -> Places:

@@ -27,6 +27,8 @@ NO_METRICS = (
     *("refused_by", "refused_sizes", "refused_times"),
 )
 """What other columns of runs.parquet, and of the journal, are called."""
+OF_CLASSES = tuple(name for name in (*BUILT_IN, *ASKED) if name.startswith(("wait_", "turnaround_", "slowdown_")))
+"""Those that may be asked for by class."""
 DEFINE = 'Write `@metric(heading="...", meaning="...")` above it, with `from binwright import metric`.'
 
 
@@ -69,6 +71,12 @@ def added_metric(asked: Asked) -> Definition:
     found = METRICS.load(asked.name)
     if not isinstance(found, Definition):
         raise UserError("is not a metric", value=asked.name, remedy=DEFINE)
+    if asked.by:
+        if asked.name not in OF_CLASSES:
+            problem, remedy = "is no metric of waits", f"By class there are {', '.join(OF_CLASSES)}."
+            raise UserError(problem, value=asked.name, remedy=remedy)
+        found = found if asked.last is None else found.of_the_last(asked.last)
+        return found.of_classes(asked.by)
     if asked.last is None:
         return found
     if not found.in_parts:
@@ -94,7 +102,7 @@ def check_added(added: Sequence[Asked], resources: Sequence[str], tiers: Sequenc
 
 def _columns_of(asked: Asked, taken: Collection[str], resources: Sequence[str], tiers: Sequence[str]) -> set[str]:
     """Return the columns of a metric that is asked for; refuses one that is there, or that has one of those `taken`."""
-    if asked.name in BUILT_IN and asked.last is None:
+    if asked.name in BUILT_IN and asked.last is None and not asked.by:
         raise UserError("every run has this metric", value=asked.name, remedy="Take it out of the list.")
     columns = added_metric(asked).names(resources, tiers)
     for column in columns:

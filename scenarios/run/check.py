@@ -32,6 +32,7 @@ from simcore.jit import postponed
 from simcore.record import IMPOSSIBLE
 from simcore.rng import stream
 from simcore.types import QUANTUM, View, Workload
+from workloads.changes import words_of
 from workloads.starts import ListedStart
 from workloads.traces.library import find, find_servers
 
@@ -217,6 +218,10 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
             world.set_bounds(simulation, first.seed)
         if world.cells:
             world.cells.check(workload.labels)
+        for number, metric in enumerate(scenario.metrics):
+            for label in metric.by if len(workload) else ():
+                if label != "queue" or not world.queues:
+                    words_of(workload, label, f"metrics.{number}.by")
     except UserError as error:
         for one in error.each():
             if one.file is None:

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Asked
-from simcore.fields import Model, Share, Shown, Text, wrong
+from simcore.fields import Model, Share, Shown, Text, Where, wrong
 from simcore.json_schema import PLUGIN, Schema, mapping
 
-_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part of the requests."
+_REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
 
 
 class MetricSpec(Model):
@@ -26,6 +26,13 @@ class MetricSpec(Model):
         default=None,
         description="Measure the last share of the offered requests; by default all.",
         examples=["20 %"],
+    )
+
+    by: Where = Field(
+        default_factory=dict,
+        description="Of waits, turnarounds and slowdowns: a column for the requests of each of these values of a "
+        "label, of `priority`, `group`, or of `queue`.",
+        examples=["{queue: [short, long]}"],
     )
 
     @classmethod
@@ -47,9 +54,9 @@ class MetricSpec(Model):
         if others := sorted(set(METRICS) - set(BUILT_IN)):
             added["anyOf"].append({"enum": others})
         ours: Schema = {"enum": sorted(BUILT_IN)}  # every run has them whole
-        last = {"last": own["properties"]["last"]}
+        last = {key: own["properties"][key] for key in ("last", "by")}
         forms = [added]
-        for name, needed in ((added, []), (ours, ["last"])):
+        for name, needed in ((added, []), (ours, ["last"]), (ours, ["by"])):
             short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
             forms.append(mapping({"name": name, **last}, ["name", *needed]))
             forms.append({**short, "additionalProperties": mapping(last, needed)})
@@ -58,7 +65,7 @@ class MetricSpec(Model):
     @property
     def asked(self) -> Asked:
         """What it asks for."""
-        return Asked(self.name, self.last)
+        return Asked(self.name, self.last, tuple((label, tuple(values)) for label, values in self.by.items()))
 
 
 MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]

@@ -373,6 +373,14 @@ class Scenario(Model):
             at, hidden = queues_at(self.overflow), self.knowledge.lifetimes == "hidden"
             check_queues(wait.queues, self.cluster.resources, hidden, at)
             said += [((*at, name, "of"), one.of) for name, one in wait.queues.items()]
+        for number, metric in enumerate(self.metrics):
+            said.append((("metrics", number, "by"), metric.by))
+            names = [*wait.queues] if wait else []
+            for name in metric.by.get("queue", ()) if names else ():
+                if name not in names:
+                    raise wrong(
+                        "there is no such queue", suggest(name, names), ("metrics", number, "by", "queue"), name
+                    )
         if self.sites and self.sites.flexible:
             said.append((("sites", "flexible", "of"), self.sites.flexible.of))
         if self.use:

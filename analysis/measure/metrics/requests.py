@@ -37,7 +37,8 @@ def lost(run: FinishedRun) -> int:
 
 def _came(run: FinishedRun) -> slice | Ints:
     """Return the rows of `offered`."""
-    return slice(run.first, run.simulation.offered) if run.asked.gangs is None else run.offered
+    whole = run.asked.gangs is None and run.only is None
+    return slice(run.first, run.simulation.offered) if whole else run.offered
 
 
 @metric(heading="offered", table="never", meaning="requests that arrived while the run lasted", in_parts=True)

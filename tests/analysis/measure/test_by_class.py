@@ -1,0 +1,85 @@
+"""Waits, turnarounds and slowdowns of the requests of a class, beside those of a run's table of requests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from scenarios.build.plan import plan
+from scenarios.run.check import check_scenario
+from scenarios.run.execute import execute
+from scenarios.schema.load import scenario_from
+from scenarios.schema.scenario import Scenario
+from simcore.errors import UserError
+
+
+def scenario(metrics: list[Any], **more: Any) -> Scenario:
+    """Make a scenario of two groups with priorities, in two queues."""
+    queues = {"short": {"longest": "2 min", "priority": 1}, "long": {"running": {"cpu": 4}}}
+    return scenario_from(
+        {
+            "name": "classes",
+            "cluster": {"servers": 2, "node": {"cpu": 4}},
+            "priorities": {"urgent": 9},
+            "workload": {
+                "requests": 200,
+                "arrivals": {"poisson": {"every": "20 s"}},
+                "flavours": [{"cpu": 1, "group": "a", "priority": "urgent"}, {"cpu": 2, "group": "b"}],
+                "lifetimes": {"exponential": {"mean": "2 min"}},
+            },
+            "knowledge": {"lifetimes": "known"},
+            "overflow": {"wait": {"together": 100, "queues": queues}},
+            "agents": ["in-line"],
+            "metrics": metrics,
+            "record": ["requests"],
+            **more,
+        }
+    )
+
+
+def test_metrics_by_class_are_those_of_its_requests(tmp_path: Path) -> None:
+    asked = [
+        {"wait_mean": {"by": {"group": ["a", "b"], "priority": "urgent"}}},
+        {"turnaround_p95": {"by": {"queue": ["short", "long"]}}},
+        {"slowdown_mean": {"by": {"group": ["a"]}, "last": "50 %"}},
+    ]
+    [run] = plan(scenario(asked))
+    row = execute(run, tmp_path)
+    table = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet").with_columns(
+        turnaround=pl.col("end") - pl.col("arrival")
+    )
+    for group in "ab":
+        mine = table.filter(pl.col("group") == group)
+        assert row[f"wait_mean_group_{group}"] == pytest.approx(mine["wait"].mean())
+    assert row["wait_mean_priority_urgent"] == row["wait_mean_group_a"] != row["wait_mean"]
+    for queue, short in (("short", True), ("long", False)):
+        values = table.filter((pl.col("duration") <= 120) == short)["turnaround"].to_numpy()
+        found = row[f"turnaround_p95_queue_{queue}"]
+        assert found == pytest.approx(np.quantile(values, 0.95, method="inverted_cdf"))
+    last = table.tail(100).filter(pl.col("group") == "a")
+    slow = (last["turnaround"] / np.maximum(last["duration"].to_numpy(), 10)).to_numpy()
+    assert row["slowdown_mean_last_50_group_a"] == pytest.approx(np.maximum(slow, 1).mean())
+
+
+def test_a_class_without_requests_has_no_value(tmp_path: Path) -> None:
+    [run] = plan(scenario([{"wait_mean": {"by": {"priority": ["4", "urgent"]}}}]))
+    assert "wait_mean_priority_4" not in execute(run, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"acceptance": {"by": {"group": "a"}}}, "is no metric of waits"),
+        ({"wait_mean": {"by": {"group": "c"}}}, r"metrics\.0\.by\.group: no request is of this group"),
+        ({"wait_mean": {"by": {"queue": "c"}}}, r"metrics\.0\.by\.queue: there is no such queue"),
+        ({"wait_mean": {"by": {"user": "c"}}}, r"metrics\.0\.by: the requests have no such label \(got 'user'\)"),
+        ({"wait_mean": {"by": {}}}, "every run has this metric"),
+    ],
+)
+def test_mistakes_are_named(entry: Any, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        check_scenario(scenario([entry]))
