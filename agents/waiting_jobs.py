@@ -44,13 +44,10 @@ def observed(view: View, jobs: Sequence[Request], longest: float = LONGEST) -> n
 
 def _room(view: View, jobs: Sequence[Request]) -> Ints:
     """Count for each job how many like it there is room for, int64 [jobs]."""
-    demand = np.array([one.demand for one in jobs])[:, None]
-    nodes, resources = view.free.shape[1:]
-    asked, much = np.maximum(demand, 1), np.iinfo(np.int64).max
-
-    def places(free: Ints) -> Ints:
-        found: Ints = np.where(demand > 0, free // asked, much).min(axis=2).clip(max=2**31).sum(axis=1)
-        return found
-
+    demand, nodes = np.array([one.demand for one in jobs])[:, None, None], view.free.shape[1]
     spread = np.array([one.spread for one in jobs])
-    return np.where(spread, places(view.free.min(axis=1) * nodes), places(view.free.reshape(-1, resources)))
+    each = demand // nodes + (np.arange(nodes)[:, None] < demand % nodes)
+    needed = np.where(spread[:, None, None, None], each, demand)
+    found = np.where(needed > 0, view.free // np.maximum(needed, 1), 2**31).min(axis=3)
+    rooms: Ints = np.where(spread, found.min(axis=2).sum(axis=1), found.sum(axis=(1, 2)))
+    return rooms

@@ -47,7 +47,7 @@ class RLScheduler(Agent):
         given = {"agent": agent, "backfilling": backfilling, "commit": commit, "options": options}
         self.line: Any
         self.line = inner("in-line", given)
-        self.line.in_order = self.in_order  # learned agents import no heuristics, so none is derived from
+        self.line.orders = self.in_order
         self.any_size = self.line.any_size
         self._file = None if untrained else find(NAME, weights, path)
 

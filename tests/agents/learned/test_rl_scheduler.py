@@ -140,11 +140,11 @@ def test_what_is_seen_of_spread_jobs_on_many_servers() -> None:
     free = np.array([[[3, 9], [1, 9]], [[2, 2], [2, 0]]])
     view = View(("cpu", "mem"), np.full((2, 2, 2), 10), free, now=7.0)
     jobs = [Request(i, 7.0, 43200.0, demand, spread) for i, (demand, spread) in enumerate(ASKED)]
-    assert observed(view, jobs)[:, 7].round().tolist() == [1, 0, 1, 0, 1]
+    assert observed(view, jobs)[:, 7].round().tolist() == [1, 0, 1, 0, 1, 1]
     assert observed(view, jobs)[0, :3] == pytest.approx([0, 1, 3 / 40], abs=1e-4)
 
 
-ASKED = [((3, 9), False), ((4, 0), False), ((2, 18), True), ((4, 2), True), ((2, 0), True)]
+ASKED = [((3, 9), False), ((4, 0), False), ((2, 18), True), ((4, 2), True), ((2, 0), True), ((3, 3), True)]
 QUEUE: dict[str, Any] = {
     "name": "queue",
     "cluster": {"servers": 1, "node": {"cpu": PROCESSORS}},
