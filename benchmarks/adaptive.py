@@ -33,7 +33,7 @@ from simcore.types import Floats
 
 RULES = [label_of(one) for one in HEURISTICS]
 CONTROLS = ("adaptive", "any of its candidates")
-FIRST, OTHERS = 1000, range(2000, 2120)
+FIRST, OTHERS = 5000, range(2000, 2120)
 """The first seed of the comparison, and those by which the best rule of a regime is picked."""
 BEST = 5
 """Agents, at least, in the table of all regimes."""
@@ -118,8 +118,8 @@ start. It knows nothing of a load but the requests that it has met.
 
 Values are ratios of means less one, in %, paired by seed, with 95 % intervals. {others} other seeds say which rule is
 best. *Any candidate* takes one by chance at every mark. The last column says for which share of requests a rule was
-followed. Two things flatter `adaptive`: four of its candidates are networks trained for loads of this table, and how
-far ahead a rule must be was set after eight of these seeds had been seen."""
+followed. What flatters `adaptive`: four of its candidates are networks that learned in loads of this table, and three
+are rules that were [searched](rules-found.md) there, all on other seeds."""
 ALL = """Over all regimes together; candidates that are not here place less:"""
 
 
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Play, and print or write the page, anew after every regime; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="REGIME", help="all if none is named")
-    parser.add_argument("--seeds", type=int, default=20, help="how many (default: 20), from 1000 on")
+    parser.add_argument("--seeds", type=int, default=40, help="how many (default: 40), from 5000 on")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default: 1)")
     parser.add_argument("--page", type=Path, help="a file for the page")
     options = parser.parse_args(arguments)

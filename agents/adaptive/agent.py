@@ -28,7 +28,16 @@ HEURISTICS: tuple[Candidate, ...] = (
 LEARNED: tuple[Candidate, ...] = tuple(
     {"value-es": {"weights": weights}} for weights in ("large", "shapes", "filling", "mixed")
 )
-"""Of the candidates that nobody named, those of `LEARNED` are left out where they cannot run."""
+SEARCHED = {
+    "searched(shapes)": "-(most_share_cpu * server_share_mem)",
+    "searched(large)": "free_cpu - server_free_cpu - 10000 * lost((0.2 <= min(least_share_cpu, least_share_mem))"
+    " + (2 * (0.4 <= min(least_share_cpu, least_share_mem)) + 4 * (0.8 <= min(least_share_cpu, least_share_mem))))",
+    "searched(all)": "-other_share_mem - server_share_mem / 1000",
+}
+"""Rules that `binwright search` found, by the loads in which it did (docs/experiments/rules-found.md).
+
+Of the candidates that nobody named, those of `LEARNED` and `SEARCHED` are left out where they cannot run.
+"""
 KEPT = 0.8
 """How much the futures of one mark count at the next one."""
 SAFE = 0
@@ -102,8 +111,9 @@ class Adaptive(Agent):
         self._first, self._every, self._budget = first, every, budget
         self._horizon, self._memory, self._hysteresis = horizon, memory, hysteresis
         wanted = HEURISTICS + LEARNED if candidates is None else candidates
-        self._optional = {label_of(one) for one in wanted} if candidates is None else set()
         named = {label_of(one): one for one in (LOOSE if safe is None else safe, *wanted)}
+        named |= SEARCHED if candidates is None else {}
+        self._optional = set(named) if candidates is None else set()
         self.candidates = {label: _made(one) for label, one in named.items()}
         self._labels = list(self.candidates)
         self.any_size = all(agent.any_size for agent in self.candidates.values())
