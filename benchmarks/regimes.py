@@ -35,7 +35,7 @@ from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Generated
 from simcore.cores import usable_cpus
-from simcore.errors import UserError, suggest
+from simcore.errors import suggest
 from simcore.record import PLACED
 from simcore.rng import stream
 from simcore.rules import Overflow
@@ -288,35 +288,36 @@ from {seeds} seeds): by requests until the first refusal, or, of {requests} requ
 share of requests and of cpu accepted: {spans} in the regimes."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Replay, and print or write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def options_of(description: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read regimes, by default all, and how many seeds and processes; ends the program at mistakes."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="REGIME", help="all if none is named")
-    parser.add_argument("--seeds", type=int, help="the scenario's replications if not given")
-    parser.add_argument("--jobs", type=int, help="processes (default: one per CPU)")
-    parser.add_argument("--page", type=Path, help="a file for the page; without it, all agents are printed")
+    parser.add_argument("--seeds", type=int, help="by default as many as a published page has")
+    parser.add_argument("--jobs", type=int, default=usable_cpus(), help="processes (default: one per CPU)")
+    parser.add_argument("--page", type=Path, help="a file for the page, which is printed without it")
     options = parser.parse_args(arguments)
-    try:
+    for name in options.names:
+        if name not in REGIMES:
+            parser.error(f"there is no regime {name!r}. {suggest(name, REGIMES)}")
+    if options.seeds is not None and options.seeds < 2:
+        parser.error(f"--seeds {options.seeds} is too few. Give 2 or more.")
+    options.names = options.names or REGIMES
+    return options
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Replay, and print or write the page; what is printed has all agents."""
+    options, found = options_of(__doc__, arguments), {}
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         for name in options.names:
-            if name not in REGIMES:
-                raise UserError("there is no such regime", value=name, remedy=suggest(name, REGIMES))
-        if options.seeds is not None and options.seeds < 2:
-            raise UserError("is too few", key="--seeds", value=options.seeds, remedy="Give 2 or more.")
-        found = {}
-        with ProcessPoolExecutor(options.jobs or usable_cpus(), get_context("spawn")) as pool:
-            for name in options.names or REGIMES:
-                found[name] = measured(name, options.seeds, pool)
-                print(f"{name}: {len(found[name].runs):,} runs", file=sys.stderr, flush=True)
-    except UserError as error:
-        print(f"binwright: {error}", file=sys.stderr)
-        return 2
+            found[name] = measured(name, options.seeds, pool)
+            print(f"{name}: {len(found[name].runs):,} runs", file=sys.stderr, flush=True)
     text = page(found, options.seeds or next(iter(found.values())).scenario.replications, whole=not options.page)
     if options.page:
         options.page.write_text(text)
     else:
         print(text)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,8 +2,8 @@
 
 Each regime's rule is chosen without its test seeds, and then plays on these beside all heuristics, the value-es that
 learned there, random placement, a rule that was chosen in the same way among rules that were proposed at random, and
-one that was searched over all regimes together. What is in the folder already is not done again. It prints the tables
-of docs/experiments/rules-found.md.
+one that was searched over all regimes together. `huawei` and `azure` are real loads, if their traces are there. What
+is in the folder already is not done again. It prints the tables of docs/experiments/rules-found.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analysis.compare.statistics import ALPHA
 from analysis.measure.measuring import describe
 from analysis.results.groups import Groups
 from benchmarks.cvd import in_points, markdown, ratio
-from benchmarks.regimes import HEURISTICS, LENGTH, replayed, said
+from benchmarks.regimes import HEURISTICS, LENGTH, REGIMES, replayed, said
 from scenarios.schema.load import load_scenario
 from scenarios.schema.scenario import Scenario
 from simcore.files import write_table
@@ -30,9 +30,12 @@ from simcore.files import write_table
 BUDGET = {
     "large": 120_000, "shapes": 180_000, "large-light-short": 75_000, "mixed": 120_000, "shapes-light": 120_000,
     "shapes-short": 120_000, "large-short": 90_000, "filling": 120_000, "large-light": 45_000, "bursts": 60_000,
-    "few-short": 30_000, "few-light-short": 24_000, "few": 18_000, "few-light": 15_000,
+    "few-short": 30_000, "few-light-short": 24_000, "few": 18_000, "few-light": 15_000, "huawei": 60_000,
+    "azure": 60_000,
 }  # fmt: skip
-"""Plays of a rule on a seed; those of long runs take more time."""
+"""Plays of a rule on a seed, fewer where runs are long."""
+REAL = {"huawei": (16_000, 26_000), "azure": (350_000, 600_000)}
+"""Where runs of tests start in real traces: later than those of searches end."""
 FIRST = 4000
 """The first test seed: those from 1000 and 3000 on were looked at while the search itself was changed."""
 SEEDS, FEW_SEEDS = 200, 100
@@ -44,12 +47,17 @@ RULES = (*HEURISTICS, "alpha-evolve")
 """What a rule that is found has to be above."""
 
 
+def path_of(regime: str) -> str:
+    """Return the shipped scenario of a regime or of a real load."""
+    return f"real/{regime}" if regime in REAL else f"regimes/{regime}"
+
+
 def search(regime: str, out: Path, jobs: int | None, label: str) -> str:
     """Search in a regime, or over all of them; returns the rule."""
     everywhere, random = label == EVERYWHERE, label == RANDOM_RULE
     seeds = EVERYWHERE_SEEDS if everywhere else FEW_SEEDS if regime.startswith("few") else SEEDS
     return bw.search(
-        [f"regimes/{one}" for one in (BUDGET if everywhere else (regime,))],
+        [path_of(one) for one in (REGIMES if everywhere else (regime,))],
         metric=LENGTH,
         evaluations=EVERYWHERE_BUDGET if everywhere else BUDGET[regime],
         seeds=seeds,
@@ -79,7 +87,8 @@ def searched(regime: str, label: str, out: Path, jobs: int | None) -> None:
     table = out / f"{regime}-{label.replace(' ', '-')}.parquet"
     if not table.exists():
         rule = search(regime, out, jobs, label)
-        write_table(table, tested(load_scenario(f"regimes/{regime}"), label, rule))
+        later = [f"workload.start.random={list(REAL[regime])}"] if regime in REAL else []
+        write_table(table, tested(load_scenario(path_of(regime), later), label, rule))
 
 
 def row_of(regime: str, runs: pl.DataFrame, rule: str) -> tuple[list[str], float, float]:
