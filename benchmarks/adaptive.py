@@ -30,7 +30,7 @@ from simcore.types import Floats
 
 RULES = [label_of(one) for one in HEURISTICS]
 CONTROLS = ("adaptive", "any of its candidates")
-FIRST, SEEDS, OTHERS = 5000, 160, range(2000, 2120)
+FIRST, SEEDS, OTHERS = 5000, 80, range(2000, 2120)
 """The first seed of the comparison, how many there are, and those by which the best rule of a regime is picked."""
 BEST = 5
 """Agents, at least, in the table of all regimes."""
