@@ -11,11 +11,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
+from fabric.compiled.numa_run import play_compiled
 from scenarios.batch.batch import Batch
 from scenarios.build.engines import check_engine
-from scenarios.schema.load import load_scenario
+from scenarios.build.world import build_agent, build_world
+from scenarios.schema.load import load_scenario, scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.errors import ScenarioError, UserError
+from simcore.play import play
+from simcore.rng import stream
+from tests.support.compiled import assert_same
 from tests.support.properties import first
 
 TIMES = {"seconds", "decision_us", "engine"}
@@ -151,3 +156,55 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "unknown engine" in capsys.readouterr().err
     with pytest.raises(UserError, match="Did you mean 'simpy'"):
         check_engine("simpi", [])
+
+
+def mixed(rng: np.random.Generator) -> dict[str, Any]:
+    """Draw a scenario that switches on at once much of what machine code runs."""
+    flavours = []
+    for _ in range(3):
+        flavour: dict[str, Any] = {"cpu": int(rng.integers(1, 9)), "mem": int(rng.integers(1, 9))}
+        flavours.append({**flavour, "priority": int(rng.integers(0, 3)), "parts": int(rng.choice([1, 1, 2, 5]))})
+    arrivals = {"bursty": {"every": "30 s", "size": 3}} if rng.random() < 0.5 else {"poisson": {"every": "9 s"}}
+    drawn: dict[str, Any] = {
+        "name": "mixed",
+        "cluster": {
+            "servers": int(rng.integers(1, 5)),
+            "nodes": int(rng.integers(1, 3)),
+            "node": {"cpu": 8, "mem": 8},
+            "spread_above": {"mem": int(rng.choice([4, 99]))},
+        },
+        "workload": {
+            "requests": 80,
+            "arrivals": arrivals,
+            "flavours": flavours,
+            "lifetimes": {"empirical": {"values": ["0 s", "10 s", "30 s", "90 s"]}},
+        },
+        "knowledge": {"lifetimes": "known"},
+        "agents": [str(rng.choice(["first-fit", "best-fit", "worst-fit"]))],
+    }
+    if rng.random() < 0.3:
+        drawn["overflow"] = str(rng.choice(["drop", "wait"]))
+        if rng.random() < 0.5:
+            drawn["cluster"]["expansion"] = [{"at": "1 min", "by": 1}]
+        return drawn
+    drawn["overflow"] = {"wait": {"together": int(rng.choice([3, 99])), "window": str(rng.choice(["0 s", "20 s"]))}}
+    order = str(rng.choice(["fcfs", "priority", "sjf", "longest", "f1", "f4", "wfp3", "unicep"]))
+    backfilling = str(rng.choice(["none", "any", "easy", "conservative"]))
+    drawn["agents"] = [{"in-line": {"agent": drawn["agents"][0], "order": order, "backfilling": backfilling}}]
+    return drawn
+
+
+@pytest.mark.long
+def test_300_mixed_scenarios_do_not_depend_on_the_engine() -> None:
+    for seed in range(300):
+        scenario = scenario_from(mixed(np.random.default_rng(seed)))
+        world = build_world(scenario)
+        agent = build_agent(scenario.agents[0])
+        played = []
+        for compiled, way in (False, play), (True, play_compiled):
+            simulation = world.simulation(seed, compiled=compiled)
+            agent.start(simulation.view, stream(seed, "agent"))
+            way(simulation, agent)  # type: ignore[arg-type]
+            played.append(simulation)
+        assert world.not_compiled(agent, None) is None
+        assert_same(played[1], played[0])
