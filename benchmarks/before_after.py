@@ -24,7 +24,7 @@ from statistics import median
 from time import perf_counter
 
 from scenarios.schema.load import shipped
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 SHORT = """\
 cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}

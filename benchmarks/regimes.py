@@ -26,7 +26,7 @@ from agents.world import World
 from analysis.compare.family import Family
 from analysis.compare.statistics import ALPHA, by_count, differences
 from analysis.measure.measuring import describe
-from analysis.results.groups import Groups
+from analysis.results.columns import Groups
 from benchmarks.cvd import in_points, markdown, ratio
 from fabric.compiled.numa_replay import Replay
 from fabric.compiled.numa_run import CompiledSimulation

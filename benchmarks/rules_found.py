@@ -20,7 +20,7 @@ from agents.learned.common.tensors import SHIPPED
 from analysis.compare.family import Family
 from analysis.compare.statistics import ALPHA
 from analysis.measure.measuring import describe
-from analysis.results.groups import Groups
+from analysis.results.columns import Groups
 from benchmarks.cvd import in_points, markdown, ratio
 from benchmarks.regimes import HEURISTICS, LENGTH, REGIMES, replayed, said
 from scenarios.schema.load import load_scenario

@@ -25,8 +25,8 @@ from fabric.cluster import NEVER, Cluster
 from fabric.compiled.numa_run import CompiledSimulation
 from fabric.ledger import Ledger
 from fabric.network import NetworkLedger
-from fabric.presets import topology
 from fabric.routing import Routing
+from fabric.topology import topology
 from simcore.engine import Simulation
 from simcore.errors import WorkloadError
 from simcore.play import play

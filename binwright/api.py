@@ -13,7 +13,7 @@ from scenarios.schema.load import Override, folder_for, load_scenario, load_to_r
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.yaml_source import Shorthand, Source
 from simcore.errors import UserError, suggest
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 if TYPE_CHECKING:
     from agents.solver.model.problem import Problem

@@ -19,7 +19,7 @@ from typing import TextIO
 
 import binwright
 from binwright.parser import parser
-from simcore.address_space import MB, check_address_space
+from simcore.cores import MB, check_address_space
 from simcore.errors import UserError
 
 FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143

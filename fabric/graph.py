@@ -26,7 +26,6 @@ class Graph:
     near: dict[str, list[str]] = field(default_factory=dict)
 
     def vertex(self, name: str, line: int) -> None:
-        """Mention a vertex."""
         if name not in self.lines:
             self.lines[name] = line
             self.near[name] = []

@@ -1,14 +1,17 @@
-"""A network as arrays: who hangs on whom, through which link, of what capacity and tier."""
+"""Networks as arrays: who hangs on whom, through which link, of what capacity and tier; and those that have names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import UserError
+from simcore.registry import Registry
 from simcore.types import QUANTUM, Ints, fixed
 from simcore.units import amount, quanta
 
@@ -197,3 +200,34 @@ def tier_rows(topology: Topology) -> list[Tier]:
             )
         )
     return tiers
+
+
+TOPOLOGIES = Registry(
+    "topology",
+    "binwright.topologies",
+    {
+        "fabric": "fabric.shapes:fabric",
+        "fat-tree": "fabric.shapes:fat_tree",
+        "tree": "fabric.shapes:tree",
+        "file": "fabric.graphs:read",
+        "alpha": "fabric.shapes:alpha",
+        "beta": "fabric.shapes:beta",
+        "gamma": "fabric.shapes:gamma",
+        "delta": "fabric.shapes:delta",
+    },
+)
+
+
+def topology(name: str, /, folder: Path | None = None, **options: object) -> Topology:
+    """Build the network of this name. Options are the constructor's arguments; presets need none.
+
+    `folder` is where `file.py:function` is looked for.
+    """
+    build = TOPOLOGIES.load(name, folder)
+    try:
+        signature(build).bind(**options)
+    except TypeError as error:
+        known = ", ".join(signature(build).parameters)
+        raise TopologyError(f"{name}: {error}", remedy=f"Its options: {known}.") from None
+    built: Topology = build(**options)
+    return built

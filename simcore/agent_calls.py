@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from math import inf, isnan
 from time import perf_counter_ns
 
-from simcore.errors import AgentError, WorkloadError
-from simcore.tracebacks import place_in
+from simcore.errors import AgentError, WorkloadError, place_in
 from simcore.types import Agent, Placement, Refusal, Request, View
 from simcore.units import say
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from datetime import date
 from pathlib import Path
+from traceback import FrameSummary, extract_tb
 
 FEW, MANY = 12, 30
 """So many names are listed though something else lists them all, and so many at most."""
@@ -203,3 +205,16 @@ def unread(error: Exception, file: str | Path, remedy: str) -> tuple[str, str]:
     if isinstance(error, FileNotFoundError):
         return "there is no such file", meant(file) or "Check the path."
     return f"cannot be read: {(isinstance(error, OSError) and error.strerror) or error}", remedy
+
+
+def place_of(error: BaseException, is_own: Callable[[FrameSummary], bool]) -> str:
+    """Find the last line that an error came through and that `is_own` accepts, or else any: `file:line`."""
+    frames = extract_tb(error.__traceback__)
+    at = ([frame for frame in frames if is_own(frame)] or frames)[-1]
+    return f"{at.filename}:{at.lineno}"
+
+
+def place_in(module: str, error: BaseException) -> str:
+    """Find the last line of this module that an error came through, or else the line that raised it: `file:line`."""
+    own = getattr(sys.modules.get(module), "__file__", None)
+    return place_of(error, lambda frame: frame.filename == own)

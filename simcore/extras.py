@@ -1,15 +1,36 @@
-"""What Binwright needs beyond its core, and the command that installs it from where this one came from."""
+"""Names the extras that Binwright needs beyond its core, with how to install them; imports slow packages late."""
 
 from __future__ import annotations
 
 import json
 from functools import cache
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
 from simcore.errors import ExtraNeeded
+
+__all__ = ["LazyModule", "pl"]
+
+
+class LazyModule(ModuleType):
+    """Stands for a module, which is imported when one of its attributes is first read."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # `inspect` looks for such in everything that a module has
+            raise AttributeError(name)
+        found = self.__dict__[name] = getattr(import_module(self.__name__), name)
+        return found
+
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = LazyModule("polars")
 
 
 def install(*extras: str) -> str:

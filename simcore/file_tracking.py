@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeAlias
 
-from simcore.folders import user_cache
+from simcore.files import user_cache
 
 ROOT = Path(__file__).resolve().parents[1]
 """The folder that our packages lie in."""

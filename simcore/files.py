@@ -1,10 +1,11 @@
-"""Files that are written whole or not at all, also if the power is cut."""
+"""Folders of what can be had again, and files that are written whole or not at all, also if the power is cut."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -13,7 +14,20 @@ from pathlib import Path
 from time import time
 
 from simcore.errors import ResultsError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
+
+
+def user_cache() -> Path:
+    """Name Binwright's folder in the user's cache: XDG_CACHE_HOME, or ~/.cache. `RuntimeError` without a home."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "binwright"
+
+
+def others_write(found: os.stat_result) -> bool:
+    """Tell whether another user than this one and root owns a file or a folder, or may write to it."""
+    if not hasattr(os, "geteuid"):
+        return False
+    return found.st_uid not in (0, os.geteuid()) or bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 STALE = 60.0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import seed, settings
 
-from simcore.folders import user_cache
+from simcore.files import user_cache
 
 # Nothing that collecting tests makes is garbage: to look for some among a million objects takes a third of the time.
 gc.disable()

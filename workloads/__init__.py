@@ -16,7 +16,7 @@ TRACES = Registry(
     {
         "huawei-east-1": "workloads.traces.huawei:Huawei",
         "huawei-east-1-events": "workloads.traces.huawei:HuaweiEvents",
-        "azure-vm-2017": "workloads.traces.azure_vm:AzureVM",
+        "azure-vm-2017": "workloads.traces.azure_table:AzureVM",
         "alibaba-openb": "workloads.traces.openb:OpenB",
         "azure-packing-2020": "workloads.traces.azure_packing:AzurePacking",
         "azure-vm-2019": "workloads.traces.azure_table:AzureTable",

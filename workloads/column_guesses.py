@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.units import DATA
 from workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
 from workloads.traces.table import CENSORED, is_parquet, read_parquet

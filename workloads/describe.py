@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from simcore.errors import UserError
+from simcore.extras import pl
 from simcore.files import write_table
-from simcore.lazy_imports import pl
 from simcore.types import Floats
 from workloads import TRACES
-from workloads.survival import kaplan_meier
+from workloads.lifetimes import kaplan_meier
 from workloads.traces.check import resources_in
 from workloads.traces.library import detect, read
 from workloads.windows import last_moment

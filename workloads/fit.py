@@ -6,12 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import Floats
 from workloads.arrivals import Poisson
 from workloads.generators import Flavour, Synthetic
-from workloads.lifetimes import Empirical
-from workloads.survival import kaplan_meier
+from workloads.lifetimes import Empirical, kaplan_meier
 from workloads.traces.cells import moment
 from workloads.traces.check import resources_in
 

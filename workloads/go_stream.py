@@ -47,7 +47,6 @@ class GoStream:
         return drawn % n
 
     def shuffle(self, items: MutableSequence[Any]) -> None:
-        """Shuffle in place."""
         for place in range(len(items) - 1, 0, -1):
             other = self._below(place + 1)
             items[place], items[other] = items[other], items[place]

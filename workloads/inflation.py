@@ -33,7 +33,6 @@ class Inflated:
     draws: Draws = "ours"
 
     def draw(self, seed: int) -> Workload:
-        """Draw the requests of a seed."""
         rows = np.array(_ours(self, seed) if self.draws == "ours" else _fgd(self, GoStream(seed)), np.int64)
         base, count = self.base, len(rows)
         return Workload(

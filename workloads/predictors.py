@@ -12,7 +12,7 @@ from simcore.errors import WorkloadError
 from simcore.fields import Count, Model, Number, Text
 from simcore.predictor import Predictor
 from simcore.types import Floats, Ints, Workload
-from workloads.survival import kaplan_meier
+from workloads.lifetimes import kaplan_meier
 
 
 class Noise(Model, Predictor):

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from simcore.errors import ResultsError, WorkloadError, suggest
+from simcore.extras import pl
 from simcore.fields import Share, Text, wrong
 from simcore.file_tracking import digest_of
 from simcore.files import replacing
 from simcore.json_schema import Schema, given
-from simcore.lazy_imports import pl
 from simcore.types import Ints, Workload
 from workloads import TRACES
 from workloads.traces.base import Trace

@@ -128,12 +128,10 @@ class Machines(OneOf):
 
     @property
     def least(self) -> int:
-        """The fewest."""
         return self.uniform[0] if self.uniform else self.exponential.least if self.exponential else self.fixed or 1
 
     @property
     def most(self) -> int:
-        """The most."""
         return self.uniform[1] if self.uniform else self.exponential.most if self.exponential else self.fixed or 1
 
     def at(self, uniform: Floats) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.rng import stream
 from simcore.roles import Roles
 from simcore.types import QUANTUM, Floats, Ints, Workload

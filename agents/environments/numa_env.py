@@ -9,8 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from agents.environments.ruled import RuledEpisodes
-from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
+from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector, RuledEpisodes
 from agents.world import World
 from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
 from fabric.network import NetworkLedger

@@ -32,7 +32,6 @@ class Feasible(Agent):
         self.needs_lifetimes = made.needs_lifetimes
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Start the agent."""
         self.agent.start(view, rng)
         self.remembers = named(self.agent, "agent")
 

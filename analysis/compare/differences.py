@@ -18,16 +18,14 @@ from analysis.compare.statistics import (
     seeds_needed,
     skewness,
 )
-from analysis.measure.condition import Limit
+from analysis.measure.condition import Limit, outside_of
 from analysis.measure.metric import Metric
-from analysis.measure.outside_training import outside_of
 from analysis.measure.overlap import overlap_of
-from analysis.results.concatenated import NOW, pooled, set_beside
+from analysis.results.columns import Groups
+from analysis.results.combined import NOW, pooled, set_beside
 from analysis.results.escaping import plain
-from analysis.results.folder import ResultsFolder
-from analysis.results.groups import Groups
+from analysis.results.folder import ResultsFolder, short_key, telling_keys
 from analysis.results.metric_choice import choose_metrics, metric_named
-from analysis.results.swept_values import short_key, telling_keys
 from simcore.errors import ResultsError, UnknownName, suggest
 from simcore.types import Floats, Ints
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
 from analysis.measure.metric import Metric
-from analysis.results.groups import Groups
+from analysis.results.columns import Groups
 from simcore.types import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]

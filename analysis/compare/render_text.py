@@ -13,7 +13,7 @@ from analysis.compare.terminal import enough, fitted
 from analysis.measure.condition import Limit
 from analysis.measure.metric import Metric
 from analysis.results import escaping
-from analysis.results.swept_values import as_written
+from analysis.results.folder import as_written
 
 if TYPE_CHECKING:
     import rich.console

@@ -8,8 +8,7 @@ import numpy as np
 
 from analysis.compare.statistics import mean_interval
 from analysis.measure.metric import MONEY, Metric
-from analysis.results.folder import ResultsFolder
-from analysis.results.swept_values import as_written, telling_keys
+from analysis.results.folder import ResultsFolder, as_written, telling_keys
 
 METRICS = (
     Metric("placed", "placed %", "%"),

@@ -14,9 +14,9 @@ from analysis.compare.statistics import by_count, differences, mean_interval
 from analysis.compare.terminal import fitted, fitting
 from analysis.measure.metric import Metric
 from analysis.results import escaping
-from analysis.results.groups import Groups
+from analysis.results.columns import Groups
+from analysis.results.folder import as_written, telling_keys
 from analysis.results.metric_choice import TOLERANCE
-from analysis.results.swept_values import as_written, telling_keys
 from simcore.types import Floats
 
 if TYPE_CHECKING:
@@ -105,7 +105,6 @@ class Table:
 
     @property
     def headings(self) -> list[str]:
-        """The columns' headings."""
         return [*map(self.heading, self.swept), "agent", "runs", *(metric.heading for metric in self.metrics)]
 
     def texts(self, escape: Callable[[str], str] = str) -> list[list[str]]:

@@ -18,8 +18,7 @@ from analysis.compare.differences import BASELINE, BETTER, LESS, MORE, WORSE, Di
 from analysis.compare.table import Entry, Table, TableRow
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData
-from analysis.figures.panels import apart_enough
-from analysis.figures.rows import named_rows
+from analysis.figures.panels import apart_enough, named_rows
 from analysis.figures.style import GREY, Look, grid, heading, legend, new, note_value, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError

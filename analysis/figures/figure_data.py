@@ -19,9 +19,8 @@ from analysis.figures.style import Look, looks
 from analysis.measure.metric import Metric
 from analysis.results.combined import Together
 from analysis.results.escaping import cut
-from analysis.results.folder import ResultsFolder
+from analysis.results.folder import ResultsFolder, as_written, telling_keys
 from analysis.results.metric_choice import Choice, metric_named
-from analysis.results.swept_values import as_written, telling_keys
 from simcore.errors import ResultsError, UnknownName, UserError, suggest
 from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 

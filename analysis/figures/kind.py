@@ -14,8 +14,7 @@ from analysis.figures.chosen_style import style
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.style import finish
 from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError, UnknownName, UserError, short, suggest
-from simcore.tracebacks import place_in
+from simcore.errors import ResultsError, UnknownName, UserError, place_in, short, suggest
 
 Source = Literal["results", "training"]
 ANY = "any results"

@@ -190,7 +190,6 @@ def _vertices(ax: Axes, topology: Topology, x: Floats, boxed: bool) -> None:
 
 
 def _rows(ax: Axes, topology: Topology, x: float) -> None:
-    """Write what each row is."""
     count: Ints = np.bincount(topology.level[: topology.switches], minlength=len(topology.levels))
     count[0] = topology.servers
     for level, name in enumerate(topology.levels):

@@ -11,7 +11,7 @@ import numpy as np
 
 from analysis.measure.contention_kernel import Items, account
 from analysis.measure.costs.server_intervals import USED, Stretches, added_at
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.record import SPREAD
 from simcore.types import QUANTUM, Floats, Ints
 

@@ -12,8 +12,7 @@ import numpy as np
 from analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
 from analysis.measure.definition import Asked, Definition
 from analysis.measure.metric import Metric
-from simcore.errors import RunError, UserError, short
-from simcore.tracebacks import place_in
+from simcore.errors import RunError, UserError, place_in, short
 
 if TYPE_CHECKING:
     from analysis.measure.finished_run import FinishedRun

@@ -13,7 +13,7 @@ from analysis.measure.moved import stays
 from analysis.measure.samples import KEPT
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
 from simcore.types import Floats, Ints
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from analysis.report.page import compose
 from analysis.results.folder import ResultsFolder, check_target
+from simcore.extras import pl
 from simcore.files import write_text
-from simcore.lazy_imports import pl
 
 
 def write(

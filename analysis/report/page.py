@@ -22,13 +22,12 @@ from analysis.figures.chosen_style import Width
 from analysis.figures.draw import draw, image
 from analysis.figures.kind import FigureFailed, kind_named
 from analysis.figures.style import noted_values
-from analysis.measure.outside_training import outside_of
+from analysis.measure.condition import outside_of
 from analysis.measure.overlap import overlap_of
 from analysis.report.replay import embedded, replay
 from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
 from analysis.report.words import answer
-from analysis.results.folder import ResultsFolder
-from analysis.results.swept_values import as_written
+from analysis.results.folder import ResultsFolder, as_written
 from simcore.errors import ResultsError, UserError, without_numbers
 
 if TYPE_CHECKING:

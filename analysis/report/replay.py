@@ -16,10 +16,9 @@ from analysis.figures.lightness import on_dark
 from analysis.figures.style import looks
 from analysis.measure.samples import KEPT
 from analysis.measure.states import moments
-from analysis.results.folder import ResultsFolder
+from analysis.results.folder import ResultsFolder, as_written
 from analysis.results.network import network_of
-from analysis.results.swept_values import as_written
-from fabric.presets import topology as build
+from fabric.topology import topology as build
 from simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:

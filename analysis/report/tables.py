@@ -14,9 +14,7 @@ from analysis.compare.differences import Differences
 from analysis.compare.sites import site_table
 from analysis.compare.table import BEST, Table
 from analysis.measure.metric import Metric
-from analysis.results.folder import ResultsFolder
-from analysis.results.reasons import refused_shares
-from analysis.results.swept_values import as_written
+from analysis.results.folder import ResultsFolder, as_written, refused_shares
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""

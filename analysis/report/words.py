@@ -16,8 +16,7 @@ from analysis.compare.statistics import FEWEST, differences
 from analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
 from analysis.figures.figure_data import number
 from analysis.measure.metric import Metric
-from analysis.results.folder import ResultsFolder
-from analysis.results.swept_values import as_written
+from analysis.results.folder import ResultsFolder, as_written
 from simcore.errors import ResultsError, UserError
 
 MAIN = 3

@@ -2,15 +2,99 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.results.columns import merged
-from analysis.results.concatenated import joined
+from analysis.results.columns import Columns, merged
 from analysis.results.folder import ResultsFolder
-from simcore.lazy_imports import pl
+from simcore.errors import ResultsError
+from simcore.extras import pl
+
+if TYPE_CHECKING:
+    from analysis.results.folder import ResultsFolder
+
+
+BEFORE, NOW = "before", "now"
+
+
+class Pool(NamedTuple):
+    """Holds the runs of several results in one frame, the `keys` that tell their points apart, and what columns are."""
+
+    runs: pl.DataFrame
+    keys: list[str]
+    columns: Columns
+
+
+def pooled(several: Sequence[ResultsFolder]) -> Pool:
+    """Put all runs together; the keys are `scenario`, where there are several, and what is swept.
+
+    `agent` is the agent's label, with its folder before it where two folders ran it on the same point and seed with
+    different settings; `_agent` is always the label alone. The same run in two folders counts once.
+    """
+    if not several:
+        raise ResultsError("there are no results to compare", remedy="Name a results folder.")
+    short = Counter(one.folder.resolve().name for one in several)
+    parts = []
+    for one in several:
+        own = one.folder.resolve().name
+        parts.append(
+            one.runs.with_columns(
+                pl.lit(one.name).alias("scenario"),
+                pl.lit(own if short[own] == 1 else str(one.folder)).alias("_folder"),
+                pl.col("agent").alias("_agent"),
+            )
+        )
+    columns = merged(one.columns for one in several)
+    swept = list(columns.swept)
+    runs = joined(several, parts)
+    if len(parts) > 1:
+        one_run = ["scenario", *swept, "_agent", "seed"]
+        runs = runs.unique([*one_run, "run"], keep="first", maintain_order=True)
+        twice = runs.filter(pl.struct(one_run).is_duplicated()).select("scenario", "_agent").unique()
+        runs = runs.join(
+            twice.with_columns(pl.lit(True).alias("_twice")),
+            on=["scenario", "_agent"],
+            how="left",
+            maintain_order="left",
+        ).with_columns(
+            pl.when("_twice").then(pl.format("{}/{}", "_folder", "_agent")).otherwise("_agent").alias("agent")
+        )
+    keys = ["scenario", *swept] if runs["scenario"].n_unique() > 1 else swept
+    return Pool(runs, keys, columns)
+
+
+def set_beside(now: Sequence[ResultsFolder], before: ResultsFolder) -> Pool:
+    """Put runs beside earlier ones, so that each agent is compared with itself.
+
+    The agent's label becomes the key `of`, and `agent` is `before` or `now`, in this order. Where each side is of one
+    scenario, the two may have different names.
+    """
+    parts = [pooled([before]), pooled(now)]
+    sides = [
+        part.runs.with_columns(pl.col("agent").alias("of"), pl.lit(side).alias("agent"), pl.lit(side).alias("_agent"))
+        for part, side in zip(parts, (BEFORE, NOW), strict=True)
+    ]
+    columns = merged([parts[1].columns, parts[0].columns])
+    runs = joined([before, *now], sides)
+    scenario = ["scenario"] if any(part.runs["scenario"].n_unique() > 1 for part in parts) else []
+    return Pool(runs, [*scenario, *columns.swept, "of"], columns)
+
+
+def joined(several: Sequence[ResultsFolder], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Put frames of the results one below the other; null where one has not the other's columns."""
+    if len(parts) == 1:
+        return parts[0]
+    try:
+        return pl.concat(parts, how="diagonal_relaxed")
+    except pl.exceptions.PolarsError as error:
+        raise ResultsError(
+            f"these results do not go together: {str(error).splitlines()[0]}",
+            file=several[-1].folder,
+            remedy="Name folders that the same version of Binwright wrote.",
+        ) from error
 
 
 class Together(ResultsFolder):
@@ -38,7 +122,6 @@ class Together(ResultsFolder):
 
     @property
     def name(self) -> str:
-        """The names of the parts."""
         return str(self.folder)
 
     def said(self, key: str) -> Any:

@@ -9,8 +9,8 @@ from typing import Any
 
 from analysis.results.folder import ResultsFolder, check_target
 from simcore.errors import UserError
+from simcore.extras import pl
 from simcore.files import write_text
-from simcore.lazy_imports import pl
 
 TAG = "binwright.run"
 """The tag of an MLflow run that has the name of ours: what is there already is not exported again."""

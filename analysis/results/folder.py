@@ -4,22 +4,78 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import inf
 from pathlib import Path
 from shlex import quote
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
+import yaml
+
 from analysis.measure.metric import Metric
-from analysis.results.columns import FILE, Columns, digest_of, read_columns
+from analysis.results.columns import FILE, LARGEST, Columns, digest_of, read_columns
 from analysis.results.escaping import plain
-from analysis.results.groups import LARGEST
 from analysis.results.metric_choice import Choice, choose_metrics
-from analysis.results.swept_values import short_key
 from simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+def refused_shares(
+    done: pl.DataFrame, keys: Sequence[str]
+) -> tuple[dict[tuple[Any, ...], list[dict[str, float]]], Counter[str]]:
+    """Return by values of `keys` what every run refused for which reason, in %; and all counts.
+
+    The shares are of what acceptance is a share of: the offered, and those that a failure sent back in vain.
+    Runs that refused nothing are there, too.
+    """
+    shares: dict[tuple[Any, ...], list[dict[str, float]]] = {}
+    total: Counter[str] = Counter()
+    if "reasons" not in done.columns:
+        return shares, total
+    lost = done["lost"].fill_null(0).to_list() if "lost" in done.columns else [0] * len(done)
+    rows = done.select(*keys, "offered", "reasons").iter_rows()
+    for (*group, offered, text), again in zip(rows, lost, strict=True):
+        counts: dict[str, int] = json.loads(text) if text else {}
+        total.update(counts)
+        asked = (offered or 0) + again
+        share = {reason: 100 * count / asked for reason, count in counts.items()} if asked else {}
+        shares.setdefault(tuple(group), []).append(share)
+    return shares, total
+
+
+def as_written(value: Any) -> str:
+    """Write a value of a swept key as a scenario would have it, where its column has JSON: `make_room: {moves: 1}`."""
+    if not isinstance(value, str) or not value.startswith(("{", "[")):
+        return plain(str(value))
+    try:
+        data = json.loads(value)
+    except ValueError:  # a text that begins so
+        return plain(value)
+    text = yaml.safe_dump(data, default_flow_style=True, width=inf, sort_keys=False, allow_unicode=True).strip()
+    return plain(text[1:-1] if isinstance(data, dict) else text)
+
+
+def telling_keys(runs: pl.DataFrame, swept: Sequence[str]) -> list[str]:
+    """Leave out the last swept keys whose values follow from those of the others, as keys of a `zip` do."""
+    keys = list(swept)
+    points = runs.select(keys).n_unique() if keys else 0
+    for key in reversed(swept):
+        others = [other for other in keys if other != key]
+        if others and runs.select(others).n_unique() == points:
+            keys = others
+    return keys
+
+
+def short_key(key: str, swept: Sequence[str]) -> str:
+    """Return the end of a swept key, as much of it as no other swept key ends in."""
+    parts, others = key.split("."), [f".{other}" for other in swept if other != key]
+    ends = (".".join(parts[-count:]) for count in range(1, len(parts)))
+    return next((end for end in ends if not any(other.endswith(f".{end}") for other in others)), key)
+
 
 NEEDED = ("run", "agent", "seed", "version", "status")
 """Columns that runs.parquet has whatever was measured."""
@@ -100,7 +156,6 @@ class ResultsFolder:
 
     @property
     def resources(self) -> list[str]:
-        """The cluster's resources."""
         return list(self.columns.resources)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.measure.metric import Metric
 from simcore.errors import UnknownName, suggest
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""

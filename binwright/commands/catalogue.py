@@ -21,7 +21,7 @@ def agents(asked: Namespace) -> int:
         raise UserError("changes no scenario", key="--set", remedy="Name the scenario with --for FILE.")
     unsuited = {}
     if asked.scenario:
-        from scenarios.run.compatible_agents import suited
+        from scenarios.run.check import suited
 
         unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
     _list(AGENTS, unsuited)
@@ -147,8 +147,8 @@ def _label(text: str) -> str:
 
 def topology(asked: Namespace) -> int:
     """`binwright topology NAME`."""
-    from fabric.presets import topology as build
     from fabric.topology import tier_rows
+    from fabric.topology import topology as build
 
     options = dict(map(_option, asked.sets))
     target = file_to_draw("--draw", asked.draw) if asked.draw else None

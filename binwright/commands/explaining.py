@@ -24,7 +24,7 @@ SHOWN = 100
 
 def explain(asked: Namespace) -> int:
     """Answer `binwright explain FILE ANSWER`."""
-    from agents.solver.solving.conclude import reached
+    from agents.solver.solving.answer import reached
     from agents.solver.solving.explain import Explained
 
     file = Path(asked.answer_file)

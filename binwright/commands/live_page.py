@@ -1,4 +1,4 @@
-"""`watch --serve`: a page of a batch while it goes on, which is the report when it is over."""
+"""`watch`: how far a batch is; with `--serve` a page of it while it goes on, which is the report when it is over."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from time import monotonic, sleep
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from analysis.compare.table import Table
 from analysis.report.page import compose, failed_runs, page, section
 from analysis.report.tables import HtmlCell, html, main_table
 from analysis.results_api import Results
-from binwright.commands.console import say, show
-from binwright.commands.progress import pace
+from binwright.cli import FAILED
+from binwright.commands.console import many_of, say, show
+from binwright.commands.progress import Live, duration, pace
 from binwright.commands.reporting import played
-from binwright.commands.watching import EVERY, said
 from scenarios.batch.watching import BatchProgress, WatchedFolder
 from simcore.errors import UserError
+
+if TYPE_CHECKING:
+    from scenarios.batch.watching import BatchProgress
+
 
 HOSTS = ("127.0.0.1", "localhost")
 """Names of this machine: a page of somebody else's that has another name for it gets nothing."""
@@ -219,3 +223,50 @@ def serve(asked: Namespace) -> int:
         show(f"Open http://{HOSTS[0]}:{server.server_port}/ to watch {folder}; Ctrl-C ends it.{waits}")
         server.serve_forever()
     return 0
+
+
+EVERY = 1.0
+"""Seconds between two looks."""
+
+
+def watch(asked: Namespace) -> int:
+    """`binwright watch RESULTS`: a line that lives until the batch is over, then what came of it."""
+    from scenarios.batch.watching import WatchedFolder
+
+    if asked.port is not None:
+        raise UserError("is of the page that --serve opens", key="--port", value=asked.port, remedy="Add --serve.")
+    watched = WatchedFolder(asked.results)
+    found = watched.look()
+    if not asked.once and found.running:
+        with Live(found.total, len(found.rows), 0) as live:
+            for row in found.rows.values():
+                live(row)
+            while found.running:
+                sleep(EVERY)
+                before, found = found.rows, watched.look()
+                for name, row in found.rows.items():
+                    if before.get(name) != row:
+                        live(row)
+    show(said(found))
+    return FAILED if not found.running and found.done < found.total else 0
+
+
+def said(found: BatchProgress) -> str:
+    """Say how far a batch is, and whether somebody goes on with it."""
+    failed = f", {found.failed} failed" if found.failed else ""
+    text = f"{found.name}: {found.done} of {many_of(found.total, 'run')} done{failed}. "
+    if found.under_way:
+        shares = (row["requests"] / max(1, row["of"]) for row in found.under_way.values())
+        kept = "Under way, as of when they were kept" if found.running else "Kept of runs that were under way"
+        text += f"{kept}: {', '.join(f'{share:.1%}' for share in shares)}. "
+    if found.running:
+        text += "It goes on"
+        text += f"; what is left is {duration(found.seconds)} of work for one process." if found.seconds else "."
+    elif found.done < found.total:
+        text += "It stands still: the same command goes on with it."
+    else:
+        text += "It is over."
+    if found.others and not found.rows:
+        others = many_of(found.others, "run")
+        text += f" Its journal has {others} of another version of the scenario, an agent or Binwright."
+    return text

@@ -15,7 +15,7 @@ from binwright.commands.console import say, show, where
 from binwright.commands.headings import head
 from binwright.commands.progress import Line
 from simcore.errors import UserError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 SECONDS = 5.0
 """Runs that took longer, all together, are not played again."""

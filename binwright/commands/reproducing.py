@@ -9,8 +9,7 @@ from pathlib import Path
 from binwright.cli import FAILED
 from binwright.commands.console import show, where
 from binwright.commands.progress import Live, duration
-from binwright.reproduction.reproduce import FOLDER, completed, names_of, size_of
-from binwright.reproduction.running import Prepared, prepare
+from binwright.reproduction.reproduce import FOLDER, Prepared, completed, names_of, prepare, size_of
 from simcore.errors import UserError
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from analysis.results.swept_values import as_written, short_key
+from analysis.results.folder import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Live, duration
 from simcore.errors import UserError, without_numbers
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 if TYPE_CHECKING:
     from analysis.results_api import Results
@@ -188,7 +188,7 @@ def _warn_of(what: object) -> None:
 
 
 def _warn(results: Results) -> None:
-    from analysis.measure.outside_training import outside_of
+    from analysis.measure.condition import outside_of
     from analysis.measure.overlap import overlap_of
 
     _warn_of(overlap_of(results.runs, results.swept))

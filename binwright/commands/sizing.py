@@ -13,7 +13,7 @@ from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed
 from simcore.errors import UserError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from analysis.compare.terminal import fitted
 from analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import entry, new_table, out, show, where
 from simcore.errors import UserError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,7 +79,6 @@ def say_written(file: str) -> None:
 
 
 def _print_proposal(proposal: Proposal, path: Path) -> None:
-    """Print which column is what."""
     title = escape(f"What the columns of {path.name} probably are")
     table = new_table("column", "is", "unit", "why", title=title, title_justify="left")
     for guess in proposal.guesses:

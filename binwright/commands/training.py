@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Iterations, duration
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 if TYPE_CHECKING:
     from scenarios.schema.scenario import Scenario

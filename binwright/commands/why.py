@@ -12,8 +12,8 @@ from rich.markup import escape
 from analysis.measure.metric import duration
 from binwright.commands.console import many_of, new_table, out, show
 from simcore.errors import RunError, UserError
+from simcore.extras import pl
 from simcore.files import write_text
-from simcore.lazy_imports import pl
 from simcore.units import say
 
 if TYPE_CHECKING:

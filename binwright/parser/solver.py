@@ -56,7 +56,6 @@ def add_explain(commands: Commands) -> None:
 
 
 def _service(command: argparse.ArgumentParser) -> None:
-    """Which service is asked."""
     command.add_argument("--server", required=True, metavar="URL", help="the service (binwright serve)")
     command.add_argument("--token-file", metavar="F", help="the service's token")
 

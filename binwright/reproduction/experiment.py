@@ -99,7 +99,6 @@ class Experiment:
         return next((note.text for note in self.notes if note.kind == kind and note.of(one)), "")
 
     def seeds(self, condition: str, size: Size) -> int:
-        """Count the seeds of a condition."""
         asked = self.conditions[condition]
         return {"full": asked.seeds, "quick": min(asked.quick, asked.seeds), "smallest": 2}[size]
 

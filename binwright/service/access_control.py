@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
-from binwright.service.limits import Limits
+from binwright.service.limits import Limits, address
 from binwright.service.models import Mistake, Refusal
-from binwright.service.protocol import address
 from simcore.errors import UserError
 
 Message = MutableMapping[str, Any]

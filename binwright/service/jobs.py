@@ -256,7 +256,6 @@ class Jobs:
         return True
 
     def get(self, owner: str, name: str) -> Row | None:
-        """Find a job of this owner."""
         with self._reading() as base:
             found = base.execute(f"select {COLUMNS} from jobs where id = ? and owner = ?", (name, owner))
             row = found.fetchone()

@@ -57,7 +57,6 @@ def _entries(entries: list[Any]) -> list[Any]:
 
 
 def _numbers(entries: list[Any], depth: int = 1) -> list[Any]:
-    """Numbers in rows."""
     for entry in entries:
         if isinstance(entry, list):
             if depth == DEEPEST:

@@ -112,6 +112,5 @@ class _Actor:
         return self._progress, self._worker.memory()
 
     def end(self) -> None:
-        """End the process."""
         self._over.set()
         self._worker.end()

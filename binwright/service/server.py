@@ -45,8 +45,8 @@ def serve(
 
         from binwright.service.access_control import read_tokens
         from binwright.service.app import application
+        from binwright.service.limits import guarded
         from binwright.service.offered_devices import offered
-        from binwright.service.protocol import guarded
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):
             raise

@@ -24,8 +24,7 @@ from agents.solver.language.errors import SpecError
 from agents.solver.model.problem import Fault, Problem
 from agents.solver.model.program import MICRO, NULL
 from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.answer import Answer, Progress
-from agents.solver.solving.conclude import Allocated, described
+from agents.solver.solving.answer import Allocated, Answer, Progress, described
 from agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits

@@ -200,7 +200,6 @@ class CellSimulation(Simulation):
         """The nanoseconds of `play` so far, this time."""
 
     def play(self, agent: Agent, watch: Callable[[], int]) -> int:
-        """Play as `play_cells` does."""
         rule = agent.compiled
         if rule is None:
             raise TypeError(f"{type(agent).__name__} is not compiled")

@@ -40,7 +40,6 @@ class ServerLabels:
 
     @property
     def known(self) -> list[str]:
-        """The names of all labels."""
         return [*self.labels, SERVER]
 
     def domains(self, label: str) -> tuple[Ints, list[str]]:

@@ -15,10 +15,9 @@ from scenarios.run.execute import execute
 from scenarios.run.progress import OnProgress, RunProgress
 from scenarios.run.sandbox import TooLong, aloud, printing, recursion
 from simcore.compiling import awaited_by
-from simcore.errors import RunError, UserError
+from simcore.errors import RunError, UserError, place_of
 from simcore.file_tracking import digest_of, written_by
 from simcore.memmap import in_files
-from simcore.tracebacks import place_of
 from simcore.units import TIME
 
 

@@ -134,7 +134,6 @@ class _Here:
         self.on_progress(progress)  # of the batch of now
 
     def rows(self, tasks: Sequence[Task]) -> Rows:
-        """Do the tasks."""
         code: dict[object, str] = {task.folder: task.run.family for task in tasks}
         code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
         if not unchanged(self._files) or any(self._code.get(key, digest) != digest for key, digest in code.items()):

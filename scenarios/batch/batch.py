@@ -19,8 +19,7 @@ from analysis.results.columns import Columns, write_runs
 from analysis.results_api import Results
 from scenarios.batch.attempt import Task, detail, shown
 from scenarios.batch.backends import opened
-from scenarios.batch.journal import UNDER_WAY, Row, line_of, rows_of, under_way
-from scenarios.batch.lock import lock
+from scenarios.batch.journal import UNDER_WAY, Row, line_of, lock, rows_of, under_way
 from scenarios.build.code import ours
 from scenarios.build.engines import Engine, check_engine, on_the_clock
 from scenarios.build.plan import Run, asked_of, plan
@@ -36,10 +35,10 @@ from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import resolved
 from scenarios.schema.scenario import Scenario
 from simcore.errors import ResultsError, UserError
+from simcore.extras import pl
 from simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
 from simcore.files import clear, make_folder, sync, write_text, writing
 from simcore.jit import postponed
-from simcore.lazy_imports import pl
 from simcore.memmap import in_files
 
 LOG = logging.getLogger("binwright")

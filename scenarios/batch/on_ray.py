@@ -34,9 +34,8 @@ from scenarios.run.execute import cache_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD, usable_cpus
 from simcore.errors import UserError
-from simcore.extras import need
+from simcore.extras import LazyModule, need
 from simcore.files import replacing
-from simcore.lazy_imports import LazyModule
 
 if TYPE_CHECKING:
     import ray

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection, Pipe, wait
 from queue import SimpleQueue
 from threading import Lock, Thread
 from time import monotonic, perf_counter
@@ -18,14 +19,12 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.child_process import child
 from scenarios.batch.journal import Row
 from scenarios.batch.work_queue import PORTION, Handout
 from scenarios.run.progress import OnProgress, RunProgress
 from scenarios.run.sandbox import alone
-from simcore.address_space import check_address_space
 from simcore.compiling import Compiling, elsewhere, tell
-from simcore.cores import ONE_THREAD, WORKER
+from simcore.cores import ONE_THREAD, WORKER, check_address_space
 from simcore.errors import UserError
 from simcore.jit.kept import folder
 
@@ -197,3 +196,18 @@ def _listen(pipe: Connection, portions: SimpleQueue[list[Task]]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
         os._exit(1)
+
+
+def child(code: str, env: Mapping[str, str]) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Start an interpreter that runs `code`, and return it with our end of a pipe; the other is number `{handle}`."""
+    pipe, far = Pipe()
+    command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; " + code.format(handle=far.fileno())]
+    # Ctrl-C reaches every process of the terminal, and the SIGTERM of a batch system every process of the job. They
+    # are for us to answer: children are born deaf to them.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[far.fileno()], env=env)
+    finally:
+        far.close()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process, pipe

@@ -10,8 +10,7 @@ from statistics import mean
 from analysis.results_api import Results
 from scenarios.batch.attempt import shown
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import UNDER_WAY, Row
-from scenarios.batch.lock import is_taken
+from scenarios.batch.journal import UNDER_WAY, Row, is_taken
 from scenarios.schema.load import load_scenario
 from simcore.errors import ResultsError
 

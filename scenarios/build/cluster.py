@@ -184,7 +184,6 @@ def _servers(spec: ClusterSpec) -> ServerTable:
 
 
 def _from_trace(spec: TracedServers) -> ServerTable:
-    """Read the servers of a trace."""
     path, known = find_servers(spec.name, spec.path)
     columns = {name: column for name, (column, _) in known.columns.items()}
     units = {name: factor * spec.units.get(name, 1.0) for name, (_, factor) in known.columns.items()}

@@ -33,6 +33,19 @@ from simcore.file_tracking import digest_of
 from simcore.registry import Registry
 from workloads.traces.library import find_servers
 
+IN_FOLDERS = str.maketrans("/[]", "-()")
+
+
+def named(point: Mapping[str, Any]) -> str:
+    """Name the folder of a point, such as `rate=0.005,warm=(0,0.5)`; brackets would be patterns to polars."""
+    return ",".join(f"{key}={plain(value)}" for key, value in point.items()).translate(IN_FOLDERS)
+
+
+def plain(value: Any) -> float | str:
+    """Leave numbers, truth values and text as they are, and write anything else as JSON."""
+    return value if isinstance(value, int | float | str) else json.dumps(value, separators=(",", ":"))
+
+
 Content = Callable[[Trace | MultiServer], str | None]
 """Hashes what is in the file of a trace, or of a demand; None for a demand without one."""
 

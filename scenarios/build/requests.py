@@ -14,10 +14,8 @@ from scenarios.build.altered import Altered, forget_altered
 from scenarios.build.lifetime_info import forget_predictors
 from scenarios.build.trace import TraceRequests, forget_traces
 from scenarios.build.user_workload import identity_of, is_drawn
-from scenarios.schema.changes import Changing
-from scenarios.schema.kind import Roled
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.offline import Offline
+from scenarios.schema.kind import Changing, Roled
+from scenarios.schema.multiserver import MultiServer, Offline
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace

@@ -50,7 +50,6 @@ class TraceRequests:
         return isinstance(start, RandomStart) and start.drawn
 
     def draw(self, seed: int) -> Workload:
-        """Read the requests of a seed."""
         if self.spec.inflate:
             return inflated(self.spec, self.window_of(seed), self._total()).draw(seed)
         return self.window_of(seed)
@@ -72,7 +71,6 @@ class TraceRequests:
 
     @property
     def table(self) -> Columns:
-        """The whole trace."""
         file, version = self._file()
         return _table(self.spec.trace, file, json.dumps(self.spec.options), self._resources, self._cache, version)
 

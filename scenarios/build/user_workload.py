@@ -12,9 +12,8 @@ import numpy as np
 from scenarios.build.code import of
 from scenarios.schema.registered import Registered
 from scenarios.schema.workload import OwnWorkload
-from simcore.errors import UserError, WorkloadError
+from simcore.errors import UserError, WorkloadError, place_of
 from simcore.file_tracking import is_ours
-from simcore.tracebacks import place_of
 from simcore.types import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."

@@ -11,8 +11,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from scenarios.draft.request_source import asked_of
-from scenarios.draft.servers import DraftServers
-from scenarios.draft.text import amounts, scenario_text
+from scenarios.draft.text import DraftServers, amounts, scenario_text
 from scenarios.run.check import check_scenario
 from scenarios.schema.agent import AgentEntry
 from scenarios.schema.explain import explain

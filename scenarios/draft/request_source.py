@@ -16,22 +16,21 @@ from pydantic_core import PydanticCustomError
 
 from analysis.measure.metric import duration
 from scenarios.build.trace import TraceRequests
-from scenarios.draft.servers import DraftServers, servers_for
-from scenarios.draft.text import AGENTS, amounts, generated, scenario_text
+from scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
 from scenarios.schema.explain import explain
 from scenarios.schema.load import load_scenario, shipped
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.workload import Trace
 from scenarios.schema.yaml_source import Source
 from simcore.errors import UserError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import QUANTUM, Floats
 from workloads import TRACES, WITH_SERVERS
 from workloads.changes import WorkloadChange, changed
 from workloads.column_guesses import Proposal, propose
 from workloads.describe import peaks
 from workloads.fit import fit
-from workloads.survival import kaplan_meier
+from workloads.lifetimes import kaplan_meier
 from workloads.traces.cells import is_date, moment
 from workloads.traces.check import MODELS, resources_in
 from workloads.traces.faults import collecting, lines_of
@@ -111,7 +110,6 @@ class RequestSource:
 
     @property
     def resources(self) -> list[str]:
-        """The resources that are asked for."""
         return resources_in(self.frame.columns)
 
     @property

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agents.formulas.program import no_score
-from scenarios.batch.child_process import child
+from scenarios.batch.pool import child
 from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
 from scenarios.schema.scenario import Scenario
 from simcore.cores import ONE_THREAD

@@ -39,7 +39,6 @@ class _CachedRequests:
         return self._requests.drawn
 
     def draw(self, seed: int) -> Workload:
-        """Return the requests of a seed."""
         if seed not in self._drawn:
             self._drawn[seed] = self._requests.draw(seed)
         return self._drawn[seed]
@@ -112,7 +111,6 @@ class PreparedScenario:
         return self._known[0]
 
     def _play(self, make: Callable[[], Agent], seed: int, sampled: bool) -> FinishedRun:
-        """Play a run as `binwright run` does."""
         scenario, world = self.scenario, self.world
         agent = adapt_agent(world, make())
         warm = adapt_agent(world, (world.warm_start.agent or make)()) if world.warm_start else None

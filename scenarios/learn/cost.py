@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from agents.learned.common.tensors import extra
-from scenarios.build.folders import named
+from scenarios.build.plan import named
 from scenarios.learn.sweeping import points
 from scenarios.learn.training import course_of, spec_of
 from scenarios.schema.scenario import Scenario

@@ -23,9 +23,8 @@ from typing import NamedTuple
 
 from agents.learned.common.training import Row
 from scenarios.batch.backends import checked_jobs
-from scenarios.batch.child_process import child
 from scenarios.batch.on_ray import RayCluster, check_code, check_installed
-from scenarios.batch.pool import ending
+from scenarios.batch.pool import child, ending
 from scenarios.build.code import ours
 from scenarios.learn.training import Lesson, course_of, learn, spec_of
 from simcore.cores import usable_cpus

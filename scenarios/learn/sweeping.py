@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from agents.learned.common.training import Row
-from scenarios.build.folders import named, plain
+from scenarios.build.plan import named, plain
 from scenarios.learn.parallel import at_a_time, side_by_side
 from scenarios.learn.training import (
     announced,

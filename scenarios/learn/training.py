@@ -13,7 +13,7 @@ import polars as pl
 from agents.learned.common.trainer import ValidatesAnywhere, device_for
 from agents.learned.common.training import Course, Row, Training, forget, write_log
 from agents.world import World
-from scenarios.batch.lock import lock
+from scenarios.batch.journal import lock
 from scenarios.build.world import build_learning
 from scenarios.schema.explain import locate
 from scenarios.schema.load import source_of, validate

@@ -179,7 +179,6 @@ class Keeper:
         self._kept = None
 
     def keep(self) -> None:
-        """Keep it."""
         arrays, remembered = memory(self._agent)
         words = {"memory": remembered, "luck": self._luck.states(), "reasons": self._simulation.record.reasons}
         always = {"thought": self.thought + self._simulation.thought, "files": self.files()}

@@ -16,8 +16,8 @@ from analysis.measure.order import Order
 from fabric.fragmentation import CAUSES
 from fabric.network import NetworkLedger
 from simcore.engine import Simulation
+from simcore.extras import pl
 from simcore.files import write_tables
-from simcore.lazy_imports import pl
 from simcore.memmap import blocks
 from simcore.moves import Moved, Outcome, Why
 from simcore.record import INTERRUPTED, OUTCOMES, PLACED

@@ -23,7 +23,7 @@ from scenarios.run.refusals import over_time, room_for_parts
 from simcore.agent_calls import answer_all, describe_request, raised
 from simcore.engine import Simulation
 from simcore.errors import UserError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.queues import Queues
 from simcore.quotas import Quotas
 from simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD

@@ -1,18 +1,104 @@
-"""What all kinds of `workload:` have in common."""
+"""What kinds of `workload:` have in common: arrivals, starts in traces, changes, and the base of all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.parts import Parts
 from scenarios.schema.placement import Placed, WeightedRole
+from scenarios.schema.registered import Registered
 from scenarios.schema.yaml_source import Keys
-from simcore.fields import Model, wrong
+from simcore.fields import Index, Lifespan, Model, Shown, checked, wrong
+from simcore.json_schema import quantity
+from simcore.registry import Registry
+from simcore.unions import ByKey
+from simcore.units import TIME
+from workloads import ARRIVALS, LIFETIMES
+from workloads.arrivals import Bursty, Fixed, Poisson
+from workloads.changes import DemandChange, HolidayChange, WaveChange
+from workloads.lifetimes import Empirical, Exponential, Lognormal
+from workloads.starts import ApartStart, ListedStart, RandomStart
+from workloads.traces.cells import is_date
+
+
+class Arrivals(Registered):
+    """When requests arrive: one of these."""
+
+    registry: ClassVar[Registry] = ARRIVALS
+    what: ClassVar[str] = "way of arriving"
+    poisson: Poisson | None = Field(default=None, description="Independent requests.", examples=["{every: 10 s}"])
+    fixed: Fixed | None = Field(default=None, description="Requests at equal distances.", examples=["{every: 1 s}"])
+    bursty: Bursty | None = Field(default=None, description="Bursts.", examples=["{every: 10 min, size: 8}"])
+
+
+class Lifetimes(Registered):
+    """How long requests stay: one of these."""
+
+    registry: ClassVar[Registry] = LIFETIMES
+    what: ClassVar[str] = "distribution of lifetimes"
+    fixed: Lifespan | None = Field(default=None, description="All equally long.", examples=["10 min"])
+    exponential: Exponential | None = Field(default=None, description="Without memory.", examples=["{mean: 1 h}"])
+    lognormal: Lognormal | None = Field(
+        default=None, description="The logarithm is normal.", examples=["{median: 10 min, sigma: 1.5}"]
+    )
+    empirical: Empirical | None = Field(
+        default=None, description="Measured.", examples=["{quantiles: [1 s, 3 min, 2 h]}"]
+    )
+
+
+def _form_of_start(value: Any) -> str:
+    if isinstance(value, ApartStart) or (isinstance(value, Mapping) and "apart" in value):
+        return "<apart>"
+    if isinstance(value, ListedStart) or (isinstance(value, Mapping) and "path" in value):
+        return "<listed>"
+    return "<row>" if isinstance(value, int | float) else "<time>" if isinstance(value, str | date) else "<random>"
+
+
+def _time_text(value: Any) -> str:
+    """Write a time on the trace's clock, or a date as it is: one without a zone is in UTC."""
+    text = value.isoformat() if isinstance(value, date) else value
+    return text if isinstance(text, str) and is_date(text) else TIME.show(checked(TIME.parse)(text))
+
+
+_DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
+_TIME = {"anyOf": [quantity(TIME, "3 d")["anyOf"][1], {"type": "string", "pattern": _DATE}]}
+Start: TypeAlias = Annotated[
+    Annotated[Index, Tag("<row>")]
+    | Annotated[str, BeforeValidator(_time_text), WithJsonSchema(_TIME), Tag("<time>")]
+    | Annotated[RandomStart, Tag("<random>")]
+    | Annotated[ApartStart, Tag("<apart>")]
+    | Annotated[ListedStart, Tag("<listed>")],
+    Discriminator(_form_of_start),
+    Shown(
+        "row from 0, time with a unit or date on the trace's clock, [RandomStart](#randomstart), "
+        "[ApartStart](#apartstart) or [ListedStart](#listedstart)"
+    ),
+]
+
+
+Changes: TypeAlias = tuple[
+    Annotated[
+        DemandChange | WaveChange | HolidayChange,
+        ByKey(("demand", "wave", "holiday"), "is no change", "{demand: +20 %}"),
+    ],
+    ...,
+]
+
+
+class Changing(Model):
+    """Requests that may be changed."""
+
+    changes: Changes = Field(
+        default=(),
+        description="Changes, one after another: growth, another mix, a wave, a holiday.",
+        examples=["[{demand: +20 %}, {wave: 200, at: 3 d, over: 6 h}, {holiday: 30 %, from: 5 d, until: 6 d}]"],
+    )
 
 
 class WorkloadKind(Model):
@@ -48,7 +134,6 @@ class Roled(WorkloadKind):
 
     @property
     def groups(self) -> set[str]:
-        """The groups of its requests."""
         return {role.group for role in self.roles} - {""}
 
     @property

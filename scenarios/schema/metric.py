@@ -1,15 +1,18 @@
-"""The schema of one entry of `metrics:`."""
+"""The schema of entries of `metrics:`, of headings in place of names, and of how figures look."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from analysis.figures.venues import VENUES, inches
 from analysis.measure import BUILT_IN, METRICS
 from analysis.measure.definition import Asked
-from simcore.fields import Model, Share, Shown, Text, Where, wrong
+from simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
 from simcore.json_schema import PLUGIN, Schema, mapping
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
@@ -69,3 +72,54 @@ class MetricSpec(Model):
 
 
 MetricEntry: TypeAlias = Annotated[MetricSpec, Shown("name, {name: {last: share}}, or [Metric](#metric)")]
+
+
+NEAR = 0.85
+"""A name of nothing that is as near to a known one is a mistake; others are of agents or points of another day."""
+
+
+def _size(text: str) -> str:
+    inches(text)
+    return text
+
+
+class Figures(Model):
+    """How figures of the results look, unless the command says otherwise."""
+
+    style: Text | None = Field(
+        default=None,
+        description=f"A venue ({', '.join(VENUES)}), a style of matplotlib by name, or a file of one, relative to this "
+        "file.",
+        examples=["ieee", "mine.mplstyle"],
+    )
+    width: Literal["column", "page"] | None = Field(
+        default=None, description="One of the style's widths; by default each figure's own."
+    )
+    size: Annotated[Text, AfterValidator(checked(_size))] | None = Field(
+        default=None, description="Width x height of every figure, in inches or with a unit.", examples=["84x56 mm"]
+    )
+    font: Text | None = Field(default=None, description="The family of all text.", examples=["Times New Roman"])
+    text: Annotated[PositiveNumber, Field(le=100)] | None = Field(
+        default=None, description="The size of text, in points; ticks have a little less."
+    )
+    titles: bool = Field(
+        default=True, strict=True, description="Whether figures have titles; captions can say the same."
+    )
+    format: Literal["png", "svg", "pdf"] = Field(default="png", description="What `binwright figures` writes.")
+
+
+def headings_of(headings: Mapping[str, str], called: Mapping[str, str]) -> dict[str, str]:
+    """Return headings by what results call things: `mine.py:Mine`, whose path is absolute here, is an agent's name.
+
+    `called` has what agents and metrics from files are called in results.
+    """
+    usual = {name: Path(name).name if ".py:" in name else name for name in headings}
+    by_file = {called.get(name, usual[name]): text for name, text in headings.items() if usual[name] != name}
+    return {**by_file, **{name: text for name, text in headings.items() if usual[name] == name}}
+
+
+def check_headings(headings: Mapping[str, str], known: Collection[str]) -> None:
+    """Refuse a heading of a name that is nearly one that is known."""
+    for name in headings:
+        if name not in known and (near := get_close_matches(name, known, n=1, cutoff=NEAR)):
+            raise wrong("is no agent, swept key or metric", f"Did you mean {near[0]!r}?", ("headings", name))

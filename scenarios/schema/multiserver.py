@@ -1,4 +1,4 @@
-"""The schema of a `workload:` of requests that may need several servers."""
+"""The schema of a `workload:` of requests for several servers, and of one that is there at once and stays."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from pydantic import AfterValidator, Field, model_validator
 
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.kind import Roled
+from scenarios.schema.kind import Roled, WorkloadKind
 from scenarios.schema.registered import Registered
 from scenarios.schema.use import Using
 from scenarios.schema.yaml_source import Keys
-from simcore.fields import Count, Number, PositiveTime, Share, Shown, wrong
+from simcore.errors import suggest
+from simcore.fields import Count, Number, PositiveTime, Share, Shown, Text, wrong
 from simcore.json_schema import Schema, given
 from simcore.registry import Registry
-from simcore.types import QUANTUM
+from simcore.types import QUANTUM, Workload
 from workloads.demands import DEMANDS
 from workloads.holding import LONGEST
+from workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 
 
 class Demand(Registered):
@@ -77,3 +79,33 @@ class MultiServer(Using, Roled):
         if self.bandwidth[0] > widest:
             remedy = f"The widest has {widest:g}: ask for less, or give the links more."
             raise wrong("is above what any link has", remedy, ("workload", "bandwidth"), list(self.bandwidth))
+
+
+class Offline(Using, WorkloadKind):
+    """Machines that all arrive at time 0, in the order of the input, and never end."""
+
+    offline: Text = Field(
+        description=f"The input: {', '.join((*FITTED, *OPEN))}, or one of the literature's, such as `u120`. Resources "
+        f"are cpu, mem, disk, net_out and net_in (`{'`, `'.join(FITTED)}`, as shares of a server), `a` and `b` (`ct1` "
+        "to `ct10`, `planted`), or `size`.",
+        examples=["pgrank"],
+        json_schema_extra={"enum": list(NAMES)},
+    )
+    requests: Count | None = Field(
+        default=None,
+        description="How many machines; by default the input's own number, of `ct1` to `ct10` and `planted` 200.",
+        examples=[100],
+    )
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if self.offline not in NAMES:
+            raise wrong("unknown offline input", suggest(self.offline, NAMES), ("offline",), self.offline)
+        if self.offline in OPEN and (self.requests or 0) > WIDEST:
+            raise wrong("is too many", f"Give {WIDEST} at most.", ("requests",), self.requests)
+        return self
+
+    def draw(self, resources: tuple[str, ...], seed: int) -> Workload:
+        """Draw the machines of a seed, for a cluster's resources."""
+        count = self.requests if self.offline in OPEN else None
+        return machines(self.offline, seed, count).requests(resources, self.requests)

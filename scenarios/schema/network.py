@@ -11,8 +11,8 @@ import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
-from fabric.presets import TOPOLOGIES
-from fabric.presets import topology as build
+from fabric.topology import TOPOLOGIES
+from fabric.topology import topology as build
 from scenarios.schema.placement import Labels, Values, check_servers
 from scenarios.schema.registered import Registered
 from simcore.fields import Count, Model, Names, checked, together, wrong

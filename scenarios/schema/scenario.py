@@ -17,15 +17,13 @@ from fabric.peak_predictors import LimitPeak
 from fabric.placement.rules import Drain
 from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.display import Figures, check_headings, headings_of
 from scenarios.schema.failures import Failures
 from scenarios.schema.knowledge import Knowledge
-from scenarios.schema.metric import MetricEntry
+from scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
 from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
 from scenarios.schema.overflow import Overflow, expand_of, preempt_of, queues_at, room_of, wait_of
 from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
-from scenarios.schema.prices import check_prices, hourly
-from scenarios.schema.priorities import Priorities, Spot, check_priorities
+from scenarios.schema.priorities import Priorities, Spot, check_prices, check_priorities, hourly
 from scenarios.schema.queues import check_queues
 from scenarios.schema.quotas import Quotas
 from scenarios.schema.server_files import known_resources
@@ -536,7 +534,6 @@ class Scenario(Model):
 
     @property
     def file(self) -> Path | None:
-        """The file it was loaded from."""
         return self._source.file if self._source else None
 
     @property

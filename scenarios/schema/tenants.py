@@ -9,9 +9,8 @@ from pydantic import Field
 
 from agents import AGENTS
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.arrivals import Arrivals, Lifetimes
 from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.kind import Roled
+from scenarios.schema.kind import Arrivals, Lifetimes, Roled
 from scenarios.schema.network import Network
 from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import known_resources

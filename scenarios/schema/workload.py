@@ -18,18 +18,14 @@ from pydantic import (
 )
 
 from scenarios.schema.agent import AgentSpec
-from scenarios.schema.arrivals import Arrivals, Lifetimes
-from scenarios.schema.changes import Changing
 from scenarios.schema.cluster import ClusterSpec
 from scenarios.schema.column_mapping import Mapped
-from scenarios.schema.kind import WorkloadKind
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.offline import Offline
+from scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start, WorkloadKind
+from scenarios.schema.multiserver import MultiServer, Offline
 from scenarios.schema.parts import Parts
 from scenarios.schema.placement import Placed
 from scenarios.schema.registered import Registered
 from scenarios.schema.server_files import DEVICE, known_resources
-from scenarios.schema.starts import Start
 from scenarios.schema.tenants import Tenants
 from scenarios.schema.use import Using
 from scenarios.schema.yaml_source import Keys

@@ -24,8 +24,7 @@ from analysis.figures.style import save
 from analysis.results_api import Results
 from scenarios.batch.backends import held
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import Row, line_of, rows_of
-from scenarios.batch.lock import lock
+from scenarios.batch.journal import Row, line_of, lock, rows_of
 from scenarios.build.code import ours
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world

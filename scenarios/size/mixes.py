@@ -9,7 +9,7 @@ from itertools import islice, product
 from math import ceil
 from typing import TypeAlias
 
-from scenarios.size.search import SizeFound, ahead
+from scenarios.size.evaluate import SizeFound, ahead
 
 Mix: TypeAlias = tuple[int, ...]
 """How many servers of each kind."""

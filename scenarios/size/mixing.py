@@ -33,16 +33,16 @@ from scenarios.size.evaluate import (
     Looked,
     Row,
     Runs,
+    SizeFound,
     answers_in,
     enough,
     measured,
+    next_size,
     searched,
     told_apart,
 )
 from scenarios.size.mixes import Market, Mix, next_mix, to_come
-from scenarios.size.question import LARGEST, TIMES, refuse
-from scenarios.size.search import SizeFound, next_size
-from scenarios.size.sizing import never
+from scenarios.size.sizing import LARGEST, TIMES, never, refuse
 from simcore.errors import UserError
 from simcore.files import write_text
 
@@ -105,7 +105,6 @@ class MixQuestion:
 
     @property
     def most(self) -> Mix:
-        """The largest mix."""
         return self.market.most
 
     def mix(self, number: int, count: int) -> Mix:

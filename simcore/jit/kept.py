@@ -32,7 +32,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
 from simcore.compiling import compiling
-from simcore.folders import others_write, user_cache
+from simcore.files import others_write, user_cache
 
 MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""

@@ -42,8 +42,7 @@ from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.pages import END, tables
 from binwright.reproduction.publications import cvd_rl, nara, wrasse
-from binwright.reproduction.reproduce import Reproduction, completed, names_of
-from binwright.reproduction.running import Prepared, compared, prepare, row, run
+from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, names_of, prepare, row, run
 from scenarios.schema.load import load_scenario, load_to_run
 from simcore.errors import UserError, WorkloadError
 from tests.support import ROOT

@@ -12,8 +12,7 @@ import yaml
 
 from binwright.cli import INTERRUPTED
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import line_of
-from scenarios.batch.lock import lock
+from scenarios.batch.journal import line_of, lock
 from tests.support.batches import TEXT, scenario
 from tests.support.learning import a_little, small
 from tests.support.properties import first

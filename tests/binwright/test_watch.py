@@ -17,12 +17,11 @@ import pytest
 from analysis.report.page import Drawn
 from binwright.cli import main
 from binwright.commands import live_page
-from binwright.commands import watching as command
+from binwright.commands import live_page as command
 from binwright.commands.progress import Live
-from scenarios.batch import lock as locks
+from scenarios.batch import journal as locks
 from scenarios.batch.batch import Batch
-from scenarios.batch.journal import line_of
-from scenarios.batch.lock import is_taken, lock
+from scenarios.batch.journal import is_taken, line_of, lock
 from scenarios.batch.watching import WatchedFolder
 from simcore.errors import ResultsError
 from tests.support.batches import scenario

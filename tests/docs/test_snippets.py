@@ -29,7 +29,7 @@ from binwright.parser import parser
 from scenarios.build.plan import points
 from scenarios.schema.load import load_scenario, scenario_from
 from scenarios.size.mixing import MixQuestion
-from scenarios.size.question import Question
+from scenarios.size.sizing import Question
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
 

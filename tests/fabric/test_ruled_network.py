@@ -17,9 +17,8 @@ from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger, Provisioned
 from fabric.placement.ruled_network import RuledNetwork
 from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
-from fabric.presets import topology
 from fabric.routing import Routing
-from fabric.topology import Topology
+from fabric.topology import Topology, topology
 from simcore.engine import Simulation
 from simcore.errors import InfeasiblePlacement, LedgerError
 from simcore.play import play

@@ -12,9 +12,8 @@ import pytest
 
 from analysis.figures.network_map import draw
 from fabric.graphs import read
-from fabric.presets import TOPOLOGIES, topology
 from fabric.shapes import alpha, fabric, fat_tree, tree
-from fabric.topology import Topology, TopologyError, tier_rows
+from fabric.topology import TOPOLOGIES, Topology, TopologyError, tier_rows, topology
 from simcore.errors import UnknownName, UserError
 from simcore.types import QUANTUM
 from tests.support.properties import first

@@ -17,9 +17,8 @@ from agents.heuristics.virtual.secondnet import Matching, matched
 from fabric.cluster import NEVER, Cluster
 from fabric.ledger import Ledger
 from fabric.network import FAILED, NetworkLedger
-from fabric.presets import topology
 from fabric.routing import Routing
-from fabric.topology import TopologyError
+from fabric.topology import TopologyError, topology
 from fabric.virtual import hosed, routed
 from fabric.virtual_paths import route_pairs
 from fabric.virtual_tree import grouped, needed, reserve, tree

@@ -14,8 +14,7 @@ from binwright.cli import MISTAKE, main
 from scenarios.batch.batch import Batch
 from scenarios.build.requests import forget
 from scenarios.build.world import build_world
-from scenarios.run.check import check_scenario, missing_files
-from scenarios.run.compatible_agents import suited
+from scenarios.run.check import check_scenario, missing_files, suited
 from scenarios.schema.load import scenario_from
 from simcore.errors import AgentError, UserError
 from simcore.jit import kernel, postponed, prepared

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from binwright.cli import INTERRUPTED, MISTAKE, main
 from scenarios.build.world import build_world
 from scenarios.draft.request_source import asked_of
-from scenarios.draft.servers import servers_for
-from scenarios.draft.text import block, flow
+from scenarios.draft.text import block, flow, servers_for
 from scenarios.schema.load import load_scenario
 from simcore.errors import UserError, WorkloadError
 from tests.support.properties import scaled

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.cli import MISTAKE, main
+from scenarios.size.evaluate import SizeFound
 from scenarios.size.mixes import Market, Mix, next_mix
-from scenarios.size.search import SizeFound
 from simcore.errors import ResultsError, UserError
 from tests.reference.mixes import cheapest, every, safest
 

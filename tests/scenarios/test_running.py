@@ -25,9 +25,9 @@ from simcore.errors import WorkloadError
 from simcore.types import Workload
 from tests.support.batches import data
 from workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
+from workloads.lifetimes import kaplan_meier
 from workloads.predictors import Survival
 from workloads.starts import RandomStart
-from workloads.survival import kaplan_meier
 from workloads.windows import Window, select
 
 INF = float("inf")

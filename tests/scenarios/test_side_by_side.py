@@ -15,7 +15,7 @@ import yaml
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import MISTAKE, main
-from scenarios.batch.child_process import child as original
+from scenarios.batch.pool import child as original
 from scenarios.learn import parallel
 from scenarios.learn.parallel import work
 from scenarios.learn.sweeping import points

@@ -17,8 +17,7 @@ import binwright as bw
 from analysis.compare.statistics import mean_interval
 from analysis.figures.draw import draw, svg
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from scenarios.size.evaluate import ENDS, Runs
-from scenarios.size.search import AHEAD, SizeFound, ahead, next_size
+from scenarios.size.evaluate import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
 from simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent

@@ -62,7 +62,7 @@ def names() -> set[str]:
         [
             "agents/learned/cvd_rl/rule.py",
             "agents/learned/numa/value.py",
-            "agents/solver/online/servers.py",
+            "agents/solver/online/agent.py",
             "agents/solver/templates/numa.alloc",
             "agents/solver/backends/search.cl",
             "agents/learned/weights/*",

@@ -13,7 +13,7 @@ import pytest
 import binwright as bw
 from agents.learned.common.tensors import read
 from binwright.cli import main
-from scenarios.build.folders import named
+from scenarios.build.plan import named
 from scenarios.learn.sweeping import check_sweep, points, summary, written
 from simcore.errors import ScenarioError
 from tests.support.learning import trained

@@ -13,7 +13,7 @@ import yaml
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main
 from scenarios.learn.cma import Cma
-from scenarios.learn.ranges import Range
+from scenarios.learn.tune import Range
 from simcore.errors import UserError
 from simcore.rng import stream
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs
-from binwright.reproduction.publications.vmagent import BATCHES, batches, length, rate
+from binwright.reproduction.publications.cvd_rl import BATCHES, batches, length, rate
 from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
 from scenarios.batch.batch import Batch
 from scenarios.schema.load import load_scenario

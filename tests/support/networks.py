@@ -10,10 +10,9 @@ import numpy as np
 from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
 from fabric.network import NetworkLedger
-from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree
-from fabric.topology import Topology
+from fabric.topology import Topology, topology
 from simcore.types import QUANTUM, Request
 
 UNIT = 1_000_000

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import Floats
 from workloads.traces.base import Trace
 from workloads.traces.check import check, require

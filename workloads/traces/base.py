@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 
 
 class ServerFile(NamedTuple):

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import check
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from simcore.errors import UserError, WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.units import TIME, amount
 from workloads.traces.faults import RowFault, also, collected
 

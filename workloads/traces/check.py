@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore.errors import UserError, WorkloadError, as_one
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.roles import read_where
 from workloads.traces.cells import moment
 from workloads.traces.faults import RowFault, also, collected, lines_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simcore.errors import UserError, WorkloadError, suggest
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from workloads.traces.base import Trace
 from workloads.traces.cells import NOTHING, is_date, seconds_of_date
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from workloads.traces.base import Trace
 from workloads.traces.check import cell, check
 from workloads.traces.text import columns_of, read_text

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
-from simcore.folders import user_cache
-from simcore.lazy_imports import pl
+from simcore.extras import pl
+from simcore.files import user_cache
 from workloads import TRACES
 from workloads.traces.azure_packing import table_names
 from workloads.traces.base import ServerFile, Trace

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from simcore.errors import WorkloadError
+from simcore.extras import pl
 from simcore.files import replacing
-from simcore.lazy_imports import pl
 from workloads.traces.check import is_text
 
 Columns: TypeAlias = npt.NDArray[Any]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from workloads.traces.base import ServerFile, Trace
 from workloads.traces.check import MODELS, check
 from workloads.traces.text import number, read_text

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from simcore.errors import WorkloadError, suggest
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.units import COUNT, measure_of
 from workloads.traces.base import Trace
 from workloads.traces.cells import amounts, filled, marked, moments, spans

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from simcore.errors import WorkloadError
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from workloads.traces.check import require
 
 GZIP = b"\x1f\x8b"

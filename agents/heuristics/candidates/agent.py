@@ -40,7 +40,6 @@ class CheapestCandidate(Agent):
         self._forget = prepared(forget, self._sight, view.free, view.capacity)
 
     def decide(self, view: View, request: Request) -> Provisioned | Refusal | None:
-        """Take the cheapest candidate."""
         assert isinstance(view, NetworkView)
         if self._random:
             self._sight.lots[:] = 1e9 * self._rng.random(self._sight.lots.shape)

@@ -32,7 +32,6 @@ class ByAgent(Mover):
         self.needs_lifetimes, self.only_devices = self.agent.needs_lifetimes, self.agent.on_devices
 
     def start(self, view: View, rng: np.random.Generator) -> None:
-        """Start the agent."""
         self.agent = choosing(self.agent, view)
         self.agent.start(view, rng)
 

@@ -1,14 +1,25 @@
-"""Defines what `binwright train` asks of a trainer."""
+"""Defines what `binwright train` asks of a trainer, and types for its settings, checked where scenarios give them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field
 
 from agents.learned.common.tensors import Tensors, extra
 from agents.world import World
 from simcore.errors import UserError
+
+Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000)]
+CountFromZero: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
+Positive: TypeAlias = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+FromZero: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Finite: TypeAlias = Annotated[float, Field(allow_inf_nan=False)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+PositiveShare: TypeAlias = Annotated[float, Field(gt=0, le=1)]
+
 
 TRAINING = 2**40
 """Seeds of training requests start here: far from those of any scenario."""

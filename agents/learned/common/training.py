@@ -19,8 +19,8 @@ from agents.learned.common.tensors import Tensors, extra, read, write
 from agents.learned.common.trainer import Trainer, ValidatesAnywhere
 from agents.world import World
 from simcore.errors import UserError
+from simcore.extras import pl
 from simcore.files import sync, write_table
-from simcore.lazy_imports import pl
 
 Row: TypeAlias = dict[str, Any]
 WELL_BELOW = 0.05

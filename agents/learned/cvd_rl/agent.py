@@ -10,7 +10,7 @@ from agents.learned.common.tensors import find, fitting, read
 from agents.learned.common.training_conditions import Learned, noted
 from agents.learned.cvd_rl.rule import DEPTH, LAYERS, RESOURCES, WIDTH, cvd_rl, sizes
 from agents.learned.numa.mlp import depth_and_width, size_of, untrained
-from agents.learned.numa.servers import check_servers, check_size
+from agents.learned.numa.settings import check_servers, check_size
 from agents.rules.candidates import Filter, counts
 from agents.rules.scan import ScanAgent
 from simcore.rng import stream

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.settings import Count
 from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import Count
 from agents.learned.cvd_rl.agent import described
 from agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_exploring, sizes
 from agents.learned.cvd_rl.sights import Sights, distinct, look_around_all

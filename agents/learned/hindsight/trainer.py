@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, CountFromZero, Positive, Share
+from agents.learned.common.proximal import averages, finite, put_averages
 from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import Count, CountFromZero, Positive, Share
 from agents.learned.numa.remaining_fits import SIZE_COLUMNS, fitting_on
 from agents.learned.numa.rollouts import rules_of, telling
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer

@@ -90,7 +90,6 @@ class Nara(Agent):
         )
 
     def _load(self, view: NetworkView) -> None:
-        """Load the network."""
         topology = view.topology
         resources = len(view.resources)
         form = noted(self._file, read(self._file)[1])

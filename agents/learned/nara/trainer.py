@@ -10,11 +10,9 @@ import numpy as np
 from pydantic import Field
 
 from agents.environments.observation import Observer
-from agents.learned.common.adam import averages, put_averages
-from agents.learned.common.proximal import Proximal
-from agents.learned.common.settings import Count, Finite, Positive, Share
+from agents.learned.common.proximal import Proximal, averages, put_averages
 from agents.learned.common.tensors import Tensors
-from agents.learned.common.trainer import TRAINING, ValidatesAnywhere
+from agents.learned.common.trainer import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
 from agents.learned.nara.agent import described, import_network
 from agents.learned.nara.inference import infer_all, layers, wiring
 from agents.learned.nara.variants import WIDEST, WIDTH, Form

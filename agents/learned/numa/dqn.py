@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, CountFromZero, Positive, PositiveShare, Share
+from agents.learned.common.proximal import averages, finite, put_averages
 from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import Count, CountFromZero, Positive, PositiveShare, Share
 from agents.learned.numa import trajectory
 from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
 from agents.learned.numa.settings import CompiledAgent
@@ -190,7 +190,6 @@ class DQN(NumaTrainer):
             self._taught = np.concatenate([self._taught, choices])[-self.memory :]
 
     def _rewards(self, decisions: Decisions) -> Floats:
-        """Return the rewards of decisions."""
         capacity, earned = self.view.capacity, np.ones(len(decisions.code))
         if self.reward == "delta":
             earned *= decisions.demand[:, 0] * (len(capacity) / capacity[:, :, 0].sum())

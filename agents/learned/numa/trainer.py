@@ -9,12 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.common.settings import Count
-from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.common.trainer import TRAINING, Count, Trainer
 from agents.learned.common.training_conditions import regime_of
 from agents.learned.numa.rollouts import HeldOut, check_worlds
-from agents.learned.numa.servers import check_servers
-from agents.learned.numa.settings import CompiledAgent, WarmStarts
+from agents.learned.numa.settings import CompiledAgent, WarmStarts, check_servers
 from agents.world import World
 from simcore.errors import UserError
 from simcore.rng import stream

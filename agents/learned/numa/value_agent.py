@@ -11,7 +11,7 @@ import numpy as np
 from agents.learned.common.tensors import Tensors, fitting, read
 from agents.learned.common.training_conditions import Learned, noted
 from agents.learned.numa.remaining_fits import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
-from agents.learned.numa.servers import NODES, check_servers
+from agents.learned.numa.settings import NODES, check_servers
 from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, table_of, value_es, value_es_by_table
 from agents.rules.scan import ScanAgent
 from agents.world import World

@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.learned.common.tensors import Tensors, find, fitting, read
 from agents.learned.common.training_conditions import Learned, noted
-from agents.learned.numa.servers import NODES, check_servers
+from agents.learned.numa.settings import NODES, check_servers
 from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
 from agents.rules.scan import ScanAgent
 from simcore.types import Floats, View

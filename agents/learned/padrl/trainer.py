@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.proximal import Proximal
-from agents.learned.common.settings import Count, CountFromZero, Positive
+from agents.learned.common.proximal import Proximal, averages, finite, put_averages
 from agents.learned.common.tensors import Tensors
-from agents.learned.common.trainer import TRAINING
+from agents.learned.common.trainer import TRAINING, Count, CountFromZero, Positive
 from agents.learned.numa.rollouts import rules_of, telling
 from agents.learned.numa.trainer import NumaTrainer
 from agents.learned.padrl.agent import described, joined

@@ -8,10 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from agents.learned.common.adam import averages, finite, put_averages
-from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.proximal import averages, finite, put_averages
 from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
 from agents.learned.numa.mlp import put, taken
 from agents.learned.rl_scheduler.agent import DESCRIBED, NAME, untrained
 from agents.learned.rl_scheduler.episode import LAYERS, STATES, Jobs, Tape, play

@@ -9,7 +9,7 @@ import numpy as np
 from agents.learned.common.tensors import find, fitting, read
 from agents.learned.common.training_conditions import Learned, noted
 from agents.learned.numa.mlp import depth_and_width, size_of
-from agents.learned.numa.servers import check_size
+from agents.learned.numa.settings import check_size
 from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, trunk
 from agents.rules.scan import ScanAgent
 from simcore.errors import UserError

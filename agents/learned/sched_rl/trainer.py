@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.settings import Count
 from agents.learned.common.tensors import Tensors, extra
+from agents.learned.common.trainer import Count
 from agents.learned.numa.dqn import DQN
 from agents.learned.numa.mlp import put, size_of, taken, untrained
 from agents.learned.sched_rl.agent import check_servers, described, sizes

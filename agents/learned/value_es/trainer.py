@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.settings import Count, CountFromZero, Positive, Share
 from agents.learned.common.tensors import Tensors
+from agents.learned.common.trainer import Count, CountFromZero, Positive, Share
 from agents.learned.numa.rollouts import play_all, rules_of, telling
 from agents.learned.numa.trainer import SAMPLED, NumaTrainer
 from agents.learned.numa.value import SIZE, TERMS, grains_of

@@ -10,11 +10,9 @@ import numpy as np
 from pydantic import AfterValidator
 
 from agents import AGENTS
-from agents.learned.common.adam import averages, put_averages
-from agents.learned.common.proximal import Proximal
-from agents.learned.common.settings import Count, Positive, Share
+from agents.learned.common.proximal import Proximal, averages, put_averages
 from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import TRAINING, Trainer
+from agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
 from agents.learned.vmr.agent import described, untrained
 from agents.learned.vmr.episodes import Episodes, Seen
 from agents.learned.vmr.form import Forward

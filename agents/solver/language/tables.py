@@ -18,7 +18,7 @@ from agents.solver.language import syntax as s
 from agents.solver.language.errors import At, SpecError
 from agents.solver.model.program import MICRO
 from simcore.errors import short, suggest
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import Ints
 
 ENTRY_LIMIT = 20_000_000

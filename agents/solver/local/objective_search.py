@@ -113,7 +113,6 @@ class ObjectiveSearch:
         prepared(polish, call, scan, self._goals, *place, 0, 0, 0, 0, *self._homes())
 
     def begin(self, where: Ints) -> Tried:
-        """Evaluate what the search begins with."""
         imposed = [self._holds(members, kind, where) for kind in (0, 1) for members in self._sets(kind)]
         self._imposed = np.array(imposed or [False], np.int64)
         self.where = where
@@ -127,7 +126,6 @@ class ObjectiveSearch:
         self._stop[:] = 1
 
     def run(self, number: int, cancelled: Callable[[], bool]) -> Tried:
-        """Make a run."""
         place = self.begun()
         best = place.score.values[BEST]
         most = LEAST + EACH * len(self._problem.units)

@@ -205,7 +205,6 @@ class Family:
 
     @property
     def count(self) -> int:
-        """Count its dimensions."""
         return prod(self.sizes)
 
     def __contains__(self, dim: int) -> bool:

@@ -15,8 +15,7 @@ import numpy as np
 
 from agents.running import Running
 from agents.solver.online.incremental import Online
-from agents.solver.online.setup import Setup, Stated
-from agents.solver.online.sizes import BySize, in_units
+from agents.solver.online.setup import BySize, Setup, Stated, in_units
 from fabric.network import NetworkView
 from simcore.errors import UserError
 from simcore.types import Ints, Placement, Request, View

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from agents.solver.online.incremental import Online
-from agents.solver.online.setup import Setup, Stated
-from agents.solver.online.sizes import BySize, exceeds, in_units
+from agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
 from fabric.multi_server import begin, choose, filling
 from fabric.network import NetworkView, Provisioned
 from fabric.routing import Routes, find_path

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.solver.online.nearby import Nearby
-from agents.solver.online.setup import Setup, Stated
-from agents.solver.online.sizes import in_units
+from agents.solver.online.setup import Setup, Stated, in_units
 from fabric.network import NetworkView
 from fabric.topology import Topology
 from fabric.virtual import hosed, routed

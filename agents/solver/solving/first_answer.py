@@ -13,7 +13,7 @@ from agents.solver.model.program import NULL
 from agents.solver.model.tenants import Tenants, tenants
 from agents.solver.model.verify import faults
 from agents.solver.search.bin_count import fewest
-from agents.solver.solving.conclude import Allocated
+from agents.solver.solving.answer import Allocated
 from agents.solver.solving.searches import Searches
 from agents.solver.solving.shared_progress import Known
 

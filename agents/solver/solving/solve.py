@@ -25,15 +25,12 @@ from agents.solver.model.tenants import Tenants
 from agents.solver.model.verify import faults
 from agents.solver.search.bin_count import fewest, rounds
 from agents.solver.search.packing import Packing
-from agents.solver.solving.answer import Answer, Progress
-from agents.solver.solving.climb import climb
-from agents.solver.solving.conclude import Allocated, conclude
+from agents.solver.solving.answer import Allocated, Answer, Progress, conclude
 from agents.solver.solving.depth_first import DepthFirst
 from agents.solver.solving.first_answer import FirstAnswer
-from agents.solver.solving.proofs import SEARCH, Proofs
-from agents.solver.solving.python_search import Plain
+from agents.solver.solving.python_search import Plain, climb
 from agents.solver.solving.searches import Searches
-from agents.solver.solving.shared_progress import Known
+from agents.solver.solving.shared_progress import SEARCH, Known, Proofs
 from simcore.errors import UserError
 
 FIRST_ROUND = 16

@@ -48,7 +48,6 @@ class Given:
 
     @cached_property
     def bins(self) -> s.Bins:
-        """The declaration BINS."""
         return next(one for one in self.tree.declarations if isinstance(one, s.Bins))
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -19,7 +20,6 @@ from agents.solver.language.errors import At, SpecError
 from agents.solver.language.named import Named
 from agents.solver.language.parse import number, parse
 from agents.solver.language.tables import LARGEST, Table, are_names, from_array
-from agents.solver.language.terms import Term, terms
 from agents.solver.model.impossible import impossible
 from agents.solver.model.problem import Fault, Part, Problem, Valued
 from agents.solver.model.program import MICRO, Family
@@ -27,6 +27,50 @@ from agents.solver.specification.build import Build
 from agents.solver.specification.inputs import Given
 from simcore.errors import suggest
 from simcore.types import Ints
+
+_MARKS = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]')
+
+
+class Term(NamedTuple):
+    """A part of a goal."""
+
+    sign: int
+    """1 or -1: it is added, or subtracted."""
+    node: s.Expr
+    text: str
+    """As written, without the sign."""
+
+
+def terms(goal: s.Goal, text: str) -> list[Term]:
+    """List what is added up on the outside of a goal in this text, not within parentheses; one term at least."""
+    if goal.said:
+        return [Term(1, goal.value, goal.said)]
+    begin, end = goal.span
+    node, found = goal.value, list[Term]()
+    while isinstance(node, s.Binary) and node.op in ("+", "-"):
+        place = _offset(text, node.at)
+        if _depth(text[begin:place]):
+            break
+        found.append(Term(1 if node.op == "+" else -1, node.right, _short(text[place + 1 : end])))
+        node, end = node.left, place
+    return [Term(1, node, _short(text[begin:end])), *reversed(found)]
+
+
+def _offset(text: str, at: At) -> int:
+    """Find the letter at a place."""
+    return sum(len(line) + 1 for line in text.split("\n")[: at.line - 1]) + at.column - 1
+
+
+def _depth(text: str) -> int:
+    """Count the parentheses that are open at the end."""
+    marks = [one.group() for one in _MARKS.finditer(text)]
+    return sum(one in "([" for one in marks) - sum(one in ")]" for one in marks)
+
+
+def _short(text: str) -> str:
+    """Write it in a line."""
+    return " ".join(text.split())
+
 
 T = TypeVar("T")
 
@@ -299,7 +343,6 @@ class Whole(Interpreter):
         self._families, self._alloc, self._utilisation = families, alloc, used
 
     def goal(self, terms: Sequence[Term], called: Named) -> Valued:
-        """Evaluate a goal term by term."""
         values, parts = [], []
         for sign, node, text in terms:
             largest: list[tuple[str, float]] = []

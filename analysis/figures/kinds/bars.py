@@ -14,7 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.rows import few_rows, named_rows
+from analysis.figures.panels import few_rows, named_rows
 from analysis.figures.style import HARD, grid, heading, ink, new, note_value, tidy
 
 

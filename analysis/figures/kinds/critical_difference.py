@@ -22,8 +22,8 @@ from analysis.figures.figure_data import MOST, FigureData, Options
 from analysis.figures.kind import figure
 from analysis.figures.style import grid, heading, ink, new
 from analysis.measure.metric import Metric
-from analysis.results.groups import Groups
-from analysis.results.swept_values import telling_keys
+from analysis.results.columns import Groups
+from analysis.results.folder import telling_keys
 from simcore.errors import ResultsError, suggest
 from simcore.types import Floats, Ints
 

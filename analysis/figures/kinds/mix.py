@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.size_answers import answer, does
+from analysis.figures.kinds.size import answer, does
 from analysis.figures.style import GREY, MARKERS, heading, new, tidy
 from simcore.errors import ResultsError
 

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.rows import stacked
+from analysis.figures.panels import stacked
 from analysis.figures.style import heading
-from analysis.results.reasons import refused_shares
+from analysis.results.folder import refused_shares
 from simcore.errors import ResultsError
 
 MOST, OTHERS = 5, "others"

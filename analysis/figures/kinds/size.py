@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -14,13 +16,34 @@ from analysis.compare.statistics import mean_interval
 from analysis.figures.chosen_style import points
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.size_answers import answer, does
 from analysis.figures.style import GREY, heading, new, tidy
 from analysis.measure.metric import Metric
 from simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+def answer(folder: Path, name: str, columns: Sequence[str]) -> pl.DataFrame:
+    """Read the answer, a row per agent, in the file of this name beside the runs."""
+    file = folder / name
+    remedy = "Run `binwright size`, and name the folder that it writes, alone."
+    if not file.is_file():
+        raise ResultsError("there is no answer of binwright size here", file=file, remedy=remedy)
+    try:
+        found = pl.read_csv(file)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise ResultsError(f"cannot be read: {error}", file=file, remedy=remedy) from None
+    if missing := [name for name in columns if name not in found.columns]:
+        raise ResultsError(f"has no column {', '.join(missing)}", file=file, remedy=remedy)
+    return found
+
+
+def does(chosen: FigureData, agents: Sequence[str], verb: str) -> str:
+    """Begin a sentence about agents: `a needs`, `a and b need`."""
+    names = [chosen.heading(agent) for agent in agents]
+    return f"{names[0]} {verb}s" if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]} {verb}"
+
 
 SIZES = "sizes.csv"
 COLUMNS = ("agent", "size", "low", "high", "until", "key", "metric", "target", "most")

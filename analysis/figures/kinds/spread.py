@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 
 from analysis.figures.figure_data import FigureData, Options
 from analysis.figures.kind import figure
-from analysis.figures.rows import stacked
+from analysis.figures.panels import stacked
 from analysis.figures.style import heading, shades
 from fabric.network import SPANS
 from simcore.errors import ResultsError

@@ -14,7 +14,7 @@ from analysis.figures.network_map import natural_size, paint, scale
 from analysis.figures.style import grid, heading, new
 from analysis.measure.metric import duration
 from analysis.results.network import network_of
-from fabric.presets import topology as build
+from fabric.topology import topology as build
 from simcore.errors import ResultsError
 from simcore.ordered_sums import rows_dot
 from simcore.types import Floats

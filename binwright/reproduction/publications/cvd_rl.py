@@ -5,17 +5,74 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from agents.learned.common.tensors import SHIPPED
-from binwright.reproduction.claims import Published, Value, published
+from binwright.reproduction.claims import Published, Value, keys_of, published
 from binwright.reproduction.figures import Material, intervals
 from binwright.reproduction.measures import Measure, Runs, averaged, gain_of
-from binwright.reproduction.publications.vmagent import by_condition as by_condition
-from binwright.reproduction.publications.vmagent import starts as starts
+from simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     from analysis.figures.draw import Figure
+
+
+STARTS = 1000
+"""Starts in the program's list. It plays 1000 / P batches of P: starts 0 to P - 1, then 1 to P, and so on."""
+BATCHES = {"fading": {5: 5, 20: 5, 50: 50}, "recovering": {5: 5, 20: 50, 50: 50}}
+"""How many episodes the program played at once on so many servers; with these, its spreads come out."""
+
+
+def batches(count: int, size: int) -> Ints:
+    """List the runs of every batch, int64 [batches, runs], of so many runs: each begins one start after the last."""
+    size = min(size, count)
+    number = min(max(1, STARTS // size), count - size + 1)
+    return np.arange(number)[:, None] + np.arange(size)
+
+
+def length(runs: Runs, agent: str, size: int) -> Value:
+    """Average the lengths of batches."""
+    values = runs.values(agent, "scheduled")
+    return _of(values[batches(len(values), size)].mean(axis=1), values)
+
+
+def rate(runs: Runs, agent: str, size: int, servers: int, column: str) -> Value:
+    """Average, over batches, what is allocated at the end of their longest episode, in percent.
+
+    What is free is divided by what as many servers have as there are episodes in a batch.
+    """
+    lengths, rates = runs.values(agent, "scheduled"), runs.values(agent, column)
+    found = batches(len(lengths), size)
+    longest = found[np.arange(len(found)), lengths[found].argmax(axis=1)]
+    return _of(100 * (1 - (1 - rates[longest]) * servers / size), lengths)
+
+
+def _of(each: Floats, runs: Floats) -> Value:
+    """Make a value of those of the batches. It has no interval: the starts are the program's own."""
+    return Value(float(each.mean()), None, None, len(runs))
+
+
+def by_condition(column: str = "") -> Measure:
+    """Measure with the size of the batches and the servers of the condition: the rate of a column, or the length."""
+
+    def measured(runs: Runs, agent: str) -> Value:
+        where = keys_of(runs.condition)
+        servers = int(where["servers"])
+        size = BATCHES[where["scenario"]][servers]
+        return rate(runs, agent, size, servers, column) if column else length(runs, agent, size)
+
+    return measured
+
+
+def starts(scenario: str, servers: int) -> dict[str, Any]:
+    """Describe the runs from the program's starts, each with more requests than any episode places."""
+    spread = {"fading": "32 GB", "recovering": "10 GB"}[scenario]
+    size = BATCHES[scenario][servers]
+    overrides = [f"cluster.servers={servers}", f"cluster.spread_above.mem={spread}", "workload.requests=6000"]
+    return {"overrides": ["sweep=null", *overrides], "seeds": STARTS // size + size - 1, "quick": size}
+
 
 NAME = "cvd-rl"
 BASE = "best-fit"

@@ -11,7 +11,7 @@ from binwright.reproduction.claims import Value, keys_of, published
 from binwright.reproduction.figures import Material, intervals
 from binwright.reproduction.measures import Measure, Runs, averaged
 from fabric.fragmentation import CAUSES, USABLE
-from simcore.lazy_imports import pl
+from simcore.extras import pl
 from simcore.types import Floats
 
 if TYPE_CHECKING:

@@ -139,7 +139,7 @@ def weighed(found: Publication, weights: Path) -> Publication:
 def network(given: Material, name: str) -> Figure:
     """Draw a topology."""
     from analysis.figures.network_map import draw
-    from fabric.presets import topology
+    from fabric.topology import topology
 
     return draw(topology(name))
 

@@ -21,10 +21,9 @@ from fabric.cluster import NEVER, Cluster
 from fabric.graph import Graph, build
 from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
 from fabric.peaks import EXACT
-from fabric.presets import topology
 from fabric.routing import Routing
 from fabric.shapes import fabric, tree
-from fabric.topology import Topology
+from fabric.topology import Topology, topology
 from simcore.errors import UserError
 from simcore.rng import stream
 from simcore.types import Agent, Refusal, Request, View

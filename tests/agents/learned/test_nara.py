@@ -25,8 +25,7 @@ from agents.learned.nara.messages import Messages
 from agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
 from agents.learned.nara.trainer import NaraTrainer
 from agents.learned.nara.variants import TEXT, WIDEST, WIDTH, Form, noted, shapes
-from fabric.presets import topology
-from fabric.topology import Topology
+from fabric.topology import Topology, topology
 from scenarios.build.world import build_agent, build_learning, build_world
 from scenarios.schema.agent import AgentSpec
 from scenarios.schema.load import load_scenario

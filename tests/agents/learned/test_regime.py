@@ -11,7 +11,7 @@ import pytest
 
 from agents.learned.common.tensors import SHIPPED, read
 from agents.learned.common.training_conditions import Regime, noted, outside, regime_of
-from analysis.measure.outside_training import outside_of
+from analysis.measure.condition import outside_of
 from scenarios.batch.batch import Batch
 from scenarios.build.world import build_world
 from scenarios.schema.load import load_scenario

@@ -20,7 +20,7 @@ from analysis.figures.kinds.critical_difference import Ranks
 from analysis.figures.style import COLOURS, SHIPPED, looks
 from analysis.results_api import Results
 from binwright.cli import main
-from fabric.presets import topology
+from fabric.topology import topology
 from tests.support.figures import NETWORK, log
 
 # -- colours -------------------------------------------------------------------------------------------------------

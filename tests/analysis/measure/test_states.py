@@ -18,8 +18,8 @@ from analysis.measure.samples import KEPT
 from analysis.measure.states import StateSampler, moments
 from fabric.cluster import NEVER, Cluster
 from fabric.network import NetworkLedger
-from fabric.presets import topology
 from fabric.routing import Routing
+from fabric.topology import topology
 from simcore.engine import Simulation
 from simcore.faults import Faults
 from simcore.play import play

@@ -26,7 +26,7 @@ from analysis.report.words import answer
 from analysis.results.network import network_of
 from analysis.results_api import Results
 from binwright.cli import main
-from fabric.presets import topology
+from fabric.topology import topology
 from tests.support.results import row as row_of
 from tests.support.results import write_results
 

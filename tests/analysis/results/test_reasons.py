@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.reasons import refused_shares
+from analysis.results.folder import refused_shares
 from analysis.results_api import Results
 from tests.support.results import row, write_results
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from analysis.results.swept_values import as_written
+from analysis.results.folder import as_written
 
 
 @pytest.mark.parametrize(

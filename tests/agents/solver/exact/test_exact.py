@@ -140,7 +140,7 @@ def test_a_prover_ends_where_there_are_too_many_kinds_or_no_time() -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give proofs all the time that they want, so that the search does not use so much."""
-    monkeypatch.setattr("agents.solver.solving.proofs.SHARE", 1e9)
+    monkeypatch.setattr("agents.solver.solving.shared_progress.SHARE", 1e9)
 
 
 @pytest.mark.long

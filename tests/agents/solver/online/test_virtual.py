@@ -25,8 +25,8 @@ from agents.solver.online.virtual import leading_out, parts_of
 from agents.solver.specification.load import load_problem, specification
 from fabric.cluster import Cluster
 from fabric.network import FAILED, NetworkLedger
-from fabric.presets import topology
 from fabric.routing import Routing
+from fabric.topology import topology
 from fabric.virtual_paths import widest_shortest
 from simcore import rng
 from simcore.errors import UserError
