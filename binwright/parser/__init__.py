@@ -164,7 +164,7 @@ def _run(commands: Commands) -> None:
 def _watch(commands: Commands) -> None:
     watch = commands.add_parser(
         "watch",
-        help="how far a run is, seen from elsewhere",
+        help="show the progress of a run from elsewhere",
         description="Watch the results of a run grow, from another terminal, until it is over. The exit code is 1 if "
         "it ended before everything was done, or if some runs failed.",
     )
@@ -283,7 +283,7 @@ def _size(commands: Commands) -> None:
     )
     size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
     size.add_argument(
-        "--most", type=int, metavar="N", help="servers that it may come to (default: a hundred times those there are)"
+        "--most", type=int, metavar="N", help="the most servers to try (default: a hundred times those there are)"
     )
     size.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
     size.add_argument("--out", metavar="DIR", help="folder of the answer and the runs (default: results/NAME/size)")
@@ -322,7 +322,7 @@ def _agents(commands: Commands) -> None:
 
 
 def _movers(commands: Commands) -> None:
-    movers = commands.add_parser("movers", help="list what plans moves of requests that run")
+    movers = commands.add_parser("movers", help="list the movers, which plan migrations of running requests")
     movers.set_defaults(answer="catalogue.movers")
 
 

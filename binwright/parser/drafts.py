@@ -31,7 +31,7 @@ def add_fit(commands: Commands) -> None:
     """Add `fit`."""
     fit = commands.add_parser(
         "fit",
-        help="make a workload that is drawn, like a trace",
+        help="fit a generator of requests to a trace",
         description="Fit a generated workload to a trace: its most frequent demands, their lifetimes, and the mean gap "
         "between arrivals. Prints a scenario, or writes it.",
     )

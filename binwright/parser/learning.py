@@ -12,7 +12,7 @@ def add_train(commands: argparse._SubParsersAction[Any]) -> None:
     """Add `train`."""
     train = commands.add_parser(
         "train",
-        help="teach an agent what a scenario's `train:` says",
+        help="train an agent as the scenario's `train:` says",
         description="Teach an agent what a scenario's `train:` says. The same command goes on from its folder: after "
         "an interruption, or with more iterations.",
     )

@@ -94,7 +94,7 @@ def add_serve(commands: Commands) -> None:
 
 def add_pack(commands: Commands) -> None:
     """Add `pack`."""
-    pack = commands.add_parser("pack", help="put machines that are all known at once onto few servers")
+    pack = commands.add_parser("pack", help="pack machines, all known at once, onto few servers")
     pack.set_defaults(answer="packing.pack")
     pack.add_argument(
         "input",
