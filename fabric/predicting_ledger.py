@@ -143,10 +143,12 @@ class PredictingLedger(Ledger):
 
     def _sight(self, resource: int, step: int, who: Ints, first: Ints) -> Seen:
         past, future = self._past[resource], self._future[resource]
-        back = (step - np.arange(past.shape[1])) % past.shape[1]
+        rows, now = past.take(who, axis=0), step % past.shape[1]
         ahead = (step + 1 + np.arange(future.shape[1])) % max(future.shape[1], 1)
         steps = np.minimum(self._steps[who], past.shape[1])
-        used = np.where(np.arange(past.shape[1]) < steps[:, None], past[who[:, None], back], 0)
+        used = np.concatenate([rows[:, now::-1], rows[:, :now:-1]], axis=1)
+        young = np.flatnonzero(steps < past.shape[1])
+        used[young] *= np.arange(past.shape[1]) < steps[young, None]
         wanted = self._wanted[who, resource]
         return Seen(self.step, wanted, self._steps[who], first, used, future[who[:, None], ahead])
 
