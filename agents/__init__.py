@@ -14,6 +14,7 @@ AGENTS = Registry(
         "best-fit": "agents.heuristics.servers.best_fit:BestFit",
         "worst-fit": "agents.heuristics.servers.worst_fit:WorstFit",
         "balance-fit": "agents.heuristics.servers.balance_fit:BalanceFit",
+        "least-peak": "agents.heuristics.servers.least_peak:LeastPeak",
         "dot-product": "agents.heuristics.servers.dot_product:DotProduct",
         "alpha-evolve": "agents.heuristics.servers.alpha_evolve:AlphaEvolve",
         "funsearch": "agents.heuristics.servers.funsearch:FunSearch",

@@ -20,6 +20,7 @@ from simcore.cluster_events import ClusterEvents
 from simcore.errors import InfeasiblePlacement
 from simcore.faults import Faults
 from simcore.gang_placement import GangPlacement
+from simcore.meter import UseMeter
 from simcore.model import ResourceModel
 from simcore.offering import Offering
 from simcore.past import past_of
@@ -75,6 +76,7 @@ class Simulation(RunState):
             self.clock.at(time, change, number)
         self.view.past = partial(past_of, self)
         self.view.accounts = Accounts(self)
+        self.view.meter = UseMeter(self, workload.use) if workload.use else None
         self._decisions = self._run() if ledger.offer is None else self._masked(ledger.offer)
 
     @property

@@ -397,7 +397,8 @@ class View:
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
     known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
-    the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them.
+    the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them. `meter` is the
+    `simcore.meter.UseMeter` of what those that run used; `None` where requests use all that they ask for.
     `closures` are announced: which server will be down, from when until when. `queues` are the `simcore.queues.Queues`
     that requests wait in, `None` where there are none.
     """
@@ -415,6 +416,7 @@ class View:
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
     past: Callable[[int], Any] | None = None
     accounts: Any = None
+    meter: Any = None
     closures: Sequence[tuple[int, float, float]] = ()
     queues: Any = None
 
@@ -424,7 +426,8 @@ class View:
 
     def showing(self, free: Ints) -> View:
         """Return a view of the same moment for an agent that is to see other amounts free."""
-        return View(self.resources, self.capacity, free, self.now, self.origin, asking=self.asking, placed=self.placed)
+        told = {"asking": self.asking, "placed": self.placed, "accounts": self.accounts, "meter": self.meter}
+        return View(self.resources, self.capacity, free, self.now, self.origin, **told)
 
     def expected(self, request: Request, elapsed: float) -> float:
         """Return how long a request is expected to stay in all, seconds, now that it still runs after `elapsed`."""

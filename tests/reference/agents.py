@@ -206,6 +206,17 @@ def internal(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where 
     return min(feasible(free, demand, spread), key=key, default=None)
 
 
+def least_peak(free: Room, capacity: Room, demand: Demand, spread: bool) -> Where | None:
+    """The least share of what is there that is held afterwards, of the resource and the node with most of it."""
+
+    def key(where: Where) -> float:
+        left, there = after(free, demand, spread, where), capacity[where[0]]
+        nodes = range(len(left)) if spread else [where[1]]
+        return max((c - f) / max(c, 1) for n in nodes for f, c in zip(left[n], there[n], strict=True))
+
+    return min(feasible(free, demand, spread), key=key, default=None)
+
+
 RULES: dict[str, Rule] = {
     "first-fit": first_fit,
     "best-fit": best_fit,
@@ -217,6 +228,7 @@ RULES: dict[str, Rule] = {
     "funsearch": funsearch,
     "funsearch or": funsearch_or,
     "internal": internal,
+    "least-peak": least_peak,
     "in-line": first_fit,
     "two-stage": best_fit,
     "nilas": best_fit,

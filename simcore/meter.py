@@ -1,0 +1,53 @@
+"""Shows agents what the requests that run have used so far."""
+
+from __future__ import annotations
+
+from math import floor
+
+import numpy as np
+
+from simcore.errors import AgentError
+from simcore.run_state import RunState
+from simcore.types import Floats, Ints
+from simcore.use import Use
+
+
+class UseMeter:
+    """Meters the requests of a run: where they are, and what share of what they ask for they use, step by step."""
+
+    def __init__(self, run: RunState, use: Use) -> None:
+        self._run, self._use, self.step = run, use, use.step
+
+    @property
+    def over(self) -> int:
+        """How many steps are over: the next one may not be asked for."""
+        return floor(self._run.view.now / self.step)
+
+    @property
+    def installed(self) -> Ints:
+        """What servers have, overcommitted or not, int64 [servers, nodes, resources]."""
+        return self._run.ledger.installed
+
+    def running(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """Return the rows that run, ascending, their servers, nodes (-1 for all), demands and first steps.
+
+        Demands are int64 [n, resources], all else int64 [n].
+        """
+        record, rows = self._run.record, np.array(sorted(self._run.ledger.running), np.int64)
+        server, node = (array[rows].astype(np.int64) for array in (record.server, record.node))
+        began = np.floor(record.decided[rows] / self.step).astype(np.int64)
+        return rows, server, node, self._run.workload.demand[self._sources(rows)], began
+
+    def used(self, rows: Ints, first: int, last: int) -> Floats:
+        """Return shares in the steps from `first` to before `last`, which are over, float64 [n, steps, resources]."""
+        if last > self.over:
+            raise AgentError(f"what is used in step {last - 1} is not known before it is over")
+        return self.will_use(rows, first, last)
+
+    def will_use(self, rows: Ints, first: int, last: int) -> Floats:
+        """Return the same of any steps, also of those to come, which nobody knows: for bounds."""
+        sources = self._sources(rows)
+        return np.stack([self._use.at(sources, step) for step in range(first, last)], axis=1)
+
+    def _sources(self, rows: Ints) -> Ints:
+        return np.array([self._run.rows.source(row) for row in rows.tolist()], np.int64)
