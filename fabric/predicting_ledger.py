@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil
 
 import numpy as np
@@ -12,7 +12,7 @@ from fabric.ledger import WRITTEN, Ledger, read_only
 from fabric.peak_predictors import PeakPredictor, Seen
 from simcore.engine import Simulation
 from simcore.errors import AgentError, LedgerError
-from simcore.types import Floats, Ints, Placement, Request
+from simcore.types import Floats, Ints, Placement, Request, Share
 from simcore.use import Use
 
 STEP = 300.0
@@ -74,17 +74,22 @@ class PredictingLedger(Ledger):
 
     def release(self, row: int) -> None:
         if row in self._held:
-            shares = self._held[row]
+            shares, self._held[row] = self._held[row], self._reserved_of(row)
             at = self._parts.pop(row)
             for server, node, amounts in shares:
                 self._ask(server, node, tuple(-amount for amount in amounts))
-            reserved = self._reserved[at].tolist()
-            self._held[row] = tuple(
-                (server, node, kept) for (server, node, _), kept in zip(shares, reserved, strict=True)
-            )
             self._row[at] = -1
             self._vacant += at
         super().release(row)
+
+    def _reserved_of(self, row: int) -> tuple[Share, ...]:
+        """Return what a request reserves of the predicted peaks, and what is free when it goes."""
+        reserved = map(tuple, self._reserved[self._parts[row]].tolist())
+        return tuple((server, node, own) for (server, node, _), own in zip(self._held[row], reserved, strict=True))
+
+    def _lend(self, rows: Sequence[int], sign: int) -> None:
+        for row in rows:
+            (self._take if sign > 0 else self._give_back)(self._reserved_of(row))
 
     def _ask(self, server: int, node: int, amounts: tuple[int, ...]) -> None:
         self._asked[server, node] += amounts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,7 @@ class Moves(Protocol):
     plans: list[tuple[float, int, bool]]
     most: int
     endless: int
+    relief: Any
 
     @property
     def on_the_way(self) -> set[int]: ...

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from simcore.types import Floats, Ints, Placement, Request, View, Workload
 
-Why: TypeAlias = Literal["room", "schedule", "drain"]
+Why: TypeAlias = Literal["room", "schedule", "drain", "load"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]
 
 
@@ -79,8 +79,9 @@ class Mover:
 class MoveTrigger:
     """Says when a mover is asked: for room at a refusal, or every so many seconds, and for how many moves at most.
 
-    With `on_drain` it is also asked when servers are to be emptied, about what is on them. A plan that takes it longer
-    than `within` seconds is late.
+    With `on_drain` it is also asked when servers are to be emptied, about what is on them; and after every step of use
+    in which a node used a larger share of what it has than `on_load`, about one request of each such server. A plan
+    that takes it longer than `within` seconds is late.
     """
 
     mover: Mover
@@ -88,6 +89,7 @@ class MoveTrigger:
     every: float = inf
     on_drain: bool = False
     within: float = inf
+    on_load: float = inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, nan
 from time import perf_counter_ns
 
@@ -16,6 +17,7 @@ from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
 from simcore.moves import Move, Moved, Mover, MoveRules, MoveTrigger, Outcome, Running, Why
 from simcore.record import SPREAD
+from simcore.relief import Relief
 from simcore.types import Floats, Ints, Request, part
 
 HOUR = 3600.0
@@ -68,12 +70,19 @@ class Moving:
         self._flying: dict[int, tuple[Moved, Plan]] = {}
         self._tried = (-1, nan)
         self._fixed = rules.fixed(simulation.workload) if rules.fixed else None
+        self.relief: Relief | None = None
+        """Who is to leave servers that use too much, where that is asked for."""
         simulation.moving, self.request = self, simulation.running_request
         if schedule:
             self._await_tick(int(self._clock.now // schedule.every) + 1 if schedule.every < inf else 0)
             if schedule.on_drain:
                 for time in sorted({time for time, _, _ in self._ledger.planned}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
+            if schedule.on_load < inf:
+                self.relief = Relief(simulation, schedule.on_load)
+                simulation.recurring += 1
+                step = simulation.view.meter.step
+                self._clock.at((self._clock.now // step + 1) * step, self._relieve, int(self._clock.now // step))
 
     # -- when movers are asked ------------------------------------------------------------------------------------
 
@@ -121,6 +130,16 @@ class Moving:
         assert self._schedule
         return self._start(self._schedule, "drain")
 
+    def _relieve(self, step: int) -> bool:
+        """Have one request leave each server that used too much in a step; tells whether anything changed."""
+        assert self._schedule
+        assert self.relief
+        self._simulation.view.now = self._clock.now
+        self._clock.at((step + 2) * self.relief.step, self._relieve, step + 1)
+        if self._plan.under_way:
+            return False
+        return self.relief.look(step) and self._start(self._schedule, "load")
+
     def _start(self, asked: MoveTrigger, why: Why, request: Request | None = None) -> bool:
         """Ask for a plan, and begin with it; tells whether there is one."""
         moves = asked.moves
@@ -140,7 +159,7 @@ class Moving:
     def _planned(self, asked: MoveTrigger, why: Why, moves: int, request: Request | None) -> list[Move]:
         """Ask a mover for a plan; none where there is nothing to move, or where no room is made."""
         view, ledger, mover = self._simulation.view, self._ledger, asked.mover
-        running = self._running(why)
+        running = self._running(why, moves)
         if not len(running.row):
             return []
         view.free, view.now = view.everything_free, self._clock.now
@@ -168,8 +187,8 @@ class Moving:
         may = ledger.may_lie(request, {move.row: int(move.placement.shares[0][0]) for move in plan})
         return plan if fits(free if may is None else free[may], request) else []
 
-    def _running(self, why: Why) -> Running:
-        """List what runs and may be moved; on a drain, what may not lie where it is."""
+    def _running(self, why: Why, moves: int) -> Running:
+        """List what runs and may be moved; on a drain, what may not lie where it is; for loads, who is to leave."""
         record, rows = self._simulation.record, np.array(sorted(self._ledger.running), np.int64)
         may_move = ~np.isin(rows, list(self.on_the_way))
         if self._fixed is not None:
@@ -179,11 +198,15 @@ class Moving:
         if why == "drain" and ruled:
             out = [row for row in rows.tolist() if not self._may(row)[record.server[row]]]
             rows = np.array(out, np.int64)
+        may = self._may if ruled else None
+        if self.relief and why == "load":
+            rows = rows[np.isin(rows, self.relief.rows[:moves])]
+            may = partial(self._may_relieve, self.relief, ruled)
         server, node = record.server[rows].astype(np.int64), record.node[rows].astype(np.int64)
         demand = self._simulation.workload.demand[self._sources(rows)]
         taken: Mapping[int, int] | None = getattr(self._ledger, "taken", None)
         bits = None if taken is None else np.array([taken.get(row, 0) for row in rows.tolist()], np.int64)
-        return Running(rows, server, node, demand, self._left(rows), self.request, self._may if ruled else None, bits)
+        return Running(rows, server, node, demand, self._left(rows), self.request, may, bits)
 
     def _sources(self, rows: Ints) -> Ints:
         """Return the rows of the workload that these rows, ascending, are or continue, int64 [n]."""
@@ -200,6 +223,9 @@ class Moving:
         may = self._ledger.may_lie(self.request(row))
         assert may is not None
         return may
+
+    def _may_relieve(self, relief: Relief, ruled: bool, row: int) -> npt.NDArray[np.bool_]:
+        return relief.may(row) & self._may(row) if ruled else relief.may(row)
 
     def _left(self, rows: Ints) -> Floats:
         """Return how much longer requests are expected to stay, as far as agents are told, seconds float64 [n]."""

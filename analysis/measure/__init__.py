@@ -90,6 +90,7 @@ BUILT_IN = {
     "moved": "analysis.measure.metrics.moves:moved",
     "downtime": "analysis.measure.metrics.moves:downtime",
     "moves_failed": "analysis.measure.metrics.moves:failed",
+    "moves_for_load": "analysis.measure.metrics.moves:moves_for_load",
     "moves_under_way": "analysis.measure.metrics.moves:under_way",
     "plan_ms": "analysis.measure.metrics.moves:plan_ms",
     "plans_late": "analysis.measure.metrics.moves:late",

@@ -63,11 +63,13 @@ def rules_of(scenario: Scenario) -> MoveRules:
 
 
 def _asked(spec: MakeRoom | Rescheduling, scenario: Scenario, world: World, key: str) -> MoveTrigger:
-    mover = _fitted(spec.mover.build(), world, keeps_off(scenario), isinstance(spec, MakeRoom), key)
+    picky = keeps_off(scenario) or (isinstance(spec, Rescheduling) and spec.on_load is not None)
+    mover = _fitted(spec.mover.build(), world, picky, isinstance(spec, MakeRoom), key)
     within = inf if spec.within is None else spec.within
     if isinstance(spec, MakeRoom):
         return MoveTrigger(mover, spec.moves, within=within)
-    return MoveTrigger(mover, spec.moves, inf if spec.every is None else spec.every, spec.on_drain, within)
+    every, load = (inf if each is None else each for each in (spec.every, spec.on_load))
+    return MoveTrigger(mover, spec.moves, every, spec.on_drain, within, load)
 
 
 def keeps_off(scenario: Scenario) -> bool:
@@ -97,8 +99,8 @@ def _fitted(mover: Mover, world: World, ruled: bool, room: bool, key: str) -> Mo
         ),
         (
             ruled and not mover.keeps_rules,
-            f"{name} does not look at rules of placement, and the scenario has some",
-            "Take a mover that does, such as agent, or remove the rules, labels and taints.",
+            f"{name} does not look at rules of placement, nor at loads, and the scenario has some",
+            "Take a mover that does, such as agent, or remove the rules, labels and taints, or `on_load`.",
         ),
         (
             world.devices and not mover.on_devices,

@@ -16,6 +16,7 @@ from simcore.fields import (
     DataRate,
     Model,
     PositiveTime,
+    Share,
     Text,
     Time,
     Where,
@@ -51,7 +52,7 @@ def usual(name: str) -> MoverSpec:
 
 
 class Rescheduling(Model):
-    """Requests that run are moved every so often, or when servers are to be emptied."""
+    """Requests that run are moved every so often, when servers are to be emptied, or when they use too much."""
 
     every: PositiveTime | None = Field(
         None, description="At multiples of this time, counted from the first request.", examples=["1 h"]
@@ -61,6 +62,11 @@ class Rescheduling(Model):
         strict=True,
         description="Move off what is on servers when a rule `drain` begins to hold.",
     )
+    on_load: Share | None = Field(
+        None,
+        description="After a step of `use` in which a server used more than this share, one request is moved off.",
+        examples=["100 %"],
+    )
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])
     mover: MoverSpec = Field(usual("agent"), description="Who plans them.", examples=["{agent: {agent: first-fit}}"])
     within: PositiveTime | None = Field(
@@ -69,13 +75,15 @@ class Rescheduling(Model):
 
     forms: ClassVar[Sequence[Schema]] = (
         given("every"),
+        given("on_load"),
         {"required": ["on_drain"], "properties": {"on_drain": {"const": True}}},
     )
 
     @model_validator(mode="after")
     def _sometime(self) -> Self:
-        if self.every is None and not self.on_drain:
-            raise wrong("is missing", "Say how often, like every: 1 h, or write on_drain: true.", ("every",))
+        if self.every is None and self.on_load is None and not self.on_drain:
+            remedy = "Say how often, like every: 1 h, or write on_drain: true, or on_load: 100 %."
+            raise wrong("is missing", remedy, ("every",))
         return self
 
 

@@ -300,7 +300,6 @@ class Scenario(Model):
                 (("cluster", "cells"), cluster.cells),
                 (("placement",), self.ruled_by),
                 (("overflow", "make_room"), room_of(self.overflow)),
-                (("overflow", "preempt"), preempt_of(self.overflow)),
                 (("rescheduling",), self.rescheduling),
                 (("sites",), self.sites),
                 (("quotas",), self.quotas),
@@ -320,7 +319,11 @@ class Scenario(Model):
         elif "moves" in self.record:
             remedy = "Take moves from record, or write `rescheduling`, or `overflow: {make_room: ...}`."
             raise wrong("nothing is moved", remedy, ("record",), "moves")
-        if self.rescheduling and self.rescheduling.every is None and not empties(self.placement):
+        asked = self.rescheduling
+        if asked and asked.on_load is not None and not self.use:
+            remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
+            raise wrong("requests use all that they ask for", remedy, ("rescheduling", "on_load"))
+        if asked and asked.every is None and asked.on_load is None and not empties(self.placement):
             remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
         self.moves.check_against(self.cluster.resources, self.workload.groups)

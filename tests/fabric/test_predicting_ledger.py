@@ -16,8 +16,9 @@ from scenarios.schema.overcommit import Predict, predictor_of
 from simcore.engine import Simulation
 from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Floats, Ints, Workload
+from simcore.preemption import Preemption
+from simcore.rules import VICTIM_RULES, Overflow, PreemptionRules
+from simcore.types import QUANTUM, Floats, Ints, Request, Workload, part
 from tests.reference.peaks import Task, predict
 
 STEP = 10.0
@@ -157,6 +158,45 @@ def test_books_are_those_of_the_reference(spec: Any, seed: int, mode: Any, fails
     faults = [Faults(np.inf, 20.0, ((12.0, 0, 15.0),), True, 0)] if fails else []
     run = simulation(seed, predictor, overflow=Overflow(mode, 1, 4), faults=faults)
     play(run, Slow(run, predictor))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 2**30), spec=st.sampled_from(PREDICTORS), requeue=st.booleans())
+def test_those_give_way_who_have_to_and_both_books_hold(seed: int, spec: Any, requeue: bool) -> None:
+    predictor, drawn = made(spec), np.random.default_rng(seed)
+    rules = PreemptionRules(VICTIM_RULES.load("lowest"), requeue=requeue)
+    run = simulation(seed, predictor, overflow=Overflow("wait", preempt=rules))
+    object.__setattr__(run.workload, "priority", drawn.integers(0, 3, len(run.workload)))
+    preempting, ledger = Preemption(run, rules), run.ledger
+    give_way = ledger.give_way
+
+    def beside(request: Request, where: Any, victims: Any) -> list[int]:
+        found = give_way(request, where, victims)
+        free = run.view.free[where].copy()
+        held = [[(row, at) for row in rows for at in ledger._parts[row]] for rows in victims]  # type: ignore[attr-defined]
+
+        def fits(gone: list[int]) -> bool:
+            left = free.copy()
+            for place in gone:
+                for row, at in held[place]:
+                    node = [share[1] for share in ledger._held[row]][ledger._parts[row].index(at)]  # type: ignore[attr-defined]
+                    left[node] += ledger._reserved[at]  # type: ignore[attr-defined]
+            need = [part(request.demand, n, len(left)) if request.spread else request.demand for n in range(len(left))]
+            enough = [bool((left[n] >= need[n]).all()) for n in range(len(left))]
+            return all(enough) if request.spread else any(enough)
+
+        gone = list(range(len(victims)))
+        for place in range(len(victims)) if fits(gone) else ():
+            rest = [one for one in gone if one != place]
+            gone = rest if fits(rest) else gone
+        assert found == (gone if fits(gone) else [])
+        ledger.check()  # type: ignore[attr-defined]
+        return found
+
+    ledger.give_way = beside  # type: ignore[method-assign]
+    play(run, Slow(run, predictor))
+    for each in preempting.log:
+        assert run.request(each.row).priority < run.running_request(each.by).priority
 
 
 def test_an_agent_breaks_neither_book() -> None:

@@ -30,6 +30,20 @@ def downtime(run: FinishedRun) -> float | None:
 
 
 @metric(
+    name="moves_for_load",
+    heading="moves for load",
+    better="lower",
+    table="differs",
+    meaning="those of these moves by which a request left a server that used too much (`on_load`)",
+)
+def moves_for_load(run: FinishedRun) -> int | None:
+    """Count the moves for load that arrived within the measured time."""
+    if run.moving is None or run.moving.relief is None:
+        return None
+    return sum(each.outcome == "done" and each.why == "load" for each in run.moves_ended)
+
+
+@metric(
     name="moves_failed",
     heading="moves failed",
     better="lower",
