@@ -18,9 +18,9 @@ from simcore.errors import ScenarioError, UserError
 from simcore.moves import MoveRules, MoveTrigger
 from simcore.moving import Moving
 from simcore.types import QUANTUM, Workload
-from tests.agents.heuristics.test_least_peak import Table, simulation
 from tests.support.properties import scaled
 from tests.support.simulations import first_fit
+from tests.support.use import Table, simulation
 
 STEP = 10.0
 

@@ -1,0 +1,40 @@
+"""Use that is drawn, and simulations on servers of which more may be sold than there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fabric.cluster import Cluster
+from fabric.ledger import Ledger
+from simcore.engine import Simulation
+from simcore.types import QUANTUM, Floats, Ints, Workload
+
+
+class Table:
+    """Use drawn for every request and step; refuses to tell of steps that are not over, if it is asked to."""
+
+    run: Simulation | None = None
+
+    def __init__(self, step: float, shares: Floats) -> None:
+        self.step, self.shares = step, shares
+
+    def at(self, requests: Ints, step: int) -> Floats:
+        assert self.run is None or (step + 1) * self.step <= self.run.now, "it peeks"
+        found: Floats = self.shares[requests, step % self.shares.shape[1]]
+        return found
+
+    def during(self, request: int, first: int, last: int) -> Floats:
+        found: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
+        return found
+
+    def take(self, rows: Ints) -> Table:
+        return Table(self.step, self.shares[rows])
+
+
+def simulation(workload: Workload, capacity: Any, over: int = 1, **more: Any) -> Simulation:
+    there = np.array(capacity, np.int64)
+    sold = there * over
+    cluster = Cluster(workload.resources, sold, (4 * QUANTUM,) * sold.shape[2], sold[0], physical=there)
+    return Simulation(workload, Ledger(cluster), **more)
