@@ -61,6 +61,8 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     show(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
+    if counted.evicted[0]:
+        show("{:,} evicted for others; {:,} of them did not run again.".format(*counted.evicted))
     if len(counted.choices):
         _print_choices(counted.choices)
     if not refused:

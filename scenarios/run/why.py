@@ -94,6 +94,7 @@ class RefusedRequests(NamedTuple):
     than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
     `end` in seconds, and how many that came then were `offered` and `refused`. `choices` has a row for each time that
     the agent chose among rules, as `agents.adaptive.agent.Choice` says; it has none for other agents.
+    `evicted` says how many were evicted for others, and how many of these did not run again.
     """
 
     reasons: pl.DataFrame
@@ -101,6 +102,7 @@ class RefusedRequests(NamedTuple):
     labels: pl.DataFrame
     times: pl.DataFrame
     choices: pl.DataFrame
+    evicted: tuple[int, int] = (0, 0)
 
 
 def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
@@ -149,7 +151,16 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
         _over_time(frame),
         pl.DataFrame(agent.choices if isinstance(agent, Adaptive) else []),
+        _evicted(simulation),
     )
+
+
+def _evicted(simulation: Simulation) -> tuple[int, int]:
+    """Count who was evicted for others, gangs once, and who of these did not run again."""
+    log, record = simulation.preempting.log if simulation.preempting else [], simulation.record
+    out = {simulation.lead(one.row) for one in log if one.outcome == "evicted"}
+    again = np.isfinite(record.decided[: record.rows]) & (record.server[: record.rows] >= 0)
+    return len(out), len(out.difference(record.origin[: record.rows][again].tolist()))
 
 
 def _by_label(frame: pl.DataFrame) -> pl.DataFrame:

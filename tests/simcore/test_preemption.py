@@ -20,6 +20,7 @@ from scenarios.build.engines import agents_of
 from scenarios.build.plan import plan
 from scenarios.build.world import build_world
 from scenarios.run.execute import execute
+from scenarios.run.why import refused
 from scenarios.schema.load import scenario_from
 from scenarios.schema.scenario import Scenario
 from simcore.engine import Simulation
@@ -201,6 +202,19 @@ def no_number(view: View, request: Request, victims: Sequence[Victim]) -> float:
 
 
 OWN = f"{__name__}:dearest"
+
+
+@pytest.mark.parametrize(
+    ("most", "then", "evicted"), [(1, "drop", (0, 0)), (2, "drop", (2, 2)), (2, "requeue", (2, 0))]
+)
+def test_a_gang_counts_once_in_a_budget(most: int, then: str, evicted: tuple[int, int], tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text("id,arrival,lifetime,cpu,n,priority\n0,0,9,1,2,0\n1,0,9,2,1,0\n2,1,9,4,1,5\n")
+    labels = {"n": "n", "priority": "priority"}
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "labels": labels, "parts": {"by": "n"}}
+    preempt = {"budgets": [{"of": {"priority": "0"}, "at_most": most}], "then": then}
+    cluster = {"servers": 1, "node": {"cpu": 4}}
+    [run] = plan(scenario({"preempt": preempt}, workload=workload, cluster=cluster, priorities={}))
+    assert refused(run).evicted == evicted
 
 
 def test_a_rule_of_victims_returns_a_number(tmp_path: Path) -> None:
