@@ -1,4 +1,4 @@
-"""Several queues, as batch systems have them: whose requests go first, and how much of each may run at once."""
+"""Keeps requests in several queues, with priorities and limits on what runs at once, as batch systems do."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from simcore.record import QUEUE
 from simcore.types import Ints, Request, Workload
 
 REQUESTS = -1
-"""Among the places of resources: how many requests run."""
+"""Stands for the number of running requests among the numbers of resources."""
 Limits = dict[int, int]
-"""The most that runs at once: quanta by the place of a resource, or how many `REQUESTS`."""
+"""The most that runs at once: quanta by the number of a resource, or how many `REQUESTS`."""
 Key = tuple[int, int, int, int]
-"""What is counted: a queue's place, that of a bound of it, an owner's, and that of a resource, or `REQUESTS`."""
+"""What is counted: the numbers of a queue, of a bound of it, of an owner, and of a resource (or `REQUESTS`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobQueue:
     """Says which requests belong to a queue, when they go, and how much of them may run at once.
 
-    `of` tells which rows of a workload it takes, bool [n], none that stay longer than `longest` seconds, by the time
-    that agents are told. Queues of higher `priority` go first. Beside what all its requests may hold (`running`) there
-    is what those of each owner may: by label, a function that tells the owner of every row, and the limits.
+    `of` tells which rows of a workload the queue takes, bool [n]; it takes none that stay longer than `longest` seconds,
+    by the time that agents are told. Queues of higher `priority` go first. `running` limits all requests of the queue
+    together. `each` limits those of every owner: by label, a function that returns the owner of every row, and limits.
     """
 
     name: str
@@ -41,9 +41,9 @@ class JobQueue:
 
 
 def queues_of(queues: Sequence[JobQueue], workload: Workload) -> Ints:
-    """Find the first queue that takes each request: its place, int64 [n]; -1 where none is for it.
+    """Find the number of the first queue that takes each request, int64 [n]; -1 where `of` of none allows it.
 
-    It is less, -2 - n, where the last queue that is for it, with place n, takes none that stays so long.
+    It is -2 - q where q is the last queue whose `of` allows the request, and all such queues take only shorter ones.
     """
     found = np.full(len(workload), -1, np.int64)
     for number, queue in enumerate(queues):
@@ -53,15 +53,15 @@ def queues_of(queues: Sequence[JobQueue], workload: Workload) -> Ints:
 
 
 class Queues:
-    """Keeps the requests of a simulation in queues: who is above a limit stays in line, and others pass it."""
+    """Keeps the requests of a simulation in queues; a request above a limit stays in line, and others pass it."""
 
     def __init__(self, simulation: Simulation, queues: Sequence[JobQueue]) -> None:
         self._simulation, self.queues = simulation, queues
         workload = simulation.workload
         self.of: list[int] = queues_of(queues, workload).tolist()
-        """The place of the queue of every row of the workload, negative for none."""
+        """The number of the queue of every row of the workload, negative for none."""
         self.waited: dict[int, tuple[float, float, str]] = {}
-        """Of every row that a limit kept in line: since when, until when, and which one the first time."""
+        """For every row that a limit kept in line: since when, until when, and the first such limit."""
         self._bounds: list[list[tuple[Limits, list[int], str]]] = []
         for queue in queues:
             bounds = [(queue.running, [0] * len(workload), "")] if queue.running else []
@@ -73,7 +73,7 @@ class Queues:
         simulation.queues = simulation.view.queues = self
 
     def _asks(self, request: Request) -> list[tuple[Key, int, int]]:
-        """List what a request counts against: which bound, how much, and the limit."""
+        """List the bounds that a request counts against, by how much, and their limits."""
         row = self._simulation.source(request.index)
         if (number := self.of[row]) < 0:
             return []
@@ -108,7 +108,7 @@ class Queues:
         )
 
     def open(self, line: Sequence[Request]) -> list[Request]:
-        """Leave out those of a line that a limit keeps from starting now, and note these."""
+        """Leave out requests of a line that a limit keeps from starting now, and note them in `waited`."""
         found, waited, now = [], self.waited, self._simulation.now
         for request in line:
             if reason := self.closed(request):
@@ -121,12 +121,12 @@ class Queues:
         return found
 
     def started(self, request: Request) -> None:
-        """Count a request that runs from now on."""
+        """Count a request that starts now."""
         self._held[request.index] = held = [(key, amount) for key, amount, _ in self._asks(request)]
         for key, amount in held:
             self._used[key] += amount
 
     def freed(self, row: int) -> None:
-        """Count the request of a row no more, if it runs."""
+        """Stop counting the request of a row, if it runs."""
         for key, amount in self._held.pop(row, ()):
             self._used[key] -= amount

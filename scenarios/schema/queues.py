@@ -17,31 +17,33 @@ COUNTED = "requests"
 
 
 class Queue(Model):
-    """A queue, as partitions of Slurm and queues of PBS are. A request goes into the first that takes it.
+    """A queue, like a partition of Slurm. A request goes into the first queue that takes it.
 
-    Who takes it by `of`, and takes none that stays so long, refuses it unless a later one takes it. Whom a limit keeps
-    waiting, others pass. Gangs count as one request, with all their parts.
+    A request that `of` allows and that stays longer than `longest` is refused, unless a later queue takes it. Others
+    pass a request that a limit keeps waiting. A gang counts as one request, with all its parts.
     """
 
     of: Where = Field(
         default_factory=dict,
-        description="It takes those with one of these values of every label, or of `group`; by default all.",
+        description="Takes requests with one of these values of every label, or of `group`; by default all.",
         examples=["{queue: [short, debug]}"],
     )
     priority: Annotated[int, Field(strict=True), Shown("whole number")] = Field(
-        default=0, description="Requests of the highest are offered first.", examples=[10]
+        default=0, description="Requests of the queue with the highest priority go first.", examples=[10]
     )
     longest: PositiveTime | None = Field(
-        default=None, description="It takes none that stays longer, by the time told to agents.", examples=["2 h"]
+        default=None,
+        description="Takes no request that stays longer, by the time that agents are told.",
+        examples=["2 h"],
     )
     running: Amounts = Field(
         default_factory=dict,
-        description="At most so much runs at once: how many `requests`, and of resources.",
+        description="The most that runs at once: `requests`, and amounts of resources.",
         examples=["{requests: 20, cpu: 128}"],
     )
     each: dict[str, Amounts] = Field(
         default_factory=dict,
-        description="And of each value of a label, such as each tenant.",
+        description="The most that runs at once of each value of a label, such as each tenant.",
         examples=["{tenant: {requests: 2}}"],
     )
 
