@@ -27,9 +27,10 @@ Key = tuple[int, int, int, int]
 class JobQueue:
     """Says which requests belong to a queue, when they go, and how much of them may run at once.
 
-    `of` tells which rows of a workload the queue takes, bool [n]; it takes none that stay longer than `longest` seconds,
-    by the time that agents are told. Queues of higher `priority` go first. `running` limits all requests of the queue
-    together. `each` limits those of every owner: by label, a function that returns the owner of every row, and limits.
+    `of` tells which rows of a workload the queue takes, bool [n]. It takes none that stay longer than `longest`
+    seconds, by the time that agents are told. Queues of higher `priority` go first. `running` limits all requests of
+    the queue together. `each` limits those of every owner: by label, a function that returns the owner of every row,
+    and limits.
     """
 
     name: str
