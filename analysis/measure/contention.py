@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor
@@ -11,9 +14,11 @@ import numpy as np
 
 from analysis.measure.contention_kernel import Items, account
 from analysis.measure.costs.server_intervals import USED, Stretches, added_at
+from simcore.cores import usable_threads
 from simcore.extras import pl
 from simcore.record import SPREAD
 from simcore.types import QUANTUM, Floats, Ints
+from simcore.use import Use
 
 Run: TypeAlias = Any
 """An `analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
@@ -58,15 +63,11 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     wanted, missing, contended = *np.zeros((2, len(row), resources)), np.zeros(len(capacity))
     first, last = floor(run.begin / use.step), ceil(run.finish / use.step)
     time = np.clip(np.arange(first, last + 1) * use.step, run.begin, run.finish)
-    levels, active = np.zeros((last - first, 3, resources)), np.zeros(0, np.int64)
-    by_start = np.argsort(items.start, kind="stable")
-    begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
+    levels = np.zeros((last - first, 3, resources))
     power = run.costs.resource if run.costs is not None and run.costs.has_power else -1
     drawn = [np.zeros((0, 4))]
-    for k, (begin, end) in enumerate(pairwise(time.tolist())):
-        active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
-        active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
-        shares = np.ascontiguousarray(use.at(active, first + k))
+    steps = zip(pairwise(time.tolist()), _shares(use, items, first, time), strict=True)
+    for k, ((begin, end), (active, shares)) in enumerate(steps):
         found = np.empty((3 * len(active) if power >= 0 else 0, 4))
         totals = wanted, missing, contended, levels[k]
         drawn.append(found[: account(begin, end, active, shares, items, capacity, *totals, power, found)].copy())
@@ -79,6 +80,38 @@ def contention_of(run: Run, by_priority: bool) -> Contention | None:
     return replace(
         parts, drawn=Stretches(server.astype(np.int64), starts, ends, np.rint(quanta).astype(np.int64), used)
     )
+
+
+def _shares(use: Use, items: Items, first: int, time: Floats) -> Iterator[tuple[Ints, Floats]]:
+    """Yield the items that are held in each step, int64 [n], and what these use, float64 [n, resources].
+
+    Where there are threads, the next step is generated while the caller works on this one.
+    """
+    by_start = np.argsort(items.start, kind="stable")
+    begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
+    active = np.zeros(0, np.int64)
+
+    def held() -> Iterator[tuple[Ints, int]]:
+        nonlocal active
+        for k, begin in enumerate(time[:-1].tolist()):
+            active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
+            active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order
+            yield active, first + k
+
+    def generated(step: tuple[Ints, int]) -> tuple[Ints, Floats]:
+        return step[0], np.ascontiguousarray(use.at(*step))
+
+    if usable_threads() == 1:
+        yield from map(generated, held())
+        return
+    with ThreadPoolExecutor(1) as pool:
+        ahead: deque[Future[tuple[Ints, Floats]]] = deque()
+        for step in held():
+            ahead.append(pool.submit(generated, step))
+            if len(ahead) > 2:
+                yield ahead.popleft().result()
+        while ahead:
+            yield ahead.popleft().result()
 
 
 def _items(run: Run, by_priority: bool) -> tuple[Ints, Items]:
