@@ -168,7 +168,7 @@ def _watch(commands: Commands) -> None:
         description="Watch the results of a run grow, from another terminal, until it is over. The exit code is 1 if "
         "it ended before everything was done, or if some runs failed.",
     )
-    watch.set_defaults(answer="watching.watch")
+    watch.set_defaults(answer="live_page.watch")
     watch.add_argument("results", metavar="RESULTS", help="the folder that it writes to")
     how = watch.add_mutually_exclusive_group()
     how.add_argument("--once", action="store_true", help="say it once, and end")

@@ -219,7 +219,7 @@ def go_line(
                 spare_room(spare, left, level)
                 delayed = -1
             hides = not (shadow > now and shadow >= now + expected[row])
-            for r in range(kinds if pure and hides else 0):
+            for r in range(kinds if pure and hides and shadow < np.inf else 0):  # without a promise nothing is spared
                 large |= demand[r] * many > spare[r]
             hides |= backfilling == CONSERVATIVE
             code, placed, from_now = -1, 0, over(now, expected[row])
