@@ -176,10 +176,12 @@ def test_nothing_of_ray_outlives_a_command_that_was_killed() -> None:
 
 def test_the_one_node_of_our_own_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed, it is not waited for; the nodes of a cluster that others started may come again."""
-    monkeypatch.setattr(on_ray.ray, "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda tasks: object()))
-    monkeypatch.setattr(on_ray.ray, "wait", lambda refs, timeout: ([], refs))
-    monkeypatch.setattr(on_ray.ray, "cancel", lambda ref, force: None)
-    monkeypatch.setattr(on_ray.ray, "cluster_resources", dict)
+    monkeypatch.setattr(
+        vars(on_ray)["ray"], "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda tasks: object())
+    )
+    monkeypatch.setattr(vars(on_ray)["ray"], "wait", lambda refs, timeout: ([], refs))
+    monkeypatch.setattr(vars(on_ray)["ray"], "cancel", lambda ref, force: None)
+    monkeypatch.setattr(vars(on_ray)["ray"], "cluster_resources", dict)
     batch = Batch(plain(), tmp_path)
     cluster = RayCluster("", 1)
     cluster._alone = True
