@@ -32,10 +32,12 @@ class Offering:
                 return
             changed = clock.run_to(time if time < inf else clock.peek(), due == inf and bool(line or queue.held))
             changed = queue.readmit() or changed
+            queue.blocked = True
             while coming and coming.arrival <= clock.now:
                 changed = queue.arrive(coming) < together or changed
                 run.offered = coming.index + coming.parts
                 coming = next(arrivals, None)
+            changed = changed or not queue.blocked  # who arrives may get its quota back, and others the room
             if changed and line and due == inf:
                 due = max(clock.now, ceil(clock.now / window) * window) if window else clock.now
             if due <= clock.now:

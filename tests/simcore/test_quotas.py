@@ -52,7 +52,7 @@ def drawn_case(seed: int) -> Case:
     """Draw a long case with tenants and priorities, their quotas, preemption in some, and queues where that goes."""
     rng = Random(seed)
     case = long_case(seed)
-    together = rng.choice([0, 0, 3, 40])
+    together = rng.choice([0, 0, 1, 3, 40])
     queues = [
         Line(rng.choice(["a", "b", ""]), rng.randint(0, 2), *(rng.choice([inf, most]) for most in (8, 3, 9, 1)))
         for _ in range(rng.randint(0, 3))
@@ -248,9 +248,12 @@ def test_mistakes_are_named(quotas: dict[str, Any], said: str) -> None:
         scenario(quotas)
 
 
-def reclaimed(folder: Path, **changes: Any) -> list[tuple[Any, ...]]:
-    """Play a gang that borrows and waits for room, and one within its quota that comes after it; returns all rows."""
-    (folder / "jobs.csv").write_text("id,arrival,lifetime,cpu,who,parts\n0,0,50,4,x,1\n1,1,100,2,a,2\n2,2,30,2,b,1\n")
+GANG = "0,0,50,4,x,1\n1,1,100,2,a,2\n2,2,30,2,b,1\n"
+
+
+def reclaimed(folder: Path, jobs: str = GANG, **changes: Any) -> list[tuple[Any, ...]]:
+    """Play jobs, usually a gang that borrows and waits for room, and one within its quota that comes after it."""
+    (folder / "jobs.csv").write_text(f"id,arrival,lifetime,cpu,who,parts\n{jobs}")
     workload = {"trace": "table", "path": str(folder / "jobs.csv"), "labels": {"who": "who", "n": "parts"}}
     halves = {name: {"nominal": {"cpu": 2}, "cohort": "all"} for name in "ab"}
     given = {
@@ -271,6 +274,12 @@ def test_nobody_is_evicted_between_the_parts_of_a_gang(tmp_path: Path) -> None:
     rows = reclaimed(tmp_path)
     assert rows[1:4] == [("a", 100.0, 50.0, 50.0, "interrupted")] * 2 + [("b", 30.0, 50.0, 80.0, "placed")]
     assert rows[4:] == [("a", 100.0, 80.0, 180.0, "placed")] * 2
+
+
+@pytest.mark.parametrize("overflow", ["wait", {"wait": {"together": 1}}, {"wait": {"together": 1, "one_by_one": True}}])
+def test_room_that_an_arrival_reclaims_is_offered_to_the_first_in_line_at_once(tmp_path: Path, overflow: Any) -> None:
+    rows = reclaimed(tmp_path, "0,0,50,4,a,1\n1,1,10,2,c,1\n2,2,10,2,b,1\n", checkpoint=None, overflow=overflow)
+    assert [(row[0], row[2]) for row in rows] == [("a", 0), ("c", 2), ("b", 2), ("a", 12)]
 
 
 @pytest.mark.parametrize("then", ["requeue", "drop"])
