@@ -64,6 +64,8 @@ def _each(
     agent: Agent, view: View, offered: Sequence[Request], show: Callable[[Request], None]
 ) -> Iterator[tuple[Request, Placement | Refusal | None]]:
     for request in offered:
+        if request.gang and view.held_back(request):
+            continue
         for part in request.each():
             show(part)
             answer = agent.decide(view, part)

@@ -522,6 +522,8 @@ class Agent:
     ) -> Generator[tuple[Request, Placement | Refusal | None], None, bool]:
         """Answer for one part of a request after another, until one gets no place; returns whether enough got one."""
         placed = 0
+        if request.gang and view.held_back(request):  # the first part would get no place, and the others no answer
+            return False
         for part in request.each():
             answer = self.decide(view, part)
             yield part, answer

@@ -190,6 +190,9 @@ class InLine(Agent):
             first = next((request for request in line if request.index == self._chosen), None)
             if first is None:
                 first, self._until = self.in_order(view, line)[0], -inf
+            if view.held_back(first):
+                line.remove(first)
+                continue
             if not (yield from self.agent.decide_parts(view, first)):
                 break
             line.remove(first)

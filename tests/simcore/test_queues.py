@@ -90,6 +90,20 @@ def test_gangs_and_those_that_failed_count_as_long_as_they_run(tmp_path: Path) -
     assert sorted(rows.filter(pl.col("outcome") == "placed")["decided"].to_list()) == [5, 5, 5, 10, 20]
 
 
+@pytest.mark.parametrize("agent", ["best-fit", "in-line", {"in-line": {"commit": True, "backfilling": "easy"}}])
+def test_a_gang_that_a_limit_closes_out_waits_whole(tmp_path: Path, agent: Any) -> None:
+    workload = {"trace": "table", "path": str(tmp_path / "jobs.csv"), "parts": {"by": "queue"}}
+    workload["labels"] = {"who": "who", "queue": "queue"}
+    cluster = {"servers": 2, "node": {"cpu": 4}}
+    queues = {"a": {"of": {"who": "a"}, "running": {"requests": 1}}, "all": {}}
+    jobs = "0,0,10,1,a,2\n1,0,10,1,a,2\n2,0,10,1,b,2\n"
+    found = scenario(tmp_path, jobs, queues, agent, cluster=cluster, workload=workload)
+    [run] = plan(found)
+    execute(run, tmp_path)
+    rows = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")
+    assert rows["decided"].to_list() == [0, 0, 10, 10, 0, 0]
+
+
 def test_why_names_the_limit(tmp_path: Path) -> None:
     [run] = plan(scenario(tmp_path, JOBS, {"short": {**SHORT, "running": {"requests": 2}}}))
     assert "kept waiting from 0 s to 10 s by queue: requests in short" in why(run, "2").answer
