@@ -13,6 +13,7 @@ from pydantic import Field, WithJsonSchema, model_validator
 from fabric.topology import Topology
 from simcore.errors import UserError, suggest
 from simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
+from simcore.json_schema import NULL
 from simcore.roles import Role, where_of
 from simcore.types import Ints
 from simcore.unions import PlainOrMapping
@@ -203,7 +204,7 @@ class Near(Model):
 
 SomeServers: TypeAlias = Annotated[
     Annotated[tuple[Index, ...], Field(min_length=1)]
-    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "minProperties": 1})],
+    | Annotated[Where, Field(min_length=1), WithJsonSchema({**WHERE, "not": {"additionalProperties": NULL}})],
     PlainOrMapping(),
     Shown("list of whole number from 0, or {label: value, or list of values}"),
 ]

@@ -85,8 +85,11 @@ def locate(error: UserError, source: Source | None, at: Keys) -> None:
 
 
 def _follows(detail: ErrorDetails) -> bool:
-    """Whether it says no more than others: a list too short without the items that are wrong."""
-    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+    """Whether it says no more than others: a list too short without the items that are wrong. Null is no item."""
+    given = detail["input"]
+    return detail["type"] == "too_short" and detail["ctx"]["min_length"] <= sum(
+        item is not None for item in (given.values() if isinstance(given, Mapping) else given)
+    )
 
 
 def _keys(detail: ErrorDetails) -> Keys:

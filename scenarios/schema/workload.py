@@ -44,7 +44,7 @@ from simcore.fields import (
     together,
     wrong,
 )
-from simcore.json_schema import PLUGIN, Schema, amounts, nullable
+from simcore.json_schema import NULL, PLUGIN, Schema, amounts, nullable
 from simcore.options import by_name, check_options
 from simcore.registry import Registry
 from simcore.types import QUANTUM
@@ -66,6 +66,7 @@ class Flavour(Placed):
         default=None,
         description="How many equal parts of this size it has, placed together or not at all.",
         examples=[16, "{number: 16, together: rack, at_most: {server: 8}}"],
+        json_schema_extra={"not": {"type": "string"}, "properties": {"by": NULL}},
     )
 
     @classmethod

@@ -31,6 +31,10 @@ HOSTILE = {
         "extends: wrasse/oktopus\nworkload: {networks: {hose: {machines: {exponential: {mean: 8e12}}}}}",
         "less than or equal to 1000000",
     ),
+    "null alone": (
+        "extends: placement/racks\ncluster: {network: {marked: [{servers: {pod: null}}]}}",
+        "marked.0.servers: is empty\n  Give at least 1",
+    ),
 }
 
 

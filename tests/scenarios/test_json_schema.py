@@ -233,3 +233,23 @@ def test_a_topology_numbers_its_servers(numbering: str, fits: bool, tmp_path: Pa
     valid, said = outcome(data, tmp_path, tmp_path / "s.yaml")
     assert validator().is_valid(data) == valid == fits
     assert fits or "cluster.numbering: does not go with a network" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "keys", "values"),
+    [
+        ("cvd/train-cvd-rl", ("train", "agent", "cvd-rl", "teacher", "value-es", "weights"), ("huawei-10", [1, 2])),
+        ("gangs/training", ("workload", "flavours", 1, "parts"), (2, "words")),
+        ("gangs/training", ("workload", "flavours", 1, "parts"), ({"number": 2}, {"by": "words"})),
+    ],
+)
+def test_it_knows_options_of_teachers_and_where_parts_go_by_a_trace(
+    name: str, keys: tuple[Any, ...], values: tuple[Any, Any], tmp_path: Path
+) -> None:
+    file = LIBRARY / f"{name}.yaml"
+    for value, taken in zip(values, (True, False), strict=True):
+        data = at = absolute(yaml.safe_load(file.read_text()), file)
+        for key in keys[:-1]:
+            at = at[key]
+        at[keys[-1]] = value
+        assert validator().is_valid(data) == outcome(data, tmp_path, tmp_path / "s.yaml")[0] == taken

@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
+from agents import AGENTS
 from agents.learned.numa.rollouts import compiled_agent
 from simcore.errors import UserError
+from simcore.options import by_name
 from simcore.types import View
 
 
@@ -27,7 +31,16 @@ WarmStarts: TypeAlias = Annotated[
     tuple[Annotated[float, Field(ge=0, lt=1)], ...], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})
 ]
 """The shares of the cluster's first resource that are in use when an episode begins."""
-_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1)]
+
+
+class _OptionsOfAgents:
+    """Says in a JSON schema which options each agent has."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(core), "properties": by_name(AGENTS)}
+
+
+_WithOptions: TypeAlias = Annotated[dict[str, dict[str, Any]], Field(min_length=1, max_length=1), _OptionsOfAgents()]
 CompiledAgent: TypeAlias = Annotated[str | _WithOptions, AfterValidator(_compiled)]
 """An agent that is one kernel: its name, or its name with options, {value-es: {weights: huawei-month}}."""
 
