@@ -12,7 +12,7 @@ import tracemalloc
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
