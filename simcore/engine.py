@@ -121,7 +121,7 @@ class Simulation(RunState):
             request = self.gangs.next_part(head) if self._parts else head
         else:
             head = self.gangs.head_of(request)
-        if self.queues and (reason := self.queues.closed(head)):
+        if self.queues and (reason := self.queues.limit_reached(head)):
             placement = Refusal(reason)
         if placement is None or isinstance(placement, Refusal):
             if request.gang and self.gangs.refused(request, placement):
@@ -282,7 +282,7 @@ class Simulation(RunState):
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger, queues = self.ledger, self.queues
-        reason = refusal.reason if refusal else queues.closed(request) if queues else ""
+        reason = refusal.reason if refusal else queues.limit_reached(request) if queues else ""
         self.refuse(request, reason or ledger.reasons[ledger.why_not(request)])
 
     def block(self) -> None:

@@ -95,24 +95,24 @@ class Queues:
         number = self.of[self._simulation.source(request.index)]
         return self.queues[number].priority if number >= 0 else 0
 
-    def refuses(self, request: Request) -> str:
+    def refusal(self, request: Request) -> str:
         """Say why a request may never run; empty where it may."""
         if (number := self.of[self._simulation.source(request.index)]) < -1:
             return f"{QUEUE}time in {self.queues[-2 - number].name}"
         return next((self._reason(key) for key, amount, most in self._asks(request) if amount > most), "")
 
-    def closed(self, request: Request) -> str:
+    def limit_reached(self, request: Request) -> str:
         """Say which limit keeps a request from starting now; empty where none does."""
         used = self._used
         return next(
             (self._reason(key) for key, more, most in self._asks(request) if more and used[key] + more > most), ""
         )
 
-    def open(self, line: Sequence[Request]) -> list[Request]:
+    def within_limits(self, line: Sequence[Request]) -> list[Request]:
         """Leave out requests of a line that a limit keeps from starting now, and note them in `waited`."""
         found, waited, now = [], self.waited, self._simulation.now
         for request in line:
-            if reason := self.closed(request):
+            if reason := self.limit_reached(request):
                 since, _, first = waited.get(request.index, (now, inf, reason))
                 waited[request.index] = since, inf, first
             else:

@@ -27,7 +27,7 @@ class WaitingLine:
     @property
     def startable(self) -> Sequence[Request]:
         """Those of the line that no limit of their queue keeps waiting."""
-        return self._run.queues.open(self.requests) if self._run.queues else self.requests
+        return self._run.queues.within_limits(self.requests) if self._run.queues else self.requests
 
     @property
     def eager(self) -> bool:
@@ -48,7 +48,7 @@ class WaitingLine:
         Returns its place in the line, 0 where there are several queues; infinite if it has none.
         """
         quotas, queues, place = self._run.quotas, self._run.queues, inf
-        if queues and (reason := queues.refuses(request)):
+        if queues and (reason := queues.refusal(request)):
             self._run.refuse(request, reason)
         elif quotas is None or quotas.admits(request):
             place = self._enter(request) * (queues is None)

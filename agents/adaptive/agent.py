@@ -112,8 +112,10 @@ class Adaptive(Agent):
         self._horizon, self._memory, self._hysteresis = horizon, memory, hysteresis
         wanted = HEURISTICS + LEARNED if candidates is None else candidates
         named = {label_of(one): one for one in (LOOSE if safe is None else safe, *wanted)}
-        named |= SEARCHED if candidates is None else {}
-        self._optional = set(named) if candidates is None else set()
+        self._optional = set()
+        if candidates is None:
+            named |= SEARCHED
+            self._optional = set(named)
         self.candidates = {label: _made(one) for label, one in named.items()}
         self._labels = list(self.candidates)
         self.any_size = all(agent.any_size for agent in self.candidates.values())

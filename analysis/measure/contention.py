@@ -89,10 +89,9 @@ def _shares(use: Use, items: Items, first: int, time: Floats) -> Iterator[tuple[
     """
     by_start = np.argsort(items.start, kind="stable")
     begun = np.searchsorted(items.start[by_start], np.append(-np.inf, time[1:]))
-    active = np.zeros(0, np.int64)
 
     def held() -> Iterator[tuple[Ints, int]]:
-        nonlocal active
+        active = np.zeros(0, np.int64)
         for k, begin in enumerate(time[:-1].tolist()):
             active = np.concatenate([active, np.sort(by_start[begun[k] : begun[k + 1]])])
             active = np.sort(active[items.end[active] > begin], kind="stable")  # which merges two that are in order

@@ -215,6 +215,7 @@ class FinishedRun(Rows):
         super().__init__(self, 0, len(self.outcome))
         self._whole = Rows(self, 0, len(self.outcome))
         self.only: npt.NDArray[np.bool_] | None = None
+        self._classes: dict[tuple[str, str], FinishedRun] = {}
 
     def of_class(self, rows: Ints) -> Ints:
         """Leave out the rows of requests that do not count, where only those of a class do."""
@@ -230,16 +231,18 @@ class FinishedRun(Rows):
         return found
 
     def among(self, label: str, value: str) -> FinishedRun:
-        """Return the run with those alone among `offered` and `placed` whose label has a value, or who are in a queue.
+        """Return the run of which `offered` and `placed` have only requests with this value of a label.
 
-        Requests have the label `queue` from their scenario's queues, if it has some.
+        If its scenario has queues, the label `queue` is the queue of a request. Called again, it returns the same.
         """
-        found, queues = self._again(self.first), self.simulation.queues
-        if label == "queue" and isinstance(queues, Queues):
-            found.only = np.array([n >= 0 and queues.queues[n].name == value for n in queues.of], np.bool_)
-        else:
-            found.only = words_of(self.simulation.workload, label, "metrics") == value
-        return found
+        if (label, value) not in self._classes:
+            found, queues = self._again(self.first), self.simulation.queues
+            if label == "queue" and isinstance(queues, Queues):
+                found.only = np.array([n >= 0 and queues.queues[n].name == value for n in queues.of], np.bool_)
+            else:
+                found.only = words_of(self.simulation.workload, label, "metrics") == value
+            self._classes[label, value] = found
+        return self._classes[label, value]
 
     def last_part(self, share: float) -> FinishedRun:
         """Return the run as it is measured over the last `share` of the offered requests, one of them at least."""

@@ -218,8 +218,8 @@ def go_line(
                 shadow, low, high = promise_first(level, left, *ran, demands, parts, place, spread, delayed, nothing)
                 spare_room(spare, left, level)
                 delayed = -1
-            hides = not (shadow > now and shadow >= now + expected[row])
-            for r in range(kinds if pure and hides and shadow < np.inf else 0):  # without a promise nothing is spared
+            hides = shadow < np.inf and not (shadow > now and shadow >= now + expected[row])  # inf: nothing is promised
+            for r in range(kinds if pure and hides else 0):
                 large |= demand[r] * many > spare[r]
             hides |= backfilling == CONSERVATIVE
             code, placed, from_now = -1, 0, over(now, expected[row])

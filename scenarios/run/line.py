@@ -1,4 +1,4 @@
-"""Says in words who was ahead of a request that waited in a line, what was promised to whom, and whom it passed."""
+"""Explains a wait: which requests were ahead in the line, what they were promised, and which ones were passed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simcore.types import Agent, Request
 
 
 class Line:
-    """Knows a line in which a request, that of a row, has just been offered: who is still ahead of it."""
+    """Holds the line in which the request of a `row` has just been offered: those that are ahead of it and wait."""
 
     def __init__(self, simulation: Simulation, agent: Agent, offered: Sequence[Request], row: int) -> None:
         self._simulation, self._row = simulation, row
@@ -35,13 +35,13 @@ class Line:
         return ", ".join(map(self._name, self._ahead[:3])) + " and others" * (len(self._ahead) > 3)
 
     def _promised(self, row: int) -> str:
-        """Say what is promised to a row; empty where nothing is."""
+        """Say which server is promised to a row, and when; empty if none is."""
         one = self._queue.reserved.get(row) if self._queue else None
         later = duration(one.start - self._simulation.now) if one else ""
         return f"{self._name(row)} was promised server {one.server}, {later} later" if one else ""
 
     def waits(self) -> tuple[str, ...]:
-        """Say who was ahead of the row, that waits, too, and what is promised to these."""
+        """Say which requests waited ahead of the row, and what the first of them and the row are promised."""
         if self.random:
             return ("The order was random.",)
         ahead, queue = self._ahead, self._queue
@@ -54,10 +54,10 @@ class Line:
         return tuple(said)
 
     def passed(self) -> tuple[str, ...]:
-        """Say whom the row, that has its place, passed, and that it delays none of them to whom a time is promised."""
+        """Say which requests the row passed, now that it has its place, and which promise to one of them it keeps."""
         if self.random or not self._ahead:
             return ()
         said = [f"It started before {len(self._ahead)} that were ahead of it: {self._names}."]
         if promised := next(filter(None, map(self._promised, self._ahead)), ""):
-            said.append(f"{promised}, and is not delayed: it leaves what was reserved.")
+            said.append(f"{promised}; this is not delayed.")
         return tuple(said)

@@ -64,7 +64,7 @@ class Rescheduling(Model):
     )
     on_load: Share | None = Field(
         None,
-        description="After a step of `use` in which a server used more than this share, one request is moved off.",
+        description="After a step of `use`, move one request off each server that used more than this share.",
         examples=["100 %"],
     )
     moves: MostMoves = Field(description="At most so many at a time.", examples=[50])

@@ -18,8 +18,9 @@ from simcore.errors import AgentError, InfeasiblePlacement
 from simcore.faults import Faults
 from simcore.preemption import Preemption
 from simcore.rules import VICTIM_RULES, Overflow, PreemptionRules
-from simcore.types import QUANTUM, Floats, Ints, Request, Workload, part
+from simcore.types import QUANTUM, Request, Workload, part
 from tests.reference.peaks import Task, predict
+from tests.support.use import Table
 
 STEP = 10.0
 PREDICTORS: list[Any] = [
@@ -35,26 +36,6 @@ PREDICTORS: list[Any] = [
 
 def made(spec: Any) -> Any:
     return predictor_of(Predict.model_validate({"predict": spec}).predict)
-
-
-class Table:
-    """Use drawn for every request and step, and the same again and again."""
-
-    step = STEP
-
-    def __init__(self, shares: Floats) -> None:
-        self.shares = shares
-
-    def at(self, requests: Ints, step: int) -> Floats:
-        found: Floats = self.shares[requests, step % self.shares.shape[1]]
-        return found
-
-    def during(self, request: int, first: int, last: int) -> Floats:
-        found: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
-        return found
-
-    def take(self, rows: Ints) -> Table:
-        return Table(self.shares[rows])
 
 
 class Slow:
@@ -117,7 +98,7 @@ def simulation(seed: int, predictor: Any, **more: Any) -> Simulation:
     arrival = np.cumsum(drawn.choice([0.0, 3.0, 10.0, 25.0], n))
     duration = drawn.choice([0.0, 5.0, 10.0, 40.0, 100.0, np.inf], n)
     demand = drawn.integers(0, [9, 3], (n, 2)) * QUANTUM // 3
-    use = Table(drawn.choice([0.0, 0.3, 0.7, 1.0, 1.2], (n, 37, 2)))
+    use = Table(STEP, drawn.choice([0.0, 0.3, 0.7, 1.0, 1.2], (n, 37, 2)))
     workload = Workload(("cpu", "mem"), arrival, duration, demand, np.arange(n), use=use)
     capacity = np.tile(np.array([4, 9]) * QUANTUM, (servers, nodes, 1))
     cluster = Cluster(("cpu", "mem"), capacity, (2 * QUANTUM, 10**18), capacity[0])
