@@ -31,7 +31,7 @@ PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --n
 .PHONY: run setup test check test-all rest versions FORCE lint types tests core bench docs site clean
 
 run: .venv/light
-	$(BIN)/binwright run scenarios/quickstart.yaml
+	$(BIN)/binwright run quickstart
 
 setup: .venv/full
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.running import Job
-from fabric.availability import at_once, earliest, over, overdrawn, parts_from, take
-from simcore.types import Ints, Placement, Request, View, part
+from binwright.agents.running import Job
+from binwright.fabric.availability import at_once, earliest, over, overdrawn, parts_from, take
+from binwright.simcore.types import Ints, Placement, Request, View, part
 
 
 class AvailabilityProfile:

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents import AGENTS
-from simcore.agent_state import named
-from simcore.errors import UnknownName, UserError
-from simcore.types import Agent, Ints, Placement, Refusal, Request, View, part
+from binwright.agents import AGENTS
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.types import Agent, Ints, Placement, Refusal, Request, View, part
 
 Book: TypeAlias = Literal["asked", "predicted"]
 """What an agent sees as free where peaks are predicted: what is not asked for, or what predictions leave."""

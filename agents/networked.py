@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fabric.multi_server import Filling
-from fabric.network import NetworkView, Provisioned
-from simcore.errors import UserError
-from simcore.types import Agent, View
+from binwright.fabric.multi_server import Filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, View
 
 
 def network_of(agent: Agent, view: View) -> NetworkView:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simcore.types import Agent, Placement, Request, View
+from binwright.simcore.types import Agent, Placement, Request, View
 
 
 class Policy(Agent):

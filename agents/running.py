@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nextafter
 from typing import NamedTuple
 
-from simcore.types import Placed, Share, View
+from binwright.simcore.types import Placed, Share, View
 
 
 class Job(NamedTuple):

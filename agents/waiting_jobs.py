@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simcore.types import Ints, Request, View
+from binwright.simcore.types import Ints, Request, View
 
 WINDOW, FEATURES, LONGEST = 128, 8, 12 * 3600.0
 """Jobs that are seen, what is seen of each, and the seconds by which waits are divided."""

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from fabric.ledger import Ledger
-from fabric.predicting_ledger import PredictingLedger
-from simcore.cores import usable_threads
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.faults import Faults
-from simcore.preemption import Preemption
-from simcore.queues import JobQueue, Queues
-from simcore.quotas import QuotaRules, Quotas
-from simcore.rng import stream
-from simcore.routing import Routing, Sites
-from simcore.rules import Overflow
-from simcore.types import Agent, Workload
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.simcore.cores import usable_threads
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.faults import Faults
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.queues import JobQueue, Queues
+from binwright.simcore.quotas import QuotaRules, Quotas
+from binwright.simcore.rng import stream
+from binwright.simcore.routing import Routing, Sites
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
-    from fabric.compiled.network_episodes import NetworkEpisodes
-    from simcore.run_options import Cells, Pacing
+    from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+    from binwright.simcore.run_options import Cells, Pacing
 
 
 class Requests(Protocol):
@@ -177,10 +177,10 @@ class World:
             return self._in_cells(self.cells, workload, ledger, seed, compiled)
         if compiled:
             if self.overflow.together:
-                from fabric.compiled.queue_run import CompiledQueue  # numba
+                from binwright.fabric.compiled.queue_run import CompiledQueue  # numba
 
                 return CompiledQueue(workload, ledger, self.overflow)
-            from fabric.compiled.numa_run import CompiledSimulation  # numba
+            from binwright.fabric.compiled.numa_run import CompiledSimulation  # numba
 
             return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
         simulation = Simulation(
@@ -211,7 +211,7 @@ class World:
         if not compiled:
             remedy = "Take out cluster.cells."
             raise UserError("cells are for whole runs of `binwright run`", key="cluster.cells", remedy=remedy)
-        from fabric.compiled.cells_run import CellSimulation, two_choices  # numba
+        from binwright.fabric.compiled.cells_run import CellSimulation, two_choices  # numba
 
         choices = None
         if cells.router == "two-choices":
@@ -220,8 +220,8 @@ class World:
 
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
-        from fabric.compiled.network_episodes import NetworkEpisodes
-        from fabric.network import NetworkLedger
+        from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+        from binwright.fabric.network import NetworkLedger
 
         ledger = self.ledger(0)  # servers of a network are numbered by its topology
         if not isinstance(ledger, NetworkLedger):

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.results.folder import ResultsFolder
+from binwright.analysis.results.folder import ResultsFolder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from analysis.compare.comparison import Comparison
-    from analysis.compare.table import Table
+    from binwright.analysis.compare.comparison import Comparison
+    from binwright.analysis.compare.table import Table
 
 
 class Results(ResultsFolder):
@@ -20,7 +20,7 @@ class Results(ResultsFolder):
 
     def table(self) -> Table:
         """Make a table: agents as rows, metrics as columns, means with intervals over the seeds."""
-        from analysis.compare.table import Table
+        from binwright.analysis.compare.table import Table
 
         return Table(self)
 
@@ -34,7 +34,7 @@ class Results(ResultsFolder):
 
         With `since`, earlier results, every agent is compared with itself in those.
         """
-        from analysis.compare.comparison import Comparison
+        from binwright.analysis.compare.comparison import Comparison
 
         before = Results(since) if isinstance(since, str | Path) else since
         return Comparison(self, baseline, metrics, before)
@@ -42,15 +42,15 @@ class Results(ResultsFolder):
     def figure(self, kind: str, **options: Any) -> Figure:
         """Draw a figure of these results: its kind is a name in `analysis.figures.FIGURES`, or `file.py:function`.
 
-        Options are those of `analysis.figures.figure_data.Options`.
+        Options are those of `binwright.analysis.figures.figure_data.Options`.
         """
-        from analysis.figures.draw import draw
+        from binwright.analysis.figures.draw import draw
 
         return draw(self, kind, **options)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write one HTML file with all of it (default: report.html in the folder); returns its path."""
-        from analysis.report import write
+        from binwright.analysis.report import write
 
         return write(self, path)
 

@@ -1,6 +1,6 @@
 """Is `adaptive` ever wrong? python -m benchmarks.adaptive [REGIME...] [--seeds N] [--page FILE].
 
-How many requests it places before the first that fits nowhere, in scenarios/regimes/*.yaml, beside each of its
+How many requests it places before the first that fits nowhere, in regimes/*, beside each of its
 candidates and a control that takes any of them at every mark, all on the same seeds.
 """
 
@@ -16,17 +16,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.adaptive.agent import HEURISTICS, Adaptive, label_of
-from analysis.compare.statistics import ALPHA, differences, holm, mean_interval, paired_t
 from benchmarks.cvd import in_points, markdown, ratio
 from benchmarks.regimes import options_of
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.types import Floats
+from binwright.agents.adaptive.agent import HEURISTICS, Adaptive, label_of
+from binwright.analysis.compare.statistics import ALPHA, differences, holm, mean_interval, paired_t
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats
 
 RULES = [label_of(one) for one in HEURISTICS]
 CONTROLS = ("adaptive", "any of its candidates")

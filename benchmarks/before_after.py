@@ -23,8 +23,8 @@ from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-from scenarios.schema.load import shipped
-from simcore.extras import pl
+from binwright.scenarios.schema.load import shipped
+from binwright.simcore.extras import pl
 
 SHORT = """\
 cluster: {network: {topology: alpha}, node: {cpu: 10, mem: 10}}

@@ -1,6 +1,6 @@
 """The tables of docs/experiments/cvd.md: python -m benchmarks.cvd table2 [--seeds N] [--set KEY=VALUE] ...
 
-How much longer every agent's schedule is than that of Best-Fit and of `internal` in scenarios/cvd/NAME.yaml, on the
+How much longer every agent's schedule is than that of Best-Fit and of `internal` in cvd/NAME, on the
 same seeds, as Markdown: ratios of means. On months drawn anew the seeds are independent, and have 95 % intervals. On
 the month itself they are not: nearly all runs end on few days, so its intervals come from drawing these days again,
 and beside them are medians and what becomes of the means when any one day is left out. Two rows are not agents: the
@@ -26,26 +26,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from agents.world import World
-from analysis.compare.statistics import mean_interval
-from analysis.measure.metrics.requests import scheduled_bound
+from binwright.agents.world import World
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.measure.metrics.requests import scheduled_bound
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.reproduction.measures import ends_of, of_blocks
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from scenarios.batch.batch import Batch
-from scenarios.build.altered import Altered
-from scenarios.build.engines import agents_of
-from scenarios.build.plan import Run, plan, points
-from scenarios.build.trace import TraceRequests
-from scenarios.build.world import build_agent, build_world
-from scenarios.run.execute import cache_of, prepare_run
-from scenarios.schema.load import load_scenario
-from scenarios.schema.scenario import Scenario
-from simcore.cores import usable_cpus
-from simcore.errors import UserError, suggest
-from simcore.rng import stream
-from simcore.types import Floats, Ints
-from workloads.resampling import DAY
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.altered import Altered
+from binwright.scenarios.build.engines import agents_of
+from binwright.scenarios.build.plan import Run, plan, points
+from binwright.scenarios.build.trace import TraceRequests
+from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.run.execute import cache_of, prepare_run
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats, Ints
+from binwright.workloads.resampling import DAY
 
 BASES = ("best-fit", "internal")
 WARM = "warm_start.until"

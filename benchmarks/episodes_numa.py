@@ -11,15 +11,15 @@ from time import process_time
 
 import numpy as np
 
-from agents import AGENTS
-from agents.learned.numa.value import KNOWN, SIZE, value_es
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_loop import as_argument, go
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.play import play
-from simcore.types import QUANTUM, Compiled, Workload
+from binwright.agents import AGENTS
+from binwright.agents.learned.numa.value import KNOWN, SIZE, value_es
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_loop import as_argument, go
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.play import play
+from binwright.simcore.types import QUANTUM, Compiled, Workload
 
 
 def busy(servers: int, n: int) -> tuple[Workload, Cluster]:

@@ -16,17 +16,17 @@ from time import process_time
 
 import numpy as np
 
-from agents import AGENTS
-from agents.world import World
-from analysis.compare.statistics import mean_interval
-from fabric.device_ledger import DeviceLedger
-from scenarios.build.world import adapt_agent, build_world
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.types import QUANTUM, Workload
+from binwright.agents import AGENTS
+from binwright.agents.world import World
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Workload
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/gpus.md"
 LISTS = ("gpuspec33", "gpushare100", "multigpu50")

@@ -24,7 +24,7 @@ from tests.support.service_kills import kill_service
 from tests.support.training import TINY
 
 START = "import sys, scenarios.batch.backends, agents.learned.common.training; from binwright.cli import main; "
-START += "scenarios.batch.backends.WORTH = agents.learned.common.training.PATIENCE = 0; sys.exit(main())"
+START += "binwright.scenarios.batch.backends.WORTH = agents.learned.common.training.PATIENCE = 0; sys.exit(main())"
 """Has workers for the shortest batches, and a checkpoint after every iteration."""
 OUT = ["--out", "out"]
 ATTEMPTS = 60
@@ -133,14 +133,14 @@ def _kill(pid: int, victim: str, took: float, drawn: random.Random, family: list
     try:
         if victim == "starting worker":
             until = monotonic() + took
-            while not (found := [one for one in _family(pid) if "scenarios.batch.pool" in _command(one)]):
+            while not (found := [one for one in _family(pid) if "binwright.scenarios.batch.pool" in _command(one)]):
                 if monotonic() > until:
                     return False
                 sleep(0.002)
             sleep(drawn.uniform(0, 0.5))
         else:
             sleep(drawn.uniform(0, took))
-            wanted = {"command": "", "worker": "scenarios.batch.pool", "node": "raylet/raylet"}[victim]
+            wanted = {"command": "", "worker": "binwright.scenarios.batch.pool", "node": "raylet/raylet"}[victim]
             found = [pid] if victim == "command" else [one for one in _family(pid) if wanted in _command(one)]
         family += _family(pid)
         if not found:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.compare.statistics import differences, mean_interval
-from analysis.figures.chosen_style import style
-from analysis.figures.style import heading, legend, looks, new, save, tidy
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
+from binwright.analysis.compare.statistics import differences, mean_interval
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.style import heading, legend, looks, new, save, tidy
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/lifetimes.md"
 FIGURE = PAGE.parent / "figures/lifetimes.svg"

@@ -17,19 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
-from agents.learned.common.tensors import read, write
-from agents.learned.numa.mlp import untrained
-from analysis.compare.statistics import mean_interval
-from scenarios.build.cluster import kinds_of
-from scenarios.build.world import adapt_agent, build_world
-from scenarios.learn.training import train
-from scenarios.schema.load import load_scenario
-from scenarios.schema.scenario import Scenario
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.types import QUANTUM, Agent, Floats
+from binwright.agents import AGENTS
+from binwright.agents.learned.common.tensors import read, write
+from binwright.agents.learned.numa.mlp import untrained
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.scenarios.build.cluster import kinds_of
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Agent, Floats
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/mixed.md"
 RULES = ("first-fit", "best-fit", "internal", "dot-product", "random", "balance-fit", "worst-fit")

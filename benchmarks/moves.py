@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analysis.compare.statistics import differences, mean_interval
-from analysis.figures.chosen_style import style
-from analysis.figures.style import (
+from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, OWN, falls, measured
+from binwright.analysis.compare.statistics import differences, mean_interval
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.style import (
     BLACK,
     BLUE,
     GREEN,
@@ -32,10 +33,9 @@ from analysis.figures.style import (
     save,
     tidy,
 )
-from benchmarks.moves_snapshots import CASES, LIMITS, MOVERS, OPTIMUM, OWN, falls, measured
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
-from simcore.types import Floats
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.types import Floats
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/moves.md"
 FIGURE = PAGE.parent / "figures/moves.svg"

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.rules.moving import Standing
+from binwright.agents.rules.moving import Standing
 
 
 class Bound(NamedTuple):

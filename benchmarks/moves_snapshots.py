@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.movers.defragment import Defragment
-from agents.learned.vmr.agent import Vmr
-from agents.learned.vmr.trainer import snapshots
-from agents.rules.moving import Standing, apply, fits, fragment_rate, standing
 from benchmarks.moves_bound import best
-from scenarios.build.world import build_learning
-from scenarios.schema.load import load_scenario
-from simcore.files import replacing
-from simcore.moves import Move, Mover, Running
-from simcore.rng import stream
-from simcore.types import QUANTUM, View
+from binwright.agents.heuristics.movers.defragment import Defragment
+from binwright.agents.learned.vmr.agent import Vmr
+from binwright.agents.learned.vmr.trainer import snapshots
+from binwright.agents.rules.moving import Standing, apply, fits, fragment_rate, standing
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.files import replacing
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, View
 
 SIZE = 16
 LIMITS = (5, 10, 25, 50)

@@ -1,6 +1,6 @@
 """Where which rule wins: python -m benchmarks.regimes [REGIME...] [--seeds N] [--page docs/experiments/regimes.md].
 
-How many requests every agent of scenarios/regimes/*.yaml places before the first that fits nowhere, on the same seeds:
+How many requests every agent of regimes/* places before the first that fits nowhere, on the same seeds:
 ratios of means with 95 % intervals, and p-values as `binwright compare` has them, corrected for all comparisons of two
 agents in a regime. All agents of a seed are replayed on the same requests, as `binwright run` would have them do.
 """
@@ -21,25 +21,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from agents.learned.common.tensors import SHIPPED
-from agents.world import World
-from analysis.compare.family import Family
-from analysis.compare.statistics import ALPHA, by_count, differences
-from analysis.measure.measuring import describe
-from analysis.results.columns import Groups
 from benchmarks.cvd import in_points, markdown, ratio
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from scenarios.build.world import build_agent, build_world
-from scenarios.schema.load import load_scenario
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Generated
-from simcore.cores import usable_cpus
-from simcore.errors import suggest
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Floats
+from binwright.agents.learned.common.tensors import SHIPPED
+from binwright.agents.world import World
+from binwright.analysis.compare.family import Family
+from binwright.analysis.compare.statistics import ALPHA, by_count, differences
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.results.columns import Groups
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Generated
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import suggest
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Floats
 
 REGIMES = (
     *("large", "large-light", "large-short", "large-light-short", "few", "few-light", "few-short", "few-light-short"),

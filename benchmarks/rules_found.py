@@ -16,16 +16,16 @@ import numpy as np
 import polars as pl
 
 import binwright as bw
-from agents.learned.common.tensors import SHIPPED
-from analysis.compare.family import Family
-from analysis.compare.statistics import ALPHA
-from analysis.measure.measuring import describe
-from analysis.results.columns import Groups
 from benchmarks.cvd import in_points, markdown, ratio
 from benchmarks.regimes import HEURISTICS, LENGTH, REGIMES, replayed, said
-from scenarios.schema.load import load_scenario
-from scenarios.schema.scenario import Scenario
-from simcore.files import write_table
+from binwright.agents.learned.common.tensors import SHIPPED
+from binwright.analysis.compare.family import Family
+from binwright.analysis.compare.statistics import ALPHA
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.results.columns import Groups
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.files import write_table
 
 BUDGET = {
     "large": 120_000, "shapes": 180_000, "large-light-short": 75_000, "mixed": 120_000, "shapes-light": 120_000,

@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from functools import partial
 from time import perf_counter, process_time
 
-from agents.solver import problem
-from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.opencl_devices import opencl_devices
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.search.packing import Packing
-from agents.solver.solving.searches import dense_attempts
-from workloads.offline import machines
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends.opencl_devices import opencl_devices
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.searches import dense_attempts
+from binwright.workloads.offline import machines
 
 BINS, SECONDS = 87, 4.0
 WIDTH = 32

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
 from benchmarks.solver_instance import Floats, Instance, Linear, SingleBalls, all_of, cut, each, one_of, spread
 from benchmarks.solver_jobs import PER_RACK, Jobs
-from simcore.types import Ints
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.simcore.types import Ints
 
 PODS = """
 BALLS len(APP)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.model.problem import Problem
 from benchmarks.solver_families import Pods
 from benchmarks.solver_instance import cut, spread
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
 
 FOES = """
 BALLS len(NEEDS)

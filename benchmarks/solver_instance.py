@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from simcore.types import Ints
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.simcore.types import Ints
 
 Floats = NDArray[Any]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from simcore.types import Ints
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.simcore.types import Ints
 
 TEXT = """
 BALLS len(JOB) BINS RACKS * PER_RACK

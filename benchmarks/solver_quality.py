@@ -20,10 +20,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from agents.solver.solving.answer import Progress
-from agents.solver.solving.solve import solve
 from benchmarks.solver_families import FAMILIES
 from benchmarks.solver_instance import Instance
+from binwright.agents.solver.solving.answer import Progress
+from binwright.agents.solver.solving.solve import solve
 
 PAGE = Path(__file__).parents[1] / "docs/experiments/solver-quality.md"
 START, END = "<!-- coupled -->\n", "<!-- /coupled -->\n"

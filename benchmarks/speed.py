@@ -17,27 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
-from analysis.measure.contention import contention_of
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.samples import Sampler
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from fabric.network import NetworkLedger
-from fabric.routing import Routing
-from fabric.topology import topology
-from simcore.engine import Simulation
-from simcore.errors import WorkloadError
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.run_options import Pacing
-from simcore.types import QUANTUM, Workload
-from workloads.demands import Uniform
-from workloads.multiserver import MultiServerRequests
-from workloads.traces.library import find
-from workloads.use_models import ConstantUse, VaryingUse, draw_use
+from binwright.agents import AGENTS
+from binwright.analysis.measure.contention import contention_of
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import topology
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.run_options import Pacing
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.demands import Uniform
+from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.traces.library import find
+from binwright.workloads.use_models import ConstantUse, VaryingUse, draw_use
 
 REQUESTS, REPEATS = 200_000, 5
 MONTH = """\

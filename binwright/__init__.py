@@ -10,67 +10,65 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from binwright.packages import check
-
 if TYPE_CHECKING:
-    from agents.policy import Policy
-    from agents.rules.cheapest_place import cheapest
-    from agents.rules.scan import ScanAgent
-    from agents.solver.backends.opencl_devices import opencl_devices
-    from agents.solver.model.problem import Problem
-    from analysis.compare.comparison import Comparison
-    from analysis.measure.definition import metric
-    from analysis.measure.finished_run import FinishedRun
-    from analysis.results_api import Results
-    from binwright.api import agent, agents, load, run, scenario, size, solve, train, why
+    from binwright.agents.policy import Policy
+    from binwright.agents.rules.cheapest_place import cheapest
+    from binwright.agents.rules.scan import ScanAgent
+    from binwright.agents.solver.backends.opencl_devices import opencl_devices
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.analysis.compare.comparison import Comparison
+    from binwright.analysis.measure.definition import metric
+    from binwright.analysis.measure.finished_run import FinishedRun
+    from binwright.analysis.results_api import Results
+    from binwright.api import agent, list_agents, load, run, scenario, size, solve, train, why
     from binwright.checker import check_agent
+    from binwright.fabric.cluster import Cluster
+    from binwright.fabric.devices import DeviceView
+    from binwright.fabric.ledger import Ledger
+    from binwright.fabric.peak_predictors import PeakPredictor
     from binwright.reproduction.reproduce import reproduce
-    from fabric.cluster import Cluster
-    from fabric.devices import DeviceView
-    from fabric.ledger import Ledger
-    from fabric.peak_predictors import PeakPredictor
-    from scenarios.evaluation.evaluator import Evaluation, Evaluator
-    from scenarios.learn.tune import tune
-    from scenarios.schema.scenario import Scenario
-    from scenarios.search.search import search
-    from simcore.engine import Simulation
-    from simcore.errors import BinwrightError, UserError
-    from simcore.moves import Move, Mover, Running
-    from simcore.play import play
-    from simcore.predictor import Predictor
-    from simcore.types import Agent, OnDevices, Placement, Refusal, Request, View, Workload
+    from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
+    from binwright.scenarios.learn.tune import tune
+    from binwright.scenarios.schema.scenario import Scenario
+    from binwright.scenarios.search.search import search
+    from binwright.simcore.engine import Simulation
+    from binwright.simcore.errors import BinwrightError, UserError
+    from binwright.simcore.moves import Move, Mover, Running
+    from binwright.simcore.play import play
+    from binwright.simcore.predictor import Predictor
+    from binwright.simcore.types import Agent, OnDevices, Placement, Refusal, Request, View, Workload
 
     __version__: str
 
 _HOME = {
     name: module
     for module, names in {
-        "agents.policy": ("Policy",),
-        "agents.rules.cheapest_place": ("cheapest",),
-        "agents.rules.scan": ("ScanAgent",),
-        "agents.solver.backends.opencl_devices": ("opencl_devices",),
-        "agents.solver.model.problem": ("Problem",),
-        "analysis.compare.comparison": ("Comparison",),
-        "analysis.measure.definition": ("metric",),
-        "analysis.measure.finished_run": ("FinishedRun",),
-        "analysis.results_api": ("Results",),
-        "binwright.api": ("agent", "agents", "load", "run", "scenario", "size", "solve", "train", "why"),
+        "binwright.agents.policy": ("Policy",),
+        "binwright.agents.rules.cheapest_place": ("cheapest",),
+        "binwright.agents.rules.scan": ("ScanAgent",),
+        "binwright.agents.solver.backends.opencl_devices": ("opencl_devices",),
+        "binwright.agents.solver.model.problem": ("Problem",),
+        "binwright.analysis.compare.comparison": ("Comparison",),
+        "binwright.analysis.measure.definition": ("metric",),
+        "binwright.analysis.measure.finished_run": ("FinishedRun",),
+        "binwright.analysis.results_api": ("Results",),
+        "binwright.api": ("agent", "list_agents", "load", "run", "scenario", "size", "solve", "train", "why"),
         "binwright.checker": ("check_agent",),
         "binwright.reproduction.reproduce": ("reproduce",),
-        "fabric.cluster": ("Cluster",),
-        "fabric.devices": ("DeviceView",),
-        "fabric.ledger": ("Ledger",),
-        "fabric.peak_predictors": ("PeakPredictor",),
-        "scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
-        "scenarios.learn.tune": ("tune",),
-        "scenarios.schema.scenario": ("Scenario",),
-        "scenarios.search.search": ("search",),
-        "simcore.engine": ("Simulation",),
-        "simcore.errors": ("BinwrightError", "UserError"),
-        "simcore.moves": ("Move", "Mover", "Running"),
-        "simcore.play": ("play",),
-        "simcore.predictor": ("Predictor",),
-        "simcore.types": ("Agent", "OnDevices", "Placement", "Refusal", "Request", "View", "Workload"),
+        "binwright.fabric.cluster": ("Cluster",),
+        "binwright.fabric.devices": ("DeviceView",),
+        "binwright.fabric.ledger": ("Ledger",),
+        "binwright.fabric.peak_predictors": ("PeakPredictor",),
+        "binwright.scenarios.evaluation.evaluator": ("Evaluation", "Evaluator"),
+        "binwright.scenarios.learn.tune": ("tune",),
+        "binwright.scenarios.schema.scenario": ("Scenario",),
+        "binwright.scenarios.search.search": ("search",),
+        "binwright.simcore.engine": ("Simulation",),
+        "binwright.simcore.errors": ("BinwrightError", "UserError"),
+        "binwright.simcore.moves": ("Move", "Mover", "Running"),
+        "binwright.simcore.play": ("play",),
+        "binwright.simcore.predictor": ("Predictor",),
+        "binwright.simcore.types": ("Agent", "OnDevices", "Placement", "Refusal", "Request", "View", "Workload"),
     }.items()
     for name in names
 }
@@ -105,9 +103,9 @@ __all__ = [
     "View",
     "Workload",
     "agent",
-    "agents",
     "cheapest",
     "check_agent",
+    "list_agents",
     "load",
     "metric",
     "opencl_devices",
@@ -131,7 +129,6 @@ def __getattr__(name: str) -> Any:
         return version("binwright")
     if name not in _HOME:
         raise AttributeError(f"module 'binwright' has no attribute {name!r}")
-    check()
     found = getattr(import_module(_HOME[name]), name)
     globals()[name] = found
     return found

@@ -7,29 +7,29 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.yaml_source import Shorthand, Source
-from simcore.errors import UserError, suggest
-from simcore.extras import pl
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import Override, folder_for, load_scenario, load_to_run, loaded, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.yaml_source import Shorthand, Source
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
-    from agents.solver.solving.answer import Answer
-    from scenarios.build.engines import Engine
-    from scenarios.build.plan import Run
-    from scenarios.run.progress import RunProgress
-    from scenarios.run.why import RefusedRequests, Why
-    from scenarios.size.mixing import Mixed
-    from scenarios.size.sizing import Sized, Sizes
-    from simcore.types import Agent
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.solving.answer import Answer
+    from binwright.scenarios.build.engines import Engine
+    from binwright.scenarios.build.plan import Run
+    from binwright.scenarios.run.progress import RunProgress
+    from binwright.scenarios.run.why import RefusedRequests, Why
+    from binwright.scenarios.size.mixing import Mixed
+    from binwright.scenarios.size.sizing import Sized, Sizes
+    from binwright.simcore.types import Agent
 
 
-def agents() -> list[str]:
+def list_agents() -> list[str]:
     """List the names of the agents, also of those that installed packages register."""
-    from agents import AGENTS
+    from binwright.agents import AGENTS
 
     return sorted(AGENTS)
 
@@ -38,9 +38,9 @@ def agent(spec: str | Mapping[str, Any]) -> Agent:
     """Make an agent as scenarios name it: `"best-fit"`, `{"best-fit": {"node": "loose"}}` or `"mine.py:Mine"`."""
     from pydantic import ValidationError
 
-    from scenarios.build.world import build_agent
-    from scenarios.schema.agent import AgentSpec
-    from scenarios.schema.explain import explain
+    from binwright.scenarios.build.world import build_agent
+    from binwright.scenarios.schema.agent import AgentSpec
+    from binwright.scenarios.schema.explain import explain
 
     try:
         return build_agent(AgentSpec.model_validate(spec))
@@ -109,12 +109,12 @@ def solve(
     `now` has the bin that each ball is in now, -1 for none, such as `answer.alloc` of an earlier answer; balls after
     the last of these are new. At most `moves` balls may leave their bins, and the bins `drain` are to be empty.
     """
-    from agents.solver import changed, load_problem
-    from agents.solver.model.problem import Problem
-    from agents.solver.solving.solve import solve
+    from binwright.agents.solver import changed, load_problem
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.solving.solve import solve
 
     if not isinstance(problem, str | Path | Problem):
-        remedy = "Give a file, the name of an example, or what agents.solver.problem(...) makes."
+        remedy = "Give a file, the name of an example, or what binwright.agents.solver.problem(...) makes."
         raise UserError("is no problem", key="problem", value=type(problem).__name__, remedy=remedy)
     given = changed(load_problem(problem) if isinstance(problem, str | Path) else problem, now, moves, drain)
     return solve(given, device=device, search=search, seed=seed, time=time, attempts=attempts)
@@ -138,9 +138,9 @@ def why(
     The run is that of an agent (default: the first), a seed (the first), and the values `point` of swept keys. A
     request is named by its id, or as `"row 12"`.
     """
-    from scenarios.run.execute import cache_of
-    from scenarios.run.why import refused
-    from scenarios.run.why import why as look
+    from binwright.scenarios.run.execute import cache_of
+    from binwright.scenarios.run.why import refused
+    from binwright.scenarios.run.why import why as look
 
     folder = results.folder if isinstance(results, Results) else Path(results)
     run, _ = run_of(folder, agent, seed, point or {})
@@ -201,7 +201,7 @@ def train(
     What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
     the log, `say` with what begins before there is one.
     """
-    from scenarios.learn.sweeping import train_all
+    from binwright.scenarios.learn.sweeping import train_all
 
     given = loaded(scenario, with_keys(overrides, keys))
     return train_all(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs, on)
@@ -231,8 +231,8 @@ def size(
     on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;
     `finished` with the row of every run.
     """
-    from scenarios.size.mixing import size_mix
-    from scenarios.size.sizing import size_one, sizes
+    from binwright.scenarios.size.mixing import size_mix
+    from binwright.scenarios.size.sizing import size_one, sizes
 
     given = loaded(scenario, with_keys(overrides, keys), load_to_run)
     mix = mix or (given.size.mix if given.size else None)

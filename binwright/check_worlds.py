@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.types import Form
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.types import Form
 
 SEED = 0
 """Of the requests, and of what the agent draws."""

@@ -1,4 +1,4 @@
-"""Checks an agent against the contract of `simcore.types.Agent`, as Gymnasium checks environments."""
+"""Checks an agent against the contract of `binwright.simcore.types.Agent`, as Gymnasium checks environments."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from agents import AGENTS
-from agents.world import World
+from binwright.agents import AGENTS
+from binwright.agents.world import World
 from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
-from fabric.ledger import WRITTEN, Ledger
-from scenarios.build.world import adapt_agent, build_world
-from scenarios.run.sandbox import STARTING, TooLong, limited
-from scenarios.schema.agent import AgentSpec
-from simcore.agent_calls import WRITE_DECIDE
-from simcore.agent_state import memory, named, recall
-from simcore.engine import Simulation
-from simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
-from simcore.file_tracking import is_ours
-from simcore.play import Watchers, play
-from simcore.record import Record
-from simcore.rng import TrackedGenerator, stream
-from simcore.types import Agent, View
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
+from binwright.fabric.ledger import WRITTEN, Ledger
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.simcore.agent_calls import WRITE_DECIDE
+from binwright.simcore.agent_state import memory, named, recall
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
+from binwright.simcore.file_tracking import is_ours
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.record import Record
+from binwright.simcore.rng import TrackedGenerator, stream
+from binwright.simcore.types import Agent, View
 
 PATIENCE = 60.0
 """Seconds that an agent may think about one decision."""

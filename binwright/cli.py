@@ -19,8 +19,8 @@ from typing import TextIO
 
 import binwright
 from binwright.parser import parser
-from simcore.cores import MB, check_address_space
-from simcore.errors import UserError
+from binwright.simcore.cores import MB, check_address_space
+from binwright.simcore.errors import UserError
 
 FAILED, MISTAKE, BUG, INTERRUPTED, TERMINATED = 1, 2, 70, 130, 143
 """Exit codes: some run failed; the user has to mend something; we have to; Ctrl-C; SIGTERM, of a batch system for one.

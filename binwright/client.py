@@ -17,7 +17,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 Json = dict[str, Any]
 FIRST_LOOK, LAST_LOOK = 0.02, 0.5

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from simcore.extras import install
+from binwright.simcore.extras import install
 
 try:
     import gymnasium
@@ -21,12 +21,12 @@ except ImportError as error:
         f"binwright.environments needs Gymnasium ({error}). {install('learned')}", name=error.name
     ) from error
 
-from agents.environments.fabric_env import FabricEnv, FabricVector
-from agents.environments.numa_env import NumaEnv, NumaVector
-from agents.environments.queue_env import QueueEnv
-from scenarios.build.world import build_learning
-from scenarios.schema.load import loaded
-from scenarios.schema.scenario import Scenario
+from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
+from binwright.agents.environments.numa_env import NumaEnv, NumaVector
+from binwright.agents.environments.queue_env import QueueEnv
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.load import loaded
+from binwright.scenarios.schema.scenario import Scenario
 
 
 def fabric(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> FabricEnv:

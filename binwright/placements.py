@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
+    from binwright.agents.solver.model.problem import Problem
 
 Place: TypeAlias = int | str | None
 """A bin by number or by name; None or -1 is nowhere."""
@@ -29,7 +29,7 @@ def placed(
 
     `make` gives the problem with its balls in these bins.
     """
-    from agents.solver import changed
+    from binwright.agents.solver import changed
 
     given = make(None if where is None else ())  # its goals may want NOW
     if where is not None:

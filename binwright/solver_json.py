@@ -7,8 +7,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
-    from agents.solver.solving.answer import Answer, Reached
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.solving.answer import Answer, Reached
 
 
 def properties(problem: Problem) -> dict[str, Any]:
@@ -35,7 +35,7 @@ CALLS = 20_000
 
 def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     """Say for the first balls that are left out how many bins each rule keeps them out of."""
-    from agents.solver.solving.explain import Explained
+    from binwright.agents.solver.solving.explain import Explained
 
     explained = Explained(problem, alloc)
     some = [ball for ball, place in enumerate(alloc) if place < 0][: min(LEFT, CALLS // problem.bins)]
@@ -44,7 +44,7 @@ def left(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
 
 def used(problem: Problem, alloc: Sequence[int]) -> list[dict[str, Any]]:
     """Sum up what is used of every resource; `share` is that of the fullest dimension, null if it has no capacity."""
-    from agents.solver.solving.explain import uses
+    from binwright.agents.solver.solving.explain import uses
 
     return [one._asdict() | {"share": None if one.share == inf else one.share} for one in uses(problem, alloc)]
 

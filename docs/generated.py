@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import binwright
-from agents import AGENTS
-from analysis.measure.measuring import describe
+from binwright.agents import AGENTS
+from binwright.analysis.measure.measuring import describe
 from binwright.checker import AgentCheck, check_agent
 from binwright.parser import every_command, parser
 

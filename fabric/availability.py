@@ -10,8 +10,8 @@ from math import inf
 
 import numpy as np
 
-from simcore.jit import lean
-from simcore.types import Floats, Ints
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Floats, Ints
 
 MANY = 2**31
 """Parts that ask for nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 BLOCK = 8
 """Servers of a block."""

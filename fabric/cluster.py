@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from simcore.memmap import blocks
-from simcore.types import Amounts, Ints
+from binwright.simcore.memmap import blocks
+from binwright.simcore.types import Amounts, Ints
 
 NEVER = int(np.iinfo(np.int64).max)
 AT_ONCE = 16_384

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.device_ledger import DeviceLedger
-from fabric.devices import on_devices
-from fabric.network import NetworkLedger, Provisioned
-from fabric.network_accounting import HEAD
-from simcore.engine import Simulation
-from simcore.play import Watchers, play
-from simcore.record import QUEUE, QUOTA, SPREAD
-from simcore.types import Agent, Embedding, Ints, Placement, Refusal, Request, View
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.devices import on_devices
+from binwright.fabric.network import NetworkLedger, Provisioned
+from binwright.fabric.network_accounting import HEAD
+from binwright.simcore.engine import Simulation
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.record import QUEUE, QUOTA, SPREAD
+from binwright.simcore.types import Agent, Embedding, Ints, Placement, Refusal, Request, View
 
 ENTRY = np.dtype([("row", "<i4"), ("server", "<i4"), ("node", "i1"), ("reason", "<i4")])
 """An answer in the record; a server of -1 is none."""

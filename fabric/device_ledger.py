@@ -8,14 +8,14 @@ from operator import index
 import numpy as np
 import numpy.typing as npt
 
-from fabric.cluster import MOST_DEVICES, Cluster, DevicesOf
-from fabric.devices import Devices, DeviceView, Usual, empty_devices, in_python
-from fabric.fragmentation import stranded
-from fabric.ledger import WRITTEN, Ledger, read_only
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
-from simcore.faults import Kind
-from simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload
-from simcore.units import say
+from binwright.fabric.cluster import MOST_DEVICES, Cluster, DevicesOf
+from binwright.fabric.devices import Devices, DeviceView, Usual, empty_devices, in_python
+from binwright.fabric.fragmentation import stranded
+from binwright.fabric.ledger import WRITTEN, Ledger, read_only
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError
+from binwright.simcore.faults import Kind
+from binwright.simcore.types import QUANTUM, Ints, OnDevices, Placement, Request, Workload
+from binwright.simcore.units import say
 
 UNKNOWN = 1 << 62
 """The bit of models that no server has."""

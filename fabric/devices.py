@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from fabric.cluster import Cluster
-from simcore.jit import inlined, kernel
-from simcore.types import QUANTUM, Amounts, Ints, OnDevices, Request, View
+from binwright.fabric.cluster import Cluster
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.types import QUANTUM, Amounts, Ints, OnDevices, Request, View
 
 
 class Devices(NamedTuple):

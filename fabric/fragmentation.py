@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.devices import Devices, DeviceView, has_devices, in_python, wanted
-from simcore.jit import kernel
-from simcore.types import Floats, Ints
+from binwright.fabric.devices import Devices, DeviceView, has_devices, in_python, wanted
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats, Ints
 
 CAUSES = ("both", "devices", "usable", "cpu", "no_devices_asked", "no_devices_asked_no_cpu", "model")
 """For want of what: of cpu and devices; of devices; of nothing, as it is usable; of cpu; the request asks for no

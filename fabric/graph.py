@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fabric.topology import Topology, TopologyError, assemble, capacity
+from binwright.fabric.topology import Topology, TopologyError, assemble, capacity
 
 MOST_LEVELS = 60
 """Switches further from the servers count as this far, so that the pairs of levels fit an int8."""

@@ -6,9 +6,9 @@ import csv
 from pathlib import Path
 from xml.parsers import expat
 
-from fabric.graph import Graph, build
-from fabric.topology import Topology, TopologyError
-from simcore.errors import suggest, unread
+from binwright.fabric.graph import Graph, build
+from binwright.fabric.topology import Topology, TopologyError
+from binwright.simcore.errors import suggest, unread
 
 
 def read(path: str | Path, name: str | None = None) -> Topology:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.changed_servers import SERVERS_WORTH_IT, log_of
-from fabric.cluster import Cluster
-from fabric.unconstrained import Unconstrained
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
-from simcore.faults import Kind
-from simcore.gangs import Gangs
-from simcore.types import Ints, Placement, Request, Share, View, Workload, part
-from simcore.units import say
+from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.unconstrained import Unconstrained
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
+from binwright.simcore.faults import Kind
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.types import Ints, Placement, Request, Share, View, Workload, part
+from binwright.simcore.units import say
 
 if TYPE_CHECKING:
-    from fabric.survey import Survey
+    from binwright.fabric.survey import Survey
 
 UNLIMITED = 2**31
 """How many requests that take nothing fit on a server: more than there are."""
@@ -333,7 +333,7 @@ class Ledger(Unconstrained):
 
     @property
     def log(self) -> Ints | None:
-        """Return the log of changed servers (`fabric.changed_servers`), writable; `None` with few servers."""
+        """Return the log of changed servers (`binwright.fabric.changed_servers`), writable; `None` with few servers."""
         return self._log
 
     def confirm(self) -> None:
@@ -412,7 +412,7 @@ class Ledger(Unconstrained):
 
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""
-        from fabric.servers import why_not  # numba: only runs that reject something pay for it
+        from binwright.fabric.servers import why_not  # numba: only runs that reject something pay for it
 
         return why_not(self._shown, request.demand, request.spread)
 
@@ -426,7 +426,7 @@ class Ledger(Unconstrained):
         Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
         where there are many servers, those that have not changed are not looked at again.
         """
-        from fabric.survey import Survey
+        from binwright.fabric.survey import Survey
 
         log = self._log if type(self) is Ledger else None
         if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:

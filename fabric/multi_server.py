@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.routing import Routes, Routing, find_route, route_links
-from fabric.topology import Indices, Small
-from simcore.jit import lean
-from simcore.types import Amounts, Ints
+from binwright.fabric.routing import Routes, Routing, find_route, route_links
+from binwright.fabric.topology import Indices, Small
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Amounts, Ints
 
 GOES_ON, COMPLETE = 0, 1
 """What `choose` answers; -1 - t when no route has the bandwidth, for want of it on tier t."""

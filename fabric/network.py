@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.cluster import Cluster
-from fabric.ledger import WRITTEN, Ledger, read_only
-from fabric.network_accounting import (
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import WRITTEN, Ledger, read_only
+from binwright.fabric.network_accounting import (
     APART,
     HEAD,
     LINK_FULL,
@@ -31,14 +31,14 @@ from fabric.network_accounting import (
     give_back,
     take,
 )
-from fabric.routing import Routing
-from fabric.topology import Topology
-from fabric.virtual import check_embedding
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError
-from simcore.faults import Kind
-from simcore.jit import prepared
-from simcore.types import Ints, Placement, Request, View
-from simcore.units import say
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import Topology
+from binwright.fabric.virtual import check_embedding
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError
+from binwright.simcore.faults import Kind
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Ints, Placement, Request, View
+from binwright.simcore.units import say
 
 _LINK = ("bandwidth",)
 FAILED = -1
@@ -64,7 +64,7 @@ class NetworkView(View):
 
 @dataclass(slots=True)
 class Provisioned(Placement):
-    """Holds a placement by the rules of `fabric.multi_server`; `chosen` servers may give nothing."""
+    """Holds a placement by the rules of `binwright.fabric.multi_server`; `chosen` servers may give nothing."""
 
     chosen: tuple[int, ...] = ()
 
@@ -72,7 +72,7 @@ class Provisioned(Placement):
 class NetworkLedger(Ledger):
     """Who holds what, links included. Shares lie on any servers, as long as the links reserved connect these.
 
-    Every placement is checked, and taken, by `fabric.network_accounting`.
+    Every placement is checked, and taken, by `binwright.fabric.network_accounting`.
     """
 
     view: NetworkView
@@ -122,7 +122,7 @@ class NetworkLedger(Ledger):
         """Take shares and links; returns the server and the node of the first share.
 
         Raises `InfeasiblePlacement` when they break a rule or do not fit. A virtual network is checked from its
-        machines on (`fabric.virtual`).
+        machines on (`binwright.fabric.virtual`).
         """
         if request.index in self._held:
             raise LedgerError(f"request {request.index} is placed already")

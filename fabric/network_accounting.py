@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.ranking import note
-from fabric.routing import Routes
-from fabric.topology import Indices, Small, Topology
-from simcore.jit import kernel
-from simcore.types import Amounts, Ints
+from binwright.fabric.ranking import note
+from binwright.fabric.routing import Routes
+from binwright.fabric.topology import Indices, Small, Topology
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Ints
 
 TAKEN, NOTHING, NO_PLACE, NEGATIVE, TOO_MUCH, TWICE = range(6)
 WRONG_SUM, NO_LINK, LINK_TWICE, LINK_FULL, NO_SERVER, APART = range(6, 12)
@@ -25,7 +25,7 @@ class Books(NamedTuple):
     """Holds what is free, and scratch.
 
     `free` int64 [servers, nodes, resources] and `link_free` int64 [links] count; `shown` and `links_shown` are the
-    copies that agents see. `servers` int64 [servers, 2], `pod_of` and `alone` as in `fabric.routing.Routes`.
+    copies that agents see. `servers` int64 [servers, 2], `pod_of` and `alone` as in `binwright.fabric.routing.Routes`.
 
     `log` int64 [any] notes the servers that change (`fabric.changed_servers`), or is empty. `owners` int64 [links, 2]
     are the servers at either end of a link, -1 for switches.
@@ -251,7 +251,7 @@ def _group(switch: Ints, vertex: int) -> int:
 
 @kernel
 def _span(books: Books, count: int) -> int:
-    """Return how far apart the servers chosen are, an index into `fabric.network.SPANS`."""
+    """Return how far apart the servers chosen are, an index into `binwright.fabric.network.SPANS`."""
     found = 0
     for j in range(1, count):
         rack = books.servers[books.chosen[j, 0], 0]

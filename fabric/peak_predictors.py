@@ -12,9 +12,9 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from simcore.fields import Model, Number, PositiveTime, Share, Time
-from simcore.registry import Registry
-from simcore.types import Floats, Ints
+from binwright.simcore.fields import Model, Number, PositiveTime, Share, Time
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import Floats, Ints
 
 PEAK_PREDICTORS = Registry("peak predictor", "binwright.peak_predictors", {})
 HOUR = 3600.0

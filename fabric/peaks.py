@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.changed_servers import BLOCK, blocks_of
-from fabric.topology import Indices, Topology
-from simcore.jit import lean, lean_inlined
-from simcore.types import Floats, Ints
+from binwright.fabric.changed_servers import BLOCK, blocks_of
+from binwright.fabric.topology import Indices, Topology
+from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.types import Floats, Ints
 
 MOST_PARTS = 5
 """Of more resources, and the link, too many sets would have to be kept."""
@@ -89,7 +89,7 @@ def peaks(topology: Topology, log: Ints | None, most: list[int]) -> Peaks:
 def wire_of(servers: Ints, first: Indices, via: Indices, link_free: Ints, server: int) -> int:
     """Return what a server has free on its own link, or on the widest of several; 0 or less if that has failed.
 
-    `servers` are those of `fabric.routing.Routes`, `first` and `via` those of `Topology`.
+    `servers` are those of `binwright.fabric.routing.Routes`, `first` and `via` those of `Topology`.
     """
     rack, link = servers[server]
     if link >= 0:

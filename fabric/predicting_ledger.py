@@ -7,13 +7,13 @@ from math import ceil
 
 import numpy as np
 
-from fabric.cluster import Cluster
-from fabric.ledger import WRITTEN, Ledger, read_only
-from fabric.peak_predictors import PeakPredictor, Seen
-from simcore.engine import Simulation
-from simcore.errors import AgentError, LedgerError
-from simcore.types import Floats, Ints, Placement, Request, Share
-from simcore.use import Use
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import WRITTEN, Ledger, read_only
+from binwright.fabric.peak_predictors import PeakPredictor, Seen
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, LedgerError
+from binwright.simcore.types import Floats, Ints, Placement, Request, Share
+from binwright.simcore.use import Use
 
 STEP = 300.0
 """Seconds of a step where nobody says what requests use."""

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.changed_servers import BLOCK, blocks_of
-from simcore.jit import lean, lean_inlined
-from simcore.jit.cost_functions import NOTHING
-from simcore.types import Amounts, Ints
+from binwright.fabric.changed_servers import BLOCK, blocks_of
+from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.jit.cost_functions import NOTHING
+from binwright.simcore.types import Amounts, Ints
 
 KEPT = 64
 """Demands that are kept at most. One more takes the place of the one that was not asked for for the longest time."""

@@ -7,11 +7,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.multi_server import Filling, has_any
-from fabric.routing import Routes, first_path, weighted_path
-from fabric.topology import Indices, Topology
-from simcore.jit import lean
-from simcore.types import Ints
+from binwright.fabric.multi_server import Filling, has_any
+from binwright.fabric.routing import Routes, first_path, weighted_path
+from binwright.fabric.topology import Indices, Topology
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 

@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.shortest import FAR, k_shortest
-from fabric.topology import Indices, Topology, TopologyError
-from simcore.jit import allocating, lean
-from simcore.types import Ints, fixed
+from binwright.fabric.shortest import FAR, k_shortest
+from binwright.fabric.topology import Indices, Topology, TopologyError
+from binwright.simcore.jit import allocating, lean
+from binwright.simcore.types import Ints, fixed
 
 MOST_PATHS = 1000
 """Per pair of racks."""

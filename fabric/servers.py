@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore.jit import inlined, kernel
-from simcore.types import Amounts, Ints
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.types import Amounts, Ints
 
 
 @kernel

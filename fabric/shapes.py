@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from fabric.topology import LARGEST, Topology, TopologyError, assemble, capacity, level_name
+from binwright.fabric.topology import LARGEST, Topology, TopologyError, assemble, capacity, level_name
 
 
 def fabric(

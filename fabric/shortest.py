@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.array_kernels import overwrite
-from fabric.topology import Indices
-from simcore.jit import allocating, kernel
-from simcore.types import Ints
+from binwright.fabric.array_kernels import overwrite
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import allocating, kernel
+from binwright.simcore.types import Ints
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 FAR = np.iinfo(np.int64).max

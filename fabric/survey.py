@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fabric.servers import strand
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.fabric.servers import strand
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 
 class Survey:

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import UserError
-from simcore.registry import Registry
-from simcore.types import QUANTUM, Ints, fixed
-from simcore.units import amount, quanta
+from binwright.simcore.errors import UserError
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import QUANTUM, Ints, fixed
+from binwright.simcore.units import amount, quanta
 
 Indices: TypeAlias = npt.NDArray[np.int32]
 Small: TypeAlias = npt.NDArray[np.int8]
@@ -206,14 +206,14 @@ TOPOLOGIES = Registry(
     "topology",
     "binwright.topologies",
     {
-        "fabric": "fabric.shapes:fabric",
-        "fat-tree": "fabric.shapes:fat_tree",
-        "tree": "fabric.shapes:tree",
-        "file": "fabric.graphs:read",
-        "alpha": "fabric.shapes:alpha",
-        "beta": "fabric.shapes:beta",
-        "gamma": "fabric.shapes:gamma",
-        "delta": "fabric.shapes:delta",
+        "fabric": "binwright.fabric.shapes:fabric",
+        "fat-tree": "binwright.fabric.shapes:fat_tree",
+        "tree": "binwright.fabric.shapes:tree",
+        "file": "binwright.fabric.graphs:read",
+        "alpha": "binwright.fabric.shapes:alpha",
+        "beta": "binwright.fabric.shapes:beta",
+        "gamma": "binwright.fabric.shapes:gamma",
+        "delta": "binwright.fabric.shapes:delta",
     },
 )
 

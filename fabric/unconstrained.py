@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import WorkloadError
-from simcore.model import Routes
-from simcore.types import Ints, Request, Workload
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.model import Routes
+from binwright.simcore.types import Ints, Request, Workload
 
 NO_MOVES: Mapping[int, int] = {}
 

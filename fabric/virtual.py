@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.topology import Indices, Topology
-from fabric.virtual_tree import reserve, tree
-from simcore.errors import InfeasiblePlacement
-from simcore.jit import kernel
-from simcore.types import Embedding, Ints, Share, VirtualNetwork
-from simcore.units import say
+from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.virtual_tree import reserve, tree
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Embedding, Ints, Share, VirtualNetwork
+from binwright.simcore.units import say
 
 
 def shares_of(network: VirtualNetwork, hosts: Ints, nodes: int) -> tuple[Share, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabric.routing import Routes, find_route, route_links
-from fabric.topology import Indices
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.fabric.routing import Routes, find_route, route_links
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 
 @kernel

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fabric.topology import Indices, Topology, TopologyError
-from simcore.jit import kernel
-from simcore.types import Ints, VirtualNetwork
+from binwright.fabric.topology import Indices, Topology, TopologyError
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints, VirtualNetwork
 
 NO_TREE = "virtual clusters need a tree: this network has several ways from one server to another"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cached_property, partial
 from math import inf, isnan, log
 
-from simcore.errors import WorkloadError
-from simcore.run_state import RunState
-from simcore.types import QUANTUM
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import QUANTUM
 
 Path = tuple[str, ...]
 """Whose a request is: a value of every label that users are told apart by, from the widest on."""

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from math import inf, isnan
 from time import perf_counter_ns
 
-from simcore.errors import AgentError, WorkloadError, place_in
-from simcore.types import Agent, Placement, Refusal, Request, View
-from simcore.units import say
+from binwright.simcore.errors import AgentError, WorkloadError, place_in
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View
+from binwright.simcore.units import say
 
 WRITE_DECIDE = "Write a method decide(self, view, request) that returns request.on(server, node), or None."
 

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import AgentError
-from simcore.types import Agent
+from binwright.simcore.errors import AgentError
+from binwright.simcore.types import Agent
 
 Arrays: TypeAlias = dict[str, npt.NDArray[Any]]
 NUMBERS = "compiled.weights"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from simcore.faults import FailingDomains, FaultProcess, Faults, Kind
-from simcore.gang_placement import GangPlacement
-from simcore.run_state import RunState
-from simcore.waiting_line import WaitingLine
+from binwright.simcore.faults import FailingDomains, FaultProcess, Faults, Kind
+from binwright.simcore.gang_placement import GangPlacement
+from binwright.simcore.run_state import RunState
+from binwright.simcore.waiting_line import WaitingLine
 
 
 @dataclass(frozen=True, slots=True)

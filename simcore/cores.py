@@ -6,7 +6,7 @@ import ctypes
 import os
 from contextlib import suppress
 
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 WORKER = "BINWRIGHT_WORKER"
 """The environment variable with the number of a worker process: even ones compile in another order than odd ones."""

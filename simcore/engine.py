@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simcore.accounts import Accounts
-from simcore.agent_calls import describe_request
-from simcore.cluster_events import ClusterEvents
-from simcore.errors import InfeasiblePlacement
-from simcore.faults import Faults
-from simcore.gang_placement import GangPlacement
-from simcore.meter import UseMeter
-from simcore.model import ResourceModel
-from simcore.offering import Offering
-from simcore.past import past_of
-from simcore.record import IMPOSSIBLE
-from simcore.rules import Overflow
-from simcore.run_state import RunState
-from simcore.types import Placement, Refusal, Request, Workload
-from simcore.waiting_line import WaitingLine
+from binwright.simcore.accounts import Accounts
+from binwright.simcore.agent_calls import describe_request
+from binwright.simcore.cluster_events import ClusterEvents
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.faults import Faults
+from binwright.simcore.gang_placement import GangPlacement
+from binwright.simcore.meter import UseMeter
+from binwright.simcore.model import ResourceModel
+from binwright.simcore.offering import Offering
+from binwright.simcore.past import past_of
+from binwright.simcore.record import IMPOSSIBLE
+from binwright.simcore.rules import Overflow
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Placement, Refusal, Request, Workload
+from binwright.simcore.waiting_line import WaitingLine
 
 if TYPE_CHECKING:
-    from simcore.run_options import Pacing
+    from binwright.simcore.run_options import Pacing
 
 
 class Simulation(RunState):

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlparse
 
-from simcore.errors import ExtraNeeded
+from binwright.simcore.errors import ExtraNeeded
 
 __all__ = ["LazyModule", "pl"]
 
@@ -52,7 +52,7 @@ def need(package: str, *extras: str, what: str, key: str | None = None) -> None:
 @cache
 def _source() -> Path | None:
     """Find the folder of the source, or the wheel, that this Binwright was installed from."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).parents[2]
     if (root / "pyproject.toml").is_file():
         return root
     try:

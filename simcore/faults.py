@@ -9,8 +9,8 @@ from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from simcore.clock import Clock
-from simcore.rng import stream
+from binwright.simcore.clock import Clock
+from binwright.simcore.rng import stream
 
 Kind: TypeAlias = Literal["server", "link", "switch"]
 

@@ -24,9 +24,9 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
-from simcore.errors import UserError, nearest, suggest
-from simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
-from simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
+from binwright.simcore.errors import UserError, nearest, suggest
+from binwright.simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
+from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, amount, measure_of
 
 T = TypeVar("T")
 TIMES = ("arrival", "end", "lifetime")

@@ -19,19 +19,20 @@ from pathlib import Path
 from types import FrameType
 from typing import TypeAlias
 
-from simcore.files import user_cache
+from binwright.simcore.files import user_cache
 
-ROOT = Path(__file__).resolve().parents[1]
-"""The folder that our packages lie in."""
-OURS = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "workloads")
-"""Our packages."""
+PACKAGE = Path(__file__).parents[1]
+"""The folder of the package `binwright`. In a checkout its sub-packages are symbolic links to the folders beside it."""
+SUBPACKAGES = ("agents", "analysis", "fabric", "scenarios", "simcore", "workloads")
+OURS = {name: (PACKAGE / name).resolve() for name in SUBPACKAGES}
+"""Our sub-packages that determine results, and where they are."""
 CHANGED = "changed while it was used"
 """Instead of the digest of a file that this process read with different contents: it is like no file."""
 
 Stamp: TypeAlias = tuple[int, int, int, int] | None
 """What tells a file from what it was before it was written to, renamed or exchanged; None where there is none."""
 
-_OURS = tuple(f"{ROOT / package}{os.sep}" for package in OURS)
+_OURS = tuple(f"{folder}{os.sep}" for folder in (PACKAGE.resolve(), *OURS.values()))
 _began = time.time_ns()
 _imported: dict[str, int] = {}  # of modules, when their import began, in nanoseconds
 _read: dict[str, dict[str, str]] = {}  # of modules, the files that their code opened, with digests

@@ -13,8 +13,8 @@ from itertools import chain
 from pathlib import Path
 from time import time
 
-from simcore.errors import ResultsError
-from simcore.extras import pl
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.extras import pl
 
 
 def user_cache() -> Path:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simcore.agent_calls import describe_request
-from simcore.errors import AgentError
-from simcore.record import IMPOSSIBLE, PENDING
-from simcore.run_state import RunState
-from simcore.types import Refusal, Request
+from binwright.simcore.agent_calls import describe_request
+from binwright.simcore.errors import AgentError
+from binwright.simcore.record import IMPOSSIBLE, PENDING
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Refusal, Request
 
 
 class GangPlacement:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, TypeAlias
 
-from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, TIME, Measure
+from binwright.simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, LARGEST, SHARE, TIME, Measure
 
 Schema: TypeAlias = dict[str, Any]
 

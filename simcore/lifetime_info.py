@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import AgentError
+from binwright.simcore.errors import AgentError
 
 
 @dataclass(frozen=True, eq=False)

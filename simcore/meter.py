@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.errors import AgentError
-from simcore.run_state import RunState
-from simcore.types import Floats, Ints
-from simcore.use import Use
+from binwright.simcore.errors import AgentError
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Floats, Ints
+from binwright.simcore.use import Use
 
 
 class Loads(NamedTuple):

@@ -1,4 +1,4 @@
-"""Names what the engine needs of a resource model, such as `fabric.ledger.Ledger`."""
+"""Names what the engine needs of a resource model, such as `binwright.fabric.ledger.Ledger`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from simcore.faults import Kind
-from simcore.gangs import Gangs
-from simcore.moves import Moved, MoveRules
-from simcore.types import Ints, Placement, Request, View, Workload
+from binwright.simcore.faults import Kind
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.moves import Moved, MoveRules
+from binwright.simcore.types import Ints, Placement, Request, View, Workload
 
 if TYPE_CHECKING:
-    from simcore.rules import Eviction, PreemptionRules
+    from binwright.simcore.rules import Eviction, PreemptionRules
 
 
 class ResourceModel(Protocol):
@@ -67,7 +67,7 @@ class ResourceModel(Protocol):
 
 
 class Moves(Protocol):
-    """Moves requests that run, as `simcore.moving.Moving` does."""
+    """Moves requests that run, as `binwright.simcore.moving.Moving` does."""
 
     rules: MoveRules
     log: list[Moved]
@@ -84,7 +84,7 @@ class Moves(Protocol):
 
 
 class Preempts(Protocol):
-    """Evicts requests that run, as `simcore.preemption.Preemption` does."""
+    """Evicts requests that run, as `binwright.simcore.preemption.Preemption` does."""
 
     rules: PreemptionRules
     log: list[Eviction]
@@ -94,7 +94,7 @@ class Preempts(Protocol):
 
 
 class Routes(Protocol):
-    """Sends requests to sites, as `simcore.routing.Routing` does."""
+    """Sends requests to sites, as `binwright.simcore.routing.Routing` does."""
 
     @property
     def reach(self) -> npt.NDArray[np.bool_]: ...
@@ -103,7 +103,7 @@ class Routes(Protocol):
 
 
 class KeepsQuotas(Protocol):
-    """Keeps requests within quotas, as `simcore.quotas.Quotas` does."""
+    """Keeps requests within quotas, as `binwright.simcore.quotas.Quotas` does."""
 
     held: list[Request]
 
@@ -114,7 +114,7 @@ class KeepsQuotas(Protocol):
 
 
 class KeepsQueues(Protocol):
-    """Keeps requests in several queues, as `simcore.queues.Queues` does."""
+    """Keeps requests in several queues, as `binwright.simcore.queues.Queues` does."""
 
     def priority(self, request: Request) -> int: ...
     def refusal(self, request: Request) -> str: ...

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.types import Floats, Ints, Placement, Request, View, Workload
+from binwright.simcore.types import Floats, Ints, Placement, Request, View, Workload
 
 Why: TypeAlias = Literal["room", "schedule", "drain", "load"]
 Outcome: TypeAlias = Literal["under way", "done", "called off", "ended", "interrupted"]

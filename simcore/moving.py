@@ -12,13 +12,13 @@ from time import perf_counter_ns
 import numpy as np
 import numpy.typing as npt
 
-from simcore.agent_calls import describe_request, raised
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
-from simcore.moves import Move, Moved, Mover, MoveRules, MoveTrigger, Outcome, Running, Why
-from simcore.record import SPREAD
-from simcore.relief import Relief
-from simcore.types import Floats, Ints, Request, part
+from binwright.simcore.agent_calls import describe_request, raised
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, WorkloadError
+from binwright.simcore.moves import Move, Moved, Mover, MoveRules, MoveTrigger, Outcome, Running, Why
+from binwright.simcore.record import SPREAD
+from binwright.simcore.relief import Relief
+from binwright.simcore.types import Floats, Ints, Request, part
 
 HOUR = 3600.0
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import islice
 from math import ceil, inf
 
-from simcore.cluster_events import ClusterEvents
-from simcore.gang_placement import GangPlacement
-from simcore.run_state import RunState
-from simcore.types import Request
-from simcore.waiting_line import WaitingLine
+from binwright.simcore.cluster_events import ClusterEvents
+from binwright.simcore.gang_placement import GangPlacement
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Request
+from binwright.simcore.waiting_line import WaitingLine
 
 
 class Offering:

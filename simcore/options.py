@@ -13,10 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from pydantic_core import ErrorDetails
 
-from simcore.errors import UserError, suggest
-from simcore.fields import together, whole, wrong
-from simcore.json_schema import Schema
-from simcore.registry import Registry
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import together, whole, wrong
+from binwright.simcore.json_schema import Schema
+from binwright.simcore.registry import Registry
 
 _NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 

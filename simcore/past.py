@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simcore.record import INTERRUPTED, PLACED
-from simcore.types import Floats, Ints
+from binwright.simcore.record import INTERRUPTED, PLACED
+from binwright.simcore.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class Past:
 
 
 def past_of(simulation: Any, most: int) -> Past:
-    """Return the past of a `simcore.engine.Simulation`, of its requests the last `most`."""
+    """Return the past of a `binwright.simcore.engine.Simulation`, of its requests the last `most`."""
     record, workload, now, ledger = simulation.record, simulation.workload, simulation.view.now, simulation.ledger
     answered = np.array(record.sequence, np.int64)
     first, end = workload.running, len(workload)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter_ns
 
-from simcore.agent_calls import answer_all, describe_request, raised, rare_collection
-from simcore.engine import Simulation
-from simcore.types import Agent
+from binwright.simcore.agent_calls import answer_all, describe_request, raised, rare_collection
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import Agent
 
 
 class Watchers:

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from simcore.lifetime_info import LifetimeInfo
-from simcore.types import Floats, Workload
+from binwright.simcore.lifetime_info import LifetimeInfo
+from binwright.simcore.types import Floats, Workload
 
 
 class Predictor:

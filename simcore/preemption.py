@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from simcore.agent_calls import describe_request, raised
-from simcore.engine import Simulation
-from simcore.errors import WorkloadError
-from simcore.rules import Eviction, PreemptionRules, Victim
-from simcore.types import Request
+from binwright.simcore.agent_calls import describe_request, raised
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.rules import Eviction, PreemptionRules, Victim
+from binwright.simcore.types import Request
 
 
 class Preemption:

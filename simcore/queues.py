@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from simcore.engine import Simulation
-from simcore.record import QUEUE
-from simcore.types import Ints, Request, Workload
+from binwright.simcore.engine import Simulation
+from binwright.simcore.record import QUEUE
+from binwright.simcore.types import Ints, Request, Workload
 
 REQUESTS = -1
 """Stands for the number of running requests among the numbers of resources."""

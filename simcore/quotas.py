@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Literal
 
-from simcore.engine import Simulation
-from simcore.preemption import Preemption
-from simcore.record import QUOTA
-from simcore.rules import PreemptionRules
-from simcore.types import Ints, Request, Workload
+from binwright.simcore.engine import Simulation
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.record import QUOTA
+from binwright.simcore.rules import PreemptionRules
+from binwright.simcore.types import Ints, Request, Workload
 
 
 @dataclass(frozen=True, slots=True)

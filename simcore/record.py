@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simcore.memmap import blocks, zeros
-from simcore.types import Floats
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.types import Floats
 
 PENDING, PLACED, REJECTED, IMPOSSIBLE, INTERRUPTED = range(5)
 OUTCOMES = ("pending", "placed", "rejected", "impossible", "interrupted")

@@ -13,8 +13,9 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, ClassVar
 
-from simcore.errors import UnknownName, UserError, from_here, suggest
-from simcore.file_tracking import follow
+from binwright.simcore.errors import UnknownName, UserError, from_here, suggest
+from binwright.simcore.file_tracking import follow
+from binwright.simcore.removed import REMOVED
 
 
 class Registry:
@@ -59,6 +60,8 @@ class Registry:
         """Load the object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
         target = self._builtin.get(name) or self._targets().get(name)
         if target is None:
+            if instead := REMOVED.get(f"{self.kind} {name}"):
+                raise UnknownName(f"is no longer a {self.kind}", value=name, remedy=instead)
             if ":" not in name:
                 raise UnknownName(f"unknown {self.kind}", value=name, remedy=suggest(name, self, self.listed))
             target = name

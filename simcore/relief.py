@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore.run_state import RunState
-from simcore.types import Ints
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Ints
 
 
 class Relief:

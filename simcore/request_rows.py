@@ -9,10 +9,10 @@ from math import nan
 
 import numpy as np
 
-from simcore.lifetime_info import LifetimeOracle
-from simcore.model import ResourceModel
-from simcore.record import PENDING, Record
-from simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
+from binwright.simcore.lifetime_info import LifetimeOracle
+from binwright.simcore.model import ResourceModel
+from binwright.simcore.record import PENDING, Record
+from binwright.simcore.types import Floats, HiddenLifetimeRequest, Ints, Request, Workload
 
 
 def with_returned(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 
 class Role(NamedTuple):

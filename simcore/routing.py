@@ -11,11 +11,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.engine import Simulation
-from simcore.errors import RunError, short
-from simcore.registry import Registry
-from simcore.time_series import TimeSeries
-from simcore.types import Floats, Ints, Request
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError, short
+from binwright.simcore.registry import Registry
+from binwright.simcore.time_series import TimeSeries
+from binwright.simcore.types import Floats, Ints, Request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.registry import Registry
-from simcore.types import Request, View, Workload
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import Request, View, Workload
 
 
 class Victim(NamedTuple):

@@ -7,8 +7,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from simcore.errors import UserError
-from simcore.fields import Count, Model, PositiveTime, Text, Time, wrong
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Count, Model, PositiveTime, Text, Time, wrong
 
 Router = Literal["least-loaded", "two-choices", "affinity"]
 """Who chooses the cell of a request: see `Cells`."""

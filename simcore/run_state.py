@@ -6,13 +6,13 @@ from array import array
 from collections.abc import Callable
 from math import inf
 
-from simcore.clock import Clock
-from simcore.errors import WorkloadError
-from simcore.model import KeepsQueues, KeepsQuotas, Moves, Preempts, ResourceModel, Routes
-from simcore.record import SPREAD, Record
-from simcore.request_rows import RequestRows
-from simcore.rules import Overflow
-from simcore.types import Placements, Request, Workload
+from binwright.simcore.clock import Clock
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.model import KeepsQueues, KeepsQuotas, Moves, Preempts, ResourceModel, Routes
+from binwright.simcore.record import SPREAD, Record
+from binwright.simcore.request_rows import RequestRows
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Placements, Request, Workload
 
 
 class RunState:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.errors import RunError
-from simcore.types import Floats
+from binwright.simcore.errors import RunError
+from binwright.simcore.types import Floats
 
 HOUR = 3600.0
 

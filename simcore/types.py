@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
-from simcore.gangs import Gang, Gangs
-from simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
-from simcore.memmap import blocks
-from simcore.roles import Roles
-from simcore.use import Use
+from binwright.simcore.gangs import Gang, Gangs
+from binwright.simcore.lifetime_info import LifetimeInfo, LifetimeOracle, unknown
+from binwright.simcore.memmap import blocks
+from binwright.simcore.roles import Roles
+from binwright.simcore.use import Use
 
 QUANTUM = 1_000_000
 """Quanta per unit of any resource."""
@@ -62,7 +62,7 @@ class VirtualNetwork:
     `hose` (a virtual cluster, Oktopus): every machine has `hose` quanta to one virtual switch. A link that cuts m of
     the n machines off from the others needs min(m, n - m) x hose. With `groups` int64 [n], the group of each machine
     from 0, it has two levels: the machines of a group share a switch of their own, which has `trunk` quanta to the
-    root. What a link needs then says `fabric.virtual_tree.needed`.
+    root. What a link needs then says `binwright.fabric.virtual_tree.needed`.
     """
 
     machines: Ints
@@ -396,9 +396,9 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known. `past` returns a `simcore.past.Past` of so many requests at most, and `accounts` are
+    known. `past` returns a `binwright.simcore.past.Past` of so many requests at most, and `accounts` are
     the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them. `meter` is the
-    `simcore.meter.UseMeter` of what those that run used; `None` where requests use all that they ask for.
+    `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that they ask for.
     `closures` are announced: which server will be down, from when until when. `queues` are the `simcore.queues.Queues`
     that requests wait in, `None` where there are none.
     """

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag, WithJsonSchema
 from pydantic_core import CoreSchema
 
-from simcore.errors import suggest
-from simcore.fields import OneOf, wrong
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import OneOf, wrong
 
 
 class PlainOrMapping:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import inf, isfinite
 
-from simcore.errors import UserError, nearest
-from simcore.types import QUANTUM
+from binwright.simcore.errors import UserError, nearest
+from binwright.simcore.types import QUANTUM
 
 _TEXT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)\s*(.*)")
 LARGEST = 1e9

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from math import inf
 
-from simcore.run_state import RunState
-from simcore.types import Request
+from binwright.simcore.run_state import RunState
+from binwright.simcore.types import Request
 
 
 class WaitingLine:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import seed, settings
 
-from simcore.files import user_cache
+from binwright.simcore.files import user_cache
 
 # Nothing that collecting tests makes is garbage: to look for some among a million objects takes a third of the time.
 gc.disable()
@@ -20,7 +20,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", str(user_cache() / "kernels"))
 # What fails in these shows its values, as what fails in a test does.
 pytest.register_assert_rewrite("tests.support", "tests.reference")
 
-from scenarios.batch import backends  # noqa: E402 (numba reads where kernels are kept)
+from binwright.scenarios.batch import backends  # noqa: E402 (numba reads where kernels are kept)
 from tests.support.properties import FIXED  # noqa: E402 (its assertions are rewritten, too)
 
 settings.load_profile(FIXED)

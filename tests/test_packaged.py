@@ -8,29 +8,28 @@ import re
 import tomllib
 from fnmatch import fnmatch
 from importlib.metadata import requires
-from pathlib import Path
 
 import yaml
 
 from binwright.parser import parser
+from binwright.simcore.file_tracking import SUBPACKAGES
 from tests.support import ROOT
 
 
-def missing(package: Path, patterns: list[str]) -> list[str]:
-    """Return the files of a package that an installation would leave behind."""
-    named = {file for pattern in patterns for file in package.glob(pattern)}
-    files = {file for file in package.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
-    return sorted(str(file.relative_to(ROOT)) for file in files - named if file.suffix != ".py")
-
-
 def test_every_file_is_installed() -> None:
-    told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
-    packages = [pattern.removesuffix("*") for pattern in told["packages"]["find"]["include"]]
-    assert "agents" in packages
-    data = told["package-data"]
-    left = [file for name in packages for file in missing(ROOT / name, data["*"] + data.get(name, []))]
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    assert options["packages"]["find"]["include"] == ["binwright*"]
+    patterns = [*options["package-data"]["*"], *options["package-data"]["binwright"]]
+    patterns = [pattern.replace("**/", "*") for pattern in patterns]  # for fnmatch, * goes through folders
+    folders = {"": ROOT / "binwright"} | {f"{name}/": ROOT / name for name in SUBPACKAGES}
+    left = [
+        name
+        for prefix, folder in folders.items()
+        for file in folder.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".py"
+        and not any(fnmatch(name := prefix + file.relative_to(folder).as_posix(), pattern) for pattern in patterns)
+    ]  # fmt: skip
     assert not left
-    assert all((ROOT / name / "py.typed").is_file() for name in packages)
 
 
 def test_the_citation_is_of_this_version() -> None:
@@ -69,7 +68,7 @@ def test_a_container_has_every_package_and_what_installs_them() -> None:
     text = (ROOT / "Containerfile").read_text(encoding="utf-8")
     copied = {name for line in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE) for name in line.split()}
     told = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    packages = {pattern.removesuffix("*") for pattern in told["tool"]["setuptools"]["packages"]["find"]["include"]}
+    packages = {"binwright", *SUBPACKAGES}
     files = {"pyproject.toml", "constraints.txt", told["project"]["readme"], *told["project"]["license-files"]}
     assert copied == packages | files
     assert set(re.findall(r"\.\[(.*)\]", text)[0].split(",")) <= set(told["project"]["optional-dependencies"])
@@ -87,9 +86,8 @@ def test_the_sdist_has_what_its_tests_need() -> None:
 def test_what_is_said_names_pages_and_no_files_of_the_repository() -> None:
     """Whoever installed a wheel has no docs folder; what they can look for are titles of the documentation."""
     titles = {file.read_text(encoding="utf-8").split("\n", 1)[0][2:] for file in (ROOT / "docs").rglob("*.md")}
-    packages = ("agents", "analysis", "binwright", "fabric", "scenarios", "simcore", "workloads")
     named = []
-    for file in (file for name in packages for file in (ROOT / name).rglob("*.py")):
+    for file in (file for name in ("binwright", *SUBPACKAGES) for file in (ROOT / name).rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

@@ -2,33 +2,33 @@
 
 What there is: `WORKLOADS`, `TRACES`, `ARRIVALS`, `LIFETIMES` and `PREDICTORS`, each open to third parties by its entry
 point group, and `catalogue()` over all of them. What to call: `workloads.traces.library` (find, detect, read a trace),
-`workloads.windows` (select requests from it), `workloads.generators` (draw requests from flavours),
+`binwright.workloads.windows` (select requests from it), `binwright.workloads.generators` (draw requests from flavours),
 `workloads.describe` (what a trace holds; convert it) and `workloads.fit` (a generator like a trace).
 """
 
 from typing import NamedTuple
 
-from simcore.registry import Registry
+from binwright.simcore.registry import Registry
 
 TRACES = Registry(
     "trace",
     "binwright.traces",
     {
-        "huawei-east-1": "workloads.traces.huawei:Huawei",
-        "huawei-east-1-events": "workloads.traces.huawei:HuaweiEvents",
-        "azure-vm-2017": "workloads.traces.azure_table:AzureVM",
-        "alibaba-openb": "workloads.traces.openb:OpenB",
-        "azure-packing-2020": "workloads.traces.azure_packing:AzurePacking",
-        "azure-vm-2019": "workloads.traces.azure_table:AzureTable",
-        "google-2019": "workloads.traces.google:Google",
-        "alibaba-containers-2018": "workloads.traces.alibaba_containers:AlibabaContainers",
-        "bitbrains": "workloads.traces.bitbrains:Bitbrains",
-        "opendc": "workloads.traces.opendc:OpenDC",
-        "swf": "workloads.traces.swf:StandardWorkload",
-        "lublin-1": "workloads.traces.lublin:Lublin1",
-        "lublin-2": "workloads.traces.lublin:Lublin2",
-        "kubernetes": "workloads.traces.kubernetes:Kubernetes",
-        "table": "workloads.traces.table:Table",
+        "huawei-east-1": "binwright.workloads.traces.huawei:Huawei",
+        "huawei-east-1-events": "binwright.workloads.traces.huawei:HuaweiEvents",
+        "azure-vm-2017": "binwright.workloads.traces.azure_table:AzureVM",
+        "alibaba-openb": "binwright.workloads.traces.openb:OpenB",
+        "azure-packing-2020": "binwright.workloads.traces.azure_packing:AzurePacking",
+        "azure-vm-2019": "binwright.workloads.traces.azure_table:AzureTable",
+        "google-2019": "binwright.workloads.traces.google:Google",
+        "alibaba-containers-2018": "binwright.workloads.traces.alibaba_containers:AlibabaContainers",
+        "bitbrains": "binwright.workloads.traces.bitbrains:Bitbrains",
+        "opendc": "binwright.workloads.traces.opendc:OpenDC",
+        "swf": "binwright.workloads.traces.swf:StandardWorkload",
+        "lublin-1": "binwright.workloads.traces.lublin:Lublin1",
+        "lublin-2": "binwright.workloads.traces.lublin:Lublin2",
+        "kubernetes": "binwright.workloads.traces.kubernetes:Kubernetes",
+        "table": "binwright.workloads.traces.table:Table",
     },
     "binwright traces list",
 )
@@ -39,29 +39,29 @@ ARRIVALS = Registry(
     "arrivals",
     "binwright.arrivals",
     {
-        "poisson": "workloads.arrivals:Poisson",
-        "fixed": "workloads.arrivals:Fixed",
-        "bursty": "workloads.arrivals:Bursty",
+        "poisson": "binwright.workloads.arrivals:Poisson",
+        "fixed": "binwright.workloads.arrivals:Fixed",
+        "bursty": "binwright.workloads.arrivals:Bursty",
     },
 )
 LIFETIMES = Registry(
     "lifetimes",
     "binwright.lifetimes",
     {
-        "fixed": "workloads.lifetimes:Fixed",
-        "exponential": "workloads.lifetimes:Exponential",
-        "lognormal": "workloads.lifetimes:Lognormal",
-        "empirical": "workloads.lifetimes:Empirical",
+        "fixed": "binwright.workloads.lifetimes:Fixed",
+        "exponential": "binwright.workloads.lifetimes:Exponential",
+        "lognormal": "binwright.workloads.lifetimes:Lognormal",
+        "empirical": "binwright.workloads.lifetimes:Empirical",
     },
 )
 PREDICTORS = Registry(
     "predictor",
     "binwright.predictors",
     {
-        "noise": "workloads.predictors:Noise",
-        "survival": "workloads.predictors:Survival",
-        "shuffled": "workloads.predictors:Shuffled",
-        "requested": "workloads.predictors:Requested",
+        "noise": "binwright.workloads.predictors:Noise",
+        "survival": "binwright.workloads.predictors:Survival",
+        "shuffled": "binwright.workloads.predictors:Shuffled",
+        "requested": "binwright.workloads.predictors:Requested",
     },
 )
 
@@ -77,9 +77,9 @@ class Entry(NamedTuple):
 
 def catalogue() -> list[Entry]:
     """List every workload, trace, model, arrival process, lifetime distribution, predictor, demand and network."""
-    from workloads.demands import DEMANDS
-    from workloads.lublin import Lublin
-    from workloads.virtual import NETWORKS
+    from binwright.workloads.demands import DEMANDS
+    from binwright.workloads.lublin import Lublin
+    from binwright.workloads.virtual import NETWORKS
 
     registered = [
         Entry(registry.kind, name, _summary(found), getattr(found, "reference", "-"))

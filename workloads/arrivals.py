@@ -7,9 +7,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 from pydantic import Field
 
-from simcore.fields import FromOne, Model, PositiveTime
-from simcore.memmap import blocks, zeros
-from simcore.types import Floats
+from binwright.simcore.fields import FromOne, Model, PositiveTime
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.types import Floats
 
 
 class Arrivals(Protocol):

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from simcore.errors import WorkloadError
-from simcore.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, Where, wrong
-from simcore.rng import stream
-from simcore.roles import where_of
-from simcore.types import Floats, Ints, Workload
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Count, Model, PositiveTime, ShareFromZero, Shown, Time, Where, wrong
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import Floats, Ints, Workload
 
 
 class WorkloadChange(Protocol):

@@ -9,12 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.units import DATA
-from workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
-from workloads.traces.table import CENSORED, is_parquet, read_parquet
-from workloads.traces.text import read_text
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.units import DATA
+from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
+from binwright.workloads.traces.table import CENSORED, is_parquet, read_parquet
+from binwright.workloads.traces.text import read_text
 
 _WORDS = {
     "arrival": "arrival arrived submit submitted submission requested created creation create start started begin "

@@ -1,7 +1,7 @@
 """How many cpu and mem a request that may need several servers asks for: laws given exactly, as tables.
 
 Units are those of the published fabric experiments, where every server has 10 cpu and 10 mem: (25, 7) needs three
-servers at least. Laws read from trace files are in `workloads.traced_demands`.
+servers at least. Laws read from trace files are in `binwright.workloads.traced_demands`.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.ordered_sums import dot
-from simcore.registry import Registry
-from simcore.types import Floats, Ints
-from workloads.lifetimes import edges_of
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import Floats, Ints
+from binwright.workloads.lifetimes import edges_of
 
 DEMANDS = Registry(
     "demand",
     "binwright.demands",
     {
-        "uniform": "workloads.demands:Uniform",
-        "azure-like": "workloads.demands:AzureLike",
-        "alibaba-like": "workloads.demands:AlibabaLike",
-        "azure": "workloads.traced_demands:Azure",
-        "alibaba": "workloads.traced_demands:Alibaba",
-        "openb": "workloads.traced_demands:OpenBDemand",
+        "uniform": "binwright.workloads.demands:Uniform",
+        "azure-like": "binwright.workloads.demands:AzureLike",
+        "alibaba-like": "binwright.workloads.demands:AlibabaLike",
+        "azure": "binwright.workloads.traced_demands:Azure",
+        "alibaba": "binwright.workloads.traced_demands:Alibaba",
+        "openb": "binwright.workloads.traced_demands:OpenBDemand",
     },
 )
 NARA = "Shabka and Zervas, Nara, arXiv 2106.02412, 2021"

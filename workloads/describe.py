@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import UserError
-from simcore.extras import pl
-from simcore.files import write_table
-from simcore.types import Floats
-from workloads import TRACES
-from workloads.lifetimes import kaplan_meier
-from workloads.traces.check import resources_in
-from workloads.traces.library import detect, read
-from workloads.windows import last_moment
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import write_table
+from binwright.simcore.types import Floats
+from binwright.workloads import TRACES
+from binwright.workloads.lifetimes import kaplan_meier
+from binwright.workloads.traces.check import resources_in
+from binwright.workloads.traces.library import detect, read
+from binwright.workloads.windows import last_moment
 
 POINTS = 48
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}

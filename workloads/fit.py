@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.types import Floats
-from workloads.arrivals import Poisson
-from workloads.generators import Flavour, Synthetic
-from workloads.lifetimes import Empirical, kaplan_meier
-from workloads.traces.cells import moment
-from workloads.traces.check import resources_in
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Floats
+from binwright.workloads.arrivals import Poisson
+from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.lifetimes import Empirical, kaplan_meier
+from binwright.workloads.traces.cells import moment
+from binwright.workloads.traces.check import resources_in
 
 
 def fit(

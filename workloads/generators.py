@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.memmap import blocks, zeros
-from simcore.rng import stream
-from simcore.roles import NO_ROLE, Role, Roles
-from simcore.types import QUANTUM, Floats, Workload
-from workloads.arrivals import Arrivals
-from workloads.lifetimes import Lifetimes, pick
-from workloads.parts import WHOLE, Parts, gangs_of
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import NO_ROLE, Role, Roles
+from binwright.simcore.types import QUANTUM, Floats, Workload
+from binwright.workloads.arrivals import Arrivals
+from binwright.workloads.lifetimes import Lifetimes, pick
+from binwright.workloads.parts import WHOLE, Parts, gangs_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import floor
 
-from simcore.errors import WorkloadError
-from workloads.demands import Demands
+from binwright.simcore.errors import WorkloadError
+from binwright.workloads.demands import Demands
 
 LONGEST = 10**9
 """The most steps that a request may be held."""

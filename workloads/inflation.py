@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.rng import stream
-from simcore.types import QUANTUM, Ints, Workload
-from workloads.go_stream import GoStream
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Ints, Workload
+from binwright.workloads.go_stream import GoStream
 
 Draws = Literal["ours", "fgd"]
 """Whose random numbers: ours, or those of the experiments of FGD, whose seeds then have the same requests here."""

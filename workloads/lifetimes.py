@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from simcore.fields import Lifespan, Model, Number, PositiveTime, Time, wrong
-from simcore.json_schema import Schema, given
-from simcore.types import Floats, Ints
+from binwright.simcore.fields import Lifespan, Model, Number, PositiveTime, Time, wrong
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.types import Floats, Ints
 
 
 def kaplan_meier(seen: Floats, ended: npt.NDArray[np.bool_], entered: Floats | None = None) -> tuple[Floats, Floats]:

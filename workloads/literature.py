@@ -1,7 +1,7 @@
 """Named classes of bin packing instances of the literature, drawn anew from their published rules.
 
 The published files were drawn by their authors' generators, whose streams of random numbers nobody has: what is drawn
-here is of the same kind, and not the same instance. `workloads.offline_files` reads the published files.
+here is of the same kind, and not the same instance. `binwright.workloads.offline_files` reads the published files.
 
 - `u120` to `u1000` and the triplets `t60` to `t501`: Falkenauer, "A hybrid grouping genetic algorithm for bin packing",
   Journal of Heuristics 2, 1996. Triplets fill a bin of 1,000 exactly; every bin has three, so the optimum is known.
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 UNIFORM = {f"u{count}": count for count in (120, 250, 500, 1000)}
 TRIPLETS = {f"t{count}": count for count in (60, 120, 249, 501)}

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import AfterValidator, Field
 
-from simcore.errors import WorkloadError, suggest
-from simcore.fields import Amounts, Count, Model, Number, PositiveNumber, Quantity, Shown, wrong
-from simcore.rng import stream
-from simcore.types import QUANTUM, Floats, Ints, Workload
-from simcore.units import SHARE
-from workloads.lifetimes import pick
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.fields import Amounts, Count, Model, Number, PositiveNumber, Quantity, Shown, wrong
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.units import SHARE
+from binwright.workloads.lifetimes import pick
 
 PUBLISHED: dict[str, tuple[float, float, float]] = {  # of batch and interactive jobs, and where the class is not told
     "serial_prob": (0.2927, 0.1541, 0.244),

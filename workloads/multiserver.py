@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.rng import stream
-from simcore.types import QUANTUM, Ints, Workload
-from workloads.demands import Demands
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Ints, Workload
+from binwright.workloads.demands import Demands
 
 RESOURCES = ("cpu", "mem")
 

@@ -9,7 +9,7 @@ about the publication, and other seeds differ from seed 1 by a few servers.
 The other instances are of public kinds: `ct1` to `ct10` are classes of random two-dimensional instances after Caprara
 and Toth, "Lower bounds and algorithms for the 2-dimensional vector packing problem", Discrete Applied Mathematics 111,
 2001; `planted` cuts full bins into pieces, so that the number of bins needed is known. Those with one dimension are in
-`workloads.literature`.
+`binwright.workloads.literature`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simcore.errors import WorkloadError, suggest
-from simcore.types import QUANTUM, Floats, Ints, Workload
-from workloads import literature, published_items
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.workloads import literature, published_items
 
 RESOURCES = ("cpu", "mem", "disk", "net_out", "net_in")
 SERVER = np.array([1.0, 16, 50, 128, 128])

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import WorkloadError, suggest, unread
-from simcore.types import QUANTUM
-from workloads.offline import Machines
+from binwright.simcore.errors import WorkloadError, suggest, unread
+from binwright.simcore.types import QUANTUM
+from binwright.workloads.offline import Machines
 
 SUFFIXES = (".txt", ".bpp", ".vbp")
 MOST = 1_000_000

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from simcore.errors import UserError, WorkloadError, unread
-from simcore.types import Ints
-from simcore.units import amount, quanta, say
-from workloads.offline import ANY, Machines, ServerKinds
+from binwright.simcore.errors import UserError, WorkloadError, unread
+from binwright.simcore.types import Ints
+from binwright.simcore.units import amount, quanta, say
+from binwright.workloads.offline import ANY, Machines, ServerKinds
 
 NAME = "name"
 """The column that says what machines are called."""

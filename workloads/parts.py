@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.gangs import NO_RULES, Gangs, PartRules
-from simcore.rng import stream
-from simcore.types import QUANTUM, Floats, Ints, Workload
-from workloads.virtual import Machines
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.gangs import NO_RULES, Gangs, PartRules
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.workloads.virtual import Machines
 
 PROCESSORS = "processors"
 """Another name of `cpu`, for who thinks of jobs."""

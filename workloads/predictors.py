@@ -8,11 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from simcore.errors import WorkloadError
-from simcore.fields import Count, Model, Number, Text
-from simcore.predictor import Predictor
-from simcore.types import Floats, Ints, Workload
-from workloads.lifetimes import kaplan_meier
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Count, Model, Number, Text
+from binwright.simcore.predictor import Predictor
+from binwright.simcore.types import Floats, Ints, Workload
+from binwright.workloads.lifetimes import kaplan_meier
 
 
 class Noise(Model, Predictor):

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from simcore.errors import WorkloadError, suggest
-from simcore.rng import stream
-from simcore.types import Workload
-from workloads.lifetimes import pick
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Workload
+from binwright.workloads.lifetimes import pick
 
 LABEL = "priority"
 """The label of requests that names their class."""

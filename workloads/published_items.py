@@ -16,7 +16,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 BINPACK = {"binpack1": 120, "binpack2": 250, "binpack3": 500, "binpack4": 1000}
 DRAWN = {"weibull-10k": 10_000, "weibull-100k": 100_000}
@@ -28,7 +28,7 @@ def sizes(name: str, seed: int) -> tuple[Ints, int]:
     if name in DRAWN:
         drawn = 45 * np.random.default_rng(seed).weibull(3, DRAWN[name])
         return np.clip(np.floor(drawn), 1, 100).astype(np.int64), 100
-    with files("workloads").joinpath("published_items.npz").open("rb") as file, np.load(file) as items:
+    with files("binwright.workloads").joinpath("published_items.npz").open("rb") as file, np.load(file) as items:
         if name not in BINPACK:
             published = items["weibull"]
             return published[seed % len(published)].astype(np.int64), 100

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
-from simcore.errors import WorkloadError
-from simcore.fields import Model, PositiveTime
-from simcore.rng import stream
-from simcore.types import Ints
-from simcore.units import TIME
-from workloads.traces.mapped import Columns
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Model, PositiveTime
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Ints
+from binwright.simcore.units import TIME
+from binwright.workloads.traces.mapped import Columns
 
 DAY = 86_400.0
 

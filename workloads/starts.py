@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from simcore.errors import WorkloadError, unread
-from simcore.fields import Index, Model, Text, wrong
+from binwright.simcore.errors import WorkloadError, unread
+from binwright.simcore.fields import Index, Model, Text, wrong
 
 KEY = "workload.start.path"
 

@@ -16,15 +16,15 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from simcore.errors import FileNeeded, WorkloadError
-from simcore.rng import stream
-from simcore.types import Floats
-from workloads import TRACES
-from workloads.demands import NARA, Law, equal
-from workloads.traces.alibaba_containers import SOURCE, read_containers
-from workloads.traces.azure_packing import read_types
-from workloads.traces.library import FOLDER, detect, folders, read
-from workloads.traces.openb import GB_PER_MIB
+from binwright.simcore.errors import FileNeeded, WorkloadError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats
+from binwright.workloads import TRACES
+from binwright.workloads.demands import NARA, Law, equal
+from binwright.workloads.traces.alibaba_containers import SOURCE, read_containers
+from binwright.workloads.traces.azure_packing import read_types
+from binwright.workloads.traces.library import FOLDER, detect, folders, read
+from binwright.workloads.traces.openb import GB_PER_MIB
 
 Split: TypeAlias = Literal["train", "test", "all"]
 TRAINING = 0.8

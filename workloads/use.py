@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 FEW = 256
 """Up to so many distributions are read as fast in any order."""
@@ -130,7 +130,7 @@ class GeneratedUse:
 
     def block(self, requests: Ints, first: int, last: int) -> Floats:
         """Return the shares in the steps from `first` to before `last`, float64 [requests, steps]."""
-        from workloads.use_kernels import generate  # numba: only who uses it pays for it
+        from binwright.workloads.use_kernels import generate  # numba: only who uses it pays for it
 
         found = np.empty((len(requests), last - first))
         steps = np.arange(first, last)
@@ -141,7 +141,7 @@ class GeneratedUse:
     @cached_property
     def _tables(self) -> tuple[npt.NDArray[Any], ...]:
         """What the kernel needs to know of processes."""
-        from workloads.use_kernels import NORMAL, ranks_of
+        from binwright.workloads.use_kernels import NORMAL, ranks_of
 
         each = self.process
         common = np.array([sqrt((1 - one.daily) * one.common) for one in each])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from simcore.fields import Model, Where
+from binwright.simcore.fields import Model, Where
 
 
 class UseCase(Model):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from simcore.jit import inlined, kernel
-from simcore.types import Floats, Ints
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.types import Floats, Ints
 
 LEVELS = 4096
 """Levels of the noise, and ranks of a process that are told apart."""

@@ -9,17 +9,17 @@ from typing import Annotated, Any, Self, TypeAlias
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from simcore.errors import WorkloadError
-from simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, checked, wrong
-from simcore.json_schema import quantity
-from simcore.rng import stream
-from simcore.roles import where_of
-from simcore.types import Floats, Workload
-from simcore.units import SHARE
-from workloads.changes import matching, words_of
-from workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
-from workloads.use_case import UseCase
-from workloads.use_series import LARGEST, RecordedCase
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import Model, PositiveTime, Share, ShareFromZero, Shown, Text, Time, checked, wrong
+from binwright.simcore.json_schema import quantity
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import Floats, Workload
+from binwright.simcore.units import SHARE
+from binwright.workloads.changes import matching, words_of
+from binwright.workloads.use import GeneratedUse, Process, ResourceUse, Shape, UseByResource, shape_of
+from binwright.workloads.use_case import UseCase
+from binwright.workloads.use_series import LARGEST, RecordedCase
 
 DAY = 86_400.0
 

@@ -14,20 +14,20 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from simcore.errors import ResultsError, WorkloadError, suggest
-from simcore.extras import pl
-from simcore.fields import Share, Text, wrong
-from simcore.file_tracking import digest_of
-from simcore.files import replacing
-from simcore.json_schema import Schema, given
-from simcore.types import Ints, Workload
-from workloads import TRACES
-from workloads.traces.base import Trace
-from workloads.traces.cells import moments
-from workloads.traces.table import is_parquet, read_parquet
-from workloads.traces.text import number, read_text
-from workloads.use import RecordedUse, ResourceUse
-from workloads.use_case import UseCase
+from binwright.simcore.errors import ResultsError, WorkloadError, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.fields import Share, Text, wrong
+from binwright.simcore.file_tracking import digest_of
+from binwright.simcore.files import replacing
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.types import Ints, Workload
+from binwright.workloads import TRACES
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import moments
+from binwright.workloads.traces.table import is_parquet, read_parquet
+from binwright.workloads.traces.text import number, read_text
+from binwright.workloads.use import RecordedUse, ResourceUse
+from binwright.workloads.use_case import UseCase
 
 LARGEST = 100.0
 """A share that no request uses of what it asks for: percent were taken for shares."""

@@ -16,20 +16,32 @@ from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias, overload
 import numpy as np
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from simcore.errors import WorkloadError
-from simcore.fields import Amounts, Count, FromOne, Index, Model, OneOf, PositiveNumber, Share, Shown, checked, wrong
-from simcore.json_schema import Schema, quantity
-from simcore.registry import Registry
-from simcore.rng import stream
-from simcore.types import QUANTUM, Floats, Ints, VirtualNetwork, Workload
-from simcore.units import BANDWIDTH, LARGEST, amount
-from workloads.arrivals import Arrivals
-from workloads.lifetimes import Lifetimes
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import (
+    Amounts,
+    Count,
+    FromOne,
+    Index,
+    Model,
+    OneOf,
+    PositiveNumber,
+    Share,
+    Shown,
+    checked,
+    wrong,
+)
+from binwright.simcore.json_schema import Schema, quantity
+from binwright.simcore.registry import Registry
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Floats, Ints, VirtualNetwork, Workload
+from binwright.simcore.units import BANDWIDTH, LARGEST, amount
+from binwright.workloads.arrivals import Arrivals
+from binwright.workloads.lifetimes import Lifetimes
 
 NETWORKS = Registry(
     "virtual network",
     "binwright.networks",
-    {"pairs": "workloads.virtual:Pairs", "hose": "workloads.virtual:Hose"},
+    {"pairs": "binwright.workloads.virtual:Pairs", "hose": "binwright.workloads.virtual:Hose"},
 )
 
 

@@ -10,17 +10,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.rng import stream
-from simcore.roles import Roles
-from simcore.types import QUANTUM, Floats, Ints, Workload
-from simcore.units import LARGEST, measure_of
-from workloads.resampling import Resample, resampled
-from workloads.starts import ApartStart, RandomStart
-from workloads.traces.cells import DATED, moment
-from workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
-from workloads.traces.mapped import Columns, structured
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import Roles
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.simcore.units import LARGEST, measure_of
+from binwright.workloads.resampling import Resample, resampled
+from binwright.workloads.starts import ApartStart, RandomStart
+from binwright.workloads.traces.cells import DATED, moment
+from binwright.workloads.traces.check import LABELS, MODELS, PLACED, REQUESTED, is_text, resources_in
+from binwright.workloads.traces.mapped import Columns, structured
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,15 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from agents import AGENTS
-from agents.adaptive.race import Race
-from agents.adaptive.resampling import Resampling
-from agents.nested_agent import inner
-from fabric.compiled.numa_futures import Futures
-from fabric.network import NetworkView
-from simcore.errors import UserError, suggest
-from simcore.past import Past
-from simcore.types import Agent, Compiled, Floats, Placement, Refusal, Request, View
+from binwright.agents import AGENTS
+from binwright.agents.adaptive.race import Race
+from binwright.agents.adaptive.resampling import Resampling
+from binwright.agents.nested_agent import inner
+from binwright.fabric.compiled.numa_futures import Futures
+from binwright.fabric.network import NetworkView
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.past import Past
+from binwright.simcore.types import Agent, Compiled, Floats, Placement, Refusal, Request, View
 
 Candidate: TypeAlias = str | dict[str, Any]
 Choosing: TypeAlias = Literal["best", "random"]

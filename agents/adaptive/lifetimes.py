@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 SCALES = 40
 """Medians that are tried, or what a Weibull distribution has of that kind."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from simcore.ordered_sums import dot
-from simcore.types import Floats
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.types import Floats
 
 ROUND = 8
 """Futures after which the rules are compared again."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.adaptive.lifetimes import Lifetimes
-from fabric.compiled.numa_futures import Future
-from simcore.past import Past
-from simcore.types import Ints
+from binwright.agents.adaptive.lifetimes import Lifetimes
+from binwright.fabric.compiled.numa_futures import Future
+from binwright.simcore.past import Past
+from binwright.simcore.types import Ints
 
 BLOCK = 8
 """Requests that are taken from the past together, so that bursts stay bursts."""

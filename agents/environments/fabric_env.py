@@ -9,12 +9,21 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from agents.environments.observation import ALIKE, Features, Shown, Watched, edge_index, observation, show, watched
-from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
-from agents.world import World
-from fabric.compiled.network_episodes import NetworkEpisodes
-from simcore.errors import UserError
-from simcore.jit import prepared
+from binwright.agents.environments.observation import (
+    ALIKE,
+    Features,
+    Shown,
+    Watched,
+    edge_index,
+    observation,
+    show,
+    watched,
+)
+from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector
+from binwright.agents.world import World
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import prepared
 
 Rewards: TypeAlias = Mapping[str, float]
 REWARDS: Rewards = {"placed": 10.0, "rejected": -10.0, "choice": 0.0}

@@ -9,13 +9,13 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector, RuledEpisodes
-from agents.world import World
-from fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
-from fabric.network import NetworkLedger
-from simcore.errors import UserError
-from simcore.ordered_sums import rows_dot
-from simcore.types import QUANTUM, Floats, Workload
+from binwright.agents.environments.stepping import Buffers, Face, FaceEnv, FaceVector, RuledEpisodes
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_episodes import NumaEpisodes, NumaShown
+from binwright.fabric.network import NetworkLedger
+from binwright.simcore.errors import UserError
+from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.types import QUANTUM, Floats, Workload
 
 Reward: TypeAlias = Literal["one", "delta", "income"]
 HOUR = 3600.0

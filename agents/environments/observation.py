@@ -7,11 +7,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
-from fabric.multi_server import Filling
-from fabric.topology import Indices, Topology
-from simcore.jit import lean, prepared
-from simcore.types import Floats, Ints
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes, NetworkRules, NetworkState, filling_of
+from binwright.fabric.multi_server import Filling
+from binwright.fabric.topology import Indices, Topology
+from binwright.simcore.jit import lean, prepared
+from binwright.simcore.types import Floats, Ints
 
 Reals: TypeAlias = npt.NDArray[np.float32]
 USUAL = 32.0

@@ -9,16 +9,16 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from agents.availability import ClusterAvailability
-from agents.environments.stepping import Seen
-from agents.nested_agent import inner
-from agents.running import Running
-from agents.waiting_jobs import FEATURES, LONGEST, WINDOW, observed, visible
-from agents.world import World
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Placement, Request
+from binwright.agents.availability import ClusterAvailability
+from binwright.agents.environments.stepping import Seen
+from binwright.agents.nested_agent import inner
+from binwright.agents.running import Running
+from binwright.agents.waiting_jobs import FEATURES, LONGEST, WINDOW, observed, visible
+from binwright.agents.world import World
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Placement, Request
 
 NOBODY = (0, 1, 1, 1, 1, 1, 1, 0)
 """What is seen of a job that is not there."""

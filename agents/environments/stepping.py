@@ -14,14 +14,14 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from agents.policy import observed
-from agents.world import World
-from fabric.compiled.network_episodes import NetworkEpisodes
-from fabric.compiled.numa_episodes import Flags, NumaEpisodes, NumaShown, check_overflow
-from fabric.compiled.numa_loop import placement_of
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.types import Floats, Ints, Request, Workload
+from binwright.agents.policy import observed
+from binwright.agents.world import World
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.numa_episodes import Flags, NumaEpisodes, NumaShown, check_overflow
+from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Floats, Ints, Request, Workload
 
 
 class RuledEpisodes:

@@ -6,10 +6,10 @@ from typing import Self
 
 import numpy as np
 
-from agents.formulas.parse import Term, constant, expression, names_in
-from agents.formulas.program import best_place, program
-from agents.rules.scan import ScanAgent
-from simcore.types import Compiled, Placement, Request, View
+from binwright.agents.formulas.parse import Term, constant, expression, names_in
+from binwright.agents.formulas.program import best_place, program
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.types import Compiled, Placement, Request, View
 
 
 class Formula(ScanAgent):

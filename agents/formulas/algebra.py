@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.formulas.parse import FUNCTIONS, Term, constant, term
-from agents.formulas.vocabulary import PLAIN
+from binwright.agents.formulas.parse import FUNCTIONS, Term, constant, term
+from binwright.agents.formulas.vocabulary import PLAIN
 
 BEFORE = {"after": "free", "share": "free_share"}
 """What of a resource is free before a request is placed, by what is free after it."""

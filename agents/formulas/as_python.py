@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.formulas.algebra import expanded, walk, written
-from agents.formulas.parse import UNARY, Term
-from agents.formulas.vocabulary import PLAIN, QUANTITIES, SCOPES, feature_named
+from binwright.agents.formulas.algebra import expanded, walk, written
+from binwright.agents.formulas.parse import UNARY, Term
+from binwright.agents.formulas.vocabulary import PLAIN, QUANTITIES, SCOPES, feature_named
 
 FILE = '''\
 """{title}
@@ -13,8 +13,8 @@ FILE = '''\
 """
 
 import numpy as np
-from agents.formulas.feature import feature
-from agents.formulas.vocabulary import {words}
+from binwright.agents.formulas.feature import feature
+from binwright.agents.formulas.vocabulary import {words}
 from binwright import ScanAgent, cheapest
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from agents.formulas.vocabulary import AFTER, CAPACITY, DEMAND, FREE_SHARE, LEAST, NODES, OTHER, PLACE, SHARE, SPREAD
-from simcore.jit import lean_numeric_inlined
-from simcore.types import QUANTUM, Amounts, Ints
+from binwright.agents.formulas.vocabulary import (
+    AFTER,
+    CAPACITY,
+    DEMAND,
+    FREE_SHARE,
+    LEAST,
+    NODES,
+    OTHER,
+    PLACE,
+    SHARE,
+    SPREAD,
+)
+from binwright.simcore.jit import lean_numeric_inlined
+from binwright.simcore.types import QUANTUM, Amounts, Ints
 
 
 @lean_numeric_inlined

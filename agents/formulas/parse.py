@@ -1,7 +1,7 @@
 """Reads formulas: an expression, or Python source with a function `score`, as one expression of features.
 
 Assignments, `if`, helper functions and loops over a `range` are followed until only arithmetic is left. Python that
-cannot be followed in this way, such as `while`, is for `agents.formulas.source`.
+cannot be followed in this way, such as `while`, is for `binwright.agents.formulas.source`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, NoReturn
 
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 LARGEST = 2000
 """Steps that a formula may have."""

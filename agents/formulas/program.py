@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.formulas.algebra import expanded
-from agents.formulas.parse import Term
-from agents.formulas.vocabulary import (
+from binwright.agents.formulas.algebra import expanded
+from binwright.agents.formulas.parse import Term
+from binwright.agents.formulas.vocabulary import (
     AFTER,
     CAPACITY,
     DEMAND,
@@ -22,9 +22,9 @@ from agents.formulas.vocabulary import (
     TIME,
     feature_named,
 )
-from fabric.servers import fits_node, fits_spread
-from simcore.jit import lean_numeric, lean_numeric_inlined
-from simcore.types import QUANTUM, Amounts, Floats, Ints
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.jit import lean_numeric, lean_numeric_inlined
+from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
 
 BLOCK = 128
 """Places that are scored together."""

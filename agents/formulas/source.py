@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.formulas.parse import NUMBERS, mistake, parameters
-from agents.formulas.vocabulary import (
+from binwright.agents.formulas.parse import NUMBERS, mistake, parameters
+from binwright.agents.formulas.vocabulary import (
     AFTER,
     CAPACITY,
     DEMAND,
@@ -29,8 +29,8 @@ from agents.formulas.vocabulary import (
     Feature,
     feature_named,
 )
-from simcore.errors import short
-from simcore.types import QUANTUM, Agent, Placement, Request, View
+from binwright.simcore.errors import short
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View
 
 NAMES = (
     *("abs", "all", "any", "bool", "divmod", "enumerate", "float", "int", "len", "list", "max", "min", "pow", "range"),
@@ -118,7 +118,7 @@ class ScoreFunction(Agent):
     """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
 
     What scores no number, or minus infinity, is nowhere. `decisions`, `undefined` and `lost` count as those of a
-    `agents.formulas.program.Program` do.
+    `binwright.agents.formulas.program.Program` do.
     """
 
     reference = "yours"

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from simcore.errors import UnknownName, suggest
+from binwright.simcore.errors import UnknownName, suggest
 
 QUANTITIES = ("free", "after", "capacity", "demand", "share", "free_share")
 """Of a resource: what is free, what would be free after placing, what is installed, what the request takes, and which

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.heuristics.networks.common import NetworkAgent
-from agents.heuristics.random_fit import RandomFit
-from agents.nested_agent import inner
-from simcore.agent_state import named
-from simcore.errors import UserError
-from simcore.types import Agent, Placement, Refusal, Request, View
+from binwright.agents.heuristics.networks.common import NetworkAgent
+from binwright.agents.heuristics.random_fit import RandomFit
+from binwright.agents.nested_agent import inner
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 
 
 class Feasible(Agent):

@@ -10,15 +10,15 @@ from typing import Annotated, Any, Literal, get_args
 import numpy as np
 from pydantic import Field, WithJsonSchema
 
-from agents.availability import ClusterAvailability, Reservation
-from agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, FairShare, OtherOrder, SharedOrder
-from agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
-from agents.nested_agent import inner
-from agents.running import Running
-from simcore.agent_state import named
-from simcore.errors import UnknownName, UserError, suggest
-from simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
-from simcore.unions import PlainOrMapping
+from binwright.agents.availability import ClusterAvailability, Reservation
+from binwright.agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, FairShare, OtherOrder, SharedOrder
+from binwright.agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
+from binwright.agents.nested_agent import inner
+from binwright.agents.running import Running
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UnknownName, UserError, suggest
+from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
+from binwright.simcore.unions import PlainOrMapping
 
 Backfilling = Literal["none", "any", "easy", "conservative"]
 Answers = Iterator[tuple[Request, Placement | Refusal | None]]

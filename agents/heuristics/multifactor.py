@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from simcore.accounts import Accounts, Path
-from simcore.errors import UserError
-from simcore.fields import Model, Number, OneOf, PositiveNumber, PositiveTime, Text, wrong
-from simcore.types import Request, View
+from binwright.simcore.accounts import Accounts, Path
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Model, Number, OneOf, PositiveNumber, PositiveTime, Text, wrong
+from binwright.simcore.types import Request, View
 
 DAY = 86_400.0
 TEXTS = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}
@@ -113,7 +113,7 @@ NAME_OR_ORDER = {
 
 
 class SharedOrder:
-    """Scores the requests of a run by a rule, as `agents.heuristics.orders` do: the least is the first."""
+    """Scores the requests of a run by a rule, as `binwright.agents.heuristics.orders` do: the least is the first."""
 
     def __init__(self, rule: FairShare) -> None:
         self._rule = rule

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log2, log10, sqrt
 
-from simcore.registry import Registry
-from simcore.types import LITTLE, QUANTUM, Request, View
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import LITTLE, QUANTUM, Request, View
 
 Order = Callable[[View, Request], float]
 

@@ -7,15 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, answered, take
-from agents.rules.scan import ScanAgent
-from fabric.multi_server import GOES_ON, begin, has_any
-from fabric.network import NetworkView, Provisioned
-from fabric.routing import find_route
-from fabric.servers import fits_node, fits_spread
-from fabric.topology import Indices
-from simcore.jit import kernel, prepared
-from simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, take
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.multi_server import GOES_ON, begin, has_any
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.routing import find_route
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent, Amounts, Floats, Ints, Placement, Refusal, Request, View
 
 DRAWS = 4096
 """Random numbers drawn at a time, and always enough for a request."""

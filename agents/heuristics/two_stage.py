@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from agents.availability import AvailabilityProfile
-from agents.heuristics.servers.best_fit import BestFit
-from agents.running import Running
-from simcore.types import Agent, Placement, Request, View
+from binwright.agents.availability import AvailabilityProfile
+from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.running import Running
+from binwright.simcore.types import Agent, Placement, Request, View
 
 
 class TwoStage(Agent):

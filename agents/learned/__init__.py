@@ -1,18 +1,18 @@
 """Lists the trainers of learned agents: a name maps to a class. Others add theirs by `binwright.trainers`."""
 
-from simcore.registry import Registry
+from binwright.simcore.registry import Registry
 
 TRAINERS = Registry(
     "trainer",
     "binwright.trainers",
     {
-        "nara": "agents.learned.nara.trainer:NaraTrainer",
-        "value-es": "agents.learned.value_es.trainer:ValueTrainer",
-        "cvd-rl": "agents.learned.cvd_rl.trainer:CvdTrainer",
-        "sched-rl": "agents.learned.sched_rl.trainer:SchedTrainer",
-        "padrl": "agents.learned.padrl.trainer:PADRLTrainer",
-        "rl-scheduler": "agents.learned.rl_scheduler.trainer:RLTrainer",
-        "vmr": "agents.learned.vmr.trainer:VmrTrainer",
-        "hindsight": "agents.learned.hindsight.trainer:HindsightTrainer",
+        "nara": "binwright.agents.learned.nara.trainer:NaraTrainer",
+        "value-es": "binwright.agents.learned.value_es.trainer:ValueTrainer",
+        "cvd-rl": "binwright.agents.learned.cvd_rl.trainer:CvdTrainer",
+        "sched-rl": "binwright.agents.learned.sched_rl.trainer:SchedTrainer",
+        "padrl": "binwright.agents.learned.padrl.trainer:PADRLTrainer",
+        "rl-scheduler": "binwright.agents.learned.rl_scheduler.trainer:RLTrainer",
+        "vmr": "binwright.agents.learned.vmr.trainer:VmrTrainer",
+        "hindsight": "binwright.agents.learned.hindsight.trainer:HindsightTrainer",
     },
 )

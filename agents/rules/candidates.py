@@ -6,14 +6,14 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from agents.rules.ranking_updates import upkeep
-from fabric.changed_servers import BLOCK
-from fabric.ranking import best_of, climb, cost_of, put
-from fabric.servers import fits_node, fits_spread
-from simcore.errors import UserError, suggest
-from simcore.jit import inlined, kernel, lean
-from simcore.jit.cost_functions import NOTHING
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.ranking_updates import upkeep
+from binwright.fabric.changed_servers import BLOCK
+from binwright.fabric.ranking import best_of, climb, cost_of, put
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.jit.cost_functions import NOTHING
+from binwright.simcore.types import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
 Filter: TypeAlias = Named | dict[Literal["best-fit", "internal"], int]

@@ -20,14 +20,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from agents.rules.ranking_updates import upkeep
-from agents.rules.scan import Scan
-from fabric.changed_servers import SERVERS_WORTH_IT
-from fabric.ranking import best_of
-from fabric.servers import fits_node, fits_spread
-from simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
-from simcore.jit.cost_functions import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.rules.ranking_updates import upkeep
+from binwright.agents.rules.scan import Scan
+from binwright.fabric.changed_servers import SERVERS_WORTH_IT
+from binwright.fabric.ranking import best_of
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.jit import inlined, kernel, lean, lean_inlined, mistaken
+from binwright.simcore.jit.cost_functions import ANY, NOTHING, at_place, bound_of, is_of_server, is_somewhere, ordered
+from binwright.simcore.types import Amounts, Floats, Ints
 
 GIVEN = 5
 """Arguments of a cost before the rule's own numbers."""

@@ -6,10 +6,10 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from simcore.errors import UserError, suggest
-from simcore.jit import kernel
-from simcore.moves import Move, Running
-from simcore.types import QUANTUM, Ints, View
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.jit import kernel
+from binwright.simcore.moves import Move, Running
+from binwright.simcore.types import QUANTUM, Ints, View
 
 Goal: TypeAlias = Literal["fragments", "stranded"]
 """What is to become less; see `loss`."""

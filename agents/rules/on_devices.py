@@ -13,11 +13,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
-from simcore.agent_state import named
-from simcore.errors import UserError
-from simcore.jit import inlined, kernel, prepared
-from simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
+from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import inlined, kernel, prepared
+from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
 
 
 class Asked(NamedTuple):

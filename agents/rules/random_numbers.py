@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.jit import kernel
-from simcore.types import Floats
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats
 
 
 @kernel

@@ -1,15 +1,15 @@
-"""Makes what brings the trees of `fabric.ranking` up to date, for any search of some servers."""
+"""Makes what brings the trees of `binwright.fabric.ranking` up to date, for any search of some servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, cast
 
-from agents.rules.scan import Scan
-from fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
-from fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
-from simcore.jit import kernel, lean_inlined
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.scan import Scan
+from binwright.fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
+from binwright.fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
+from binwright.simcore.jit import kernel, lean_inlined
+from binwright.simcore.types import Amounts, Ints
 
 
 def incremental(scan: Scan) -> Callable[[Scan], Scan]:

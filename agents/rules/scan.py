@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from fabric.ranking import standings
-from simcore.errors import UserError
-from simcore.jit import is_kernel, prepared
-from simcore.types import Agent, Compiled, Ints, Placement, Request, View
+from binwright.fabric.ranking import standings
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import is_kernel, prepared
+from binwright.simcore.types import Agent, Compiled, Ints, Placement, Request, View
 
 Scan: TypeAlias = Callable[..., int]
 """(free, capacity, demand, spread, *numbers) -> server * nodes + node, or -1 when the request fits nowhere.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.compare import render_text
-from analysis.compare.differences import Differences
+from binwright.analysis.compare import render_text
+from binwright.analysis.compare.differences import Differences
 
 if TYPE_CHECKING:
     import rich.console

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.compare.family import Family, in_words
-from analysis.compare.statistics import (
+from binwright.analysis.compare.family import Family, in_words
+from binwright.analysis.compare.statistics import (
     FEWEST,
     bootstrap,
     by_count,
@@ -18,16 +18,16 @@ from analysis.compare.statistics import (
     seeds_needed,
     skewness,
 )
-from analysis.measure.condition import Limit, outside_of
-from analysis.measure.metric import Metric
-from analysis.measure.overlap import overlap_of
-from analysis.results.columns import Groups
-from analysis.results.combined import NOW, pooled, set_beside
-from analysis.results.escaping import plain
-from analysis.results.folder import ResultsFolder, short_key, telling_keys
-from analysis.results.metric_choice import choose_metrics, metric_named
-from simcore.errors import ResultsError, UnknownName, suggest
-from simcore.types import Floats, Ints
+from binwright.analysis.measure.condition import Limit, outside_of
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.overlap import overlap_of
+from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.combined import NOW, pooled, set_beside
+from binwright.analysis.results.escaping import plain
+from binwright.analysis.results.folder import ResultsFolder, short_key, telling_keys
+from binwright.analysis.results.metric_choice import choose_metrics, metric_named
+from binwright.simcore.errors import ResultsError, UnknownName, suggest
+from binwright.simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl

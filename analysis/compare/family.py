@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
-from analysis.measure.metric import Metric
-from analysis.results.columns import Groups
-from simcore.types import Floats, Ints
+from binwright.analysis.compare.statistics import ALPHA, FEWEST, by_count, differences, holm, paired_t, signed_rank
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.columns import Groups
+from binwright.simcore.types import Floats, Ints
 
 Bools = npt.NDArray[np.bool_]
 

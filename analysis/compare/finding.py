@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from analysis.compare.table import BEST, TIED, Entry, Table
-from analysis.measure.metric import Metric
-from analysis.results.metric_choice import TOLERANCE
+from binwright.analysis.compare.table import BEST, TIED, Entry, Table
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.metric_choice import TOLERANCE
 
 SAID = {
     "acceptance": "accepts most",

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterator
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from analysis.compare.statistics import FEWEST
-from analysis.compare.table import CUT, EXACT, in_one_note, is_cut
-from analysis.compare.terminal import enough, fitted
-from analysis.measure.condition import Limit
-from analysis.measure.metric import Metric
-from analysis.results import escaping
-from analysis.results.folder import as_written
+from binwright.analysis.compare.statistics import FEWEST
+from binwright.analysis.compare.table import CUT, EXACT, in_one_note, is_cut
+from binwright.analysis.compare.terminal import enough, fitted
+from binwright.analysis.measure.condition import Limit
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results import escaping
+from binwright.analysis.results.folder import as_written
 
 if TYPE_CHECKING:
     import rich.console
 
-    from analysis.compare.differences import Differences
+    from binwright.analysis.compare.differences import Differences
 
 Line = list[str]
 STYLES = {"better": "bold green", "worse": "red"}

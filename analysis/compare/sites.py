@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 
-from analysis.compare.statistics import mean_interval
-from analysis.measure.metric import MONEY, Metric
-from analysis.results.folder import ResultsFolder, as_written, telling_keys
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.measure.metric import MONEY, Metric
+from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
 
 METRICS = (
     Metric("placed", "placed %", "%"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
 
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 CONFIDENCE, ALPHA, POWER = 0.95, 0.05, 0.8
 FEWEST = 5

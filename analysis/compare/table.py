@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.compare.family import Bools, Family, in_words
-from analysis.compare.statistics import by_count, differences, mean_interval
-from analysis.compare.terminal import fitted, fitting
-from analysis.measure.metric import Metric
-from analysis.results import escaping
-from analysis.results.columns import Groups
-from analysis.results.folder import as_written, telling_keys
-from analysis.results.metric_choice import TOLERANCE
-from simcore.types import Floats
+from binwright.analysis.compare.family import Bools, Family, in_words
+from binwright.analysis.compare.statistics import by_count, differences, mean_interval
+from binwright.analysis.compare.terminal import fitted, fitting
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results import escaping
+from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.folder import as_written, telling_keys
+from binwright.analysis.results.metric_choice import TOLERANCE
+from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:
     import polars as pl
     import rich.table
 
-    from analysis.results.folder import ResultsFolder
+    from binwright.analysis.results.folder import ResultsFolder
 
 BEST, TIED = "*", "="
 CUT = "The interval of a share ends at 0 and at 100 %, whatever ± says."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
-from analysis.results.escaping import cut, plain
+from binwright.analysis.results.escaping import cut, plain
 
 if TYPE_CHECKING:
     import rich.table

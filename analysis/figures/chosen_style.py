@@ -12,8 +12,8 @@ from typing import Any, Literal
 from matplotlib import colors, rc_context, rc_params_from_file
 from matplotlib.font_manager import FontProperties, get_font_names
 
-from analysis.figures.venues import HOUSE, VENUES, inches
-from simcore.errors import UserError, meant, suggest
+from binwright.analysis.figures.venues import HOUSE, VENUES, inches
+from binwright.simcore.errors import UserError, meant, suggest
 
 Width = Literal["column", "page"]
 TEXT, SMALL = 8, 7

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.style import COLOURS
-from analysis.measure.metric import unit_of_time
-from simcore.files import replacing
-from simcore.types import QUANTUM, Floats, Workload
-from simcore.units import measure_of
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.style import COLOURS
+from binwright.analysis.measure.metric import unit_of_time
+from binwright.simcore.files import replacing
+from binwright.simcore.types import QUANTUM, Floats, Workload
+from binwright.simcore.units import measure_of
 
 BINS = 25
 HELD = "holding time"

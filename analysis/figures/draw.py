@@ -10,11 +10,11 @@ from typing import Any
 from matplotlib.figure import Figure as Figure  # for those who may not import matplotlib
 from PIL import Image
 
-from analysis.figures.kind import kind_named
-from analysis.figures.style import for_dark_pages, rendered, save
-from analysis.results.combined import Together
-from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError
+from binwright.analysis.figures.kind import kind_named
+from binwright.analysis.figures.style import for_dark_pages, rendered, save
+from binwright.analysis.results.combined import Together
+from binwright.analysis.results.folder import ResultsFolder
+from binwright.simcore.errors import ResultsError
 
 LARGE = 100_000
 """Bytes of an SVG for a page; larger ones become PNG, if that is smaller."""

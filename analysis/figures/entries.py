@@ -14,14 +14,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.compare.differences import BASELINE, BETTER, LESS, MORE, WORSE, Differences
-from analysis.compare.table import Entry, Table, TableRow
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData
-from analysis.figures.panels import apart_enough, named_rows
-from analysis.figures.style import GREY, Look, grid, heading, legend, new, note_value, tidy
-from analysis.measure.metric import Metric
-from simcore.errors import ResultsError
+from binwright.analysis.compare.differences import BASELINE, BETTER, LESS, MORE, WORSE, Differences
+from binwright.analysis.compare.table import Entry, Table, TableRow
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData
+from binwright.analysis.figures.panels import apart_enough, named_rows
+from binwright.analysis.figures.style import GREY, Look, grid, heading, legend, new, note_value, tidy
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import ResultsError
 
 ROWS = 60
 """More agents times points than that are left to the table."""

@@ -11,18 +11,18 @@ from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from analysis.compare.finding import finding
-from analysis.compare.statistics import mean_interval
-from analysis.compare.table import Table
-from analysis.figures.chosen_style import Style, Width, style_of
-from analysis.figures.style import Look, looks
-from analysis.measure.metric import Metric
-from analysis.results.combined import Together
-from analysis.results.escaping import cut
-from analysis.results.folder import ResultsFolder, as_written, telling_keys
-from analysis.results.metric_choice import Choice, metric_named
-from simcore.errors import ResultsError, UnknownName, UserError, suggest
-from simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
+from binwright.analysis.compare.finding import finding
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.compare.table import Table
+from binwright.analysis.figures.chosen_style import Style, Width, style_of
+from binwright.analysis.figures.style import Look, looks
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.combined import Together
+from binwright.analysis.results.escaping import cut
+from binwright.analysis.results.folder import ResultsFolder, as_written, telling_keys
+from binwright.analysis.results.metric_choice import Choice, metric_named
+from binwright.simcore.errors import ResultsError, UnknownName, UserError, suggest
+from binwright.simcore.units import BANDWIDTH, COUNT, CPU, DATA, SHARE, TIME
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,7 +49,7 @@ class Options:
     the agent that others are compared with (default: the first).
 
     The others say how it looks, in place of all that the scenario's `figures` says where `style` is one of them; see
-    `analysis.figures.chosen_style.style_of`.
+    `binwright.analysis.figures.chosen_style.style_of`.
     """
 
     metrics: Sequence[str] = ()

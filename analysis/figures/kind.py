@@ -9,12 +9,12 @@ from warnings import catch_warnings
 
 from matplotlib.figure import Figure
 
-from analysis.figures import FIGURES
-from analysis.figures.chosen_style import style
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.style import finish
-from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError, UnknownName, UserError, place_in, short, suggest
+from binwright.analysis.figures import FIGURES
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.style import finish
+from binwright.analysis.results.folder import ResultsFolder
+from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short, suggest
 
 Source = Literal["results", "training"]
 ANY = "any results"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 """What red, green and blue give to the luminance of a colour, 0 to 1."""

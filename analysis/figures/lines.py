@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import style
-from analysis.figures.style import grid, heading, legend, looks, new, tidy
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.style import grid, heading, legend, looks, new, tidy
 
 FEW = 8
 """Lines with fewer points have marks and whiskers, the others bands."""

@@ -13,11 +13,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.style import COLOURS
-from fabric.topology import Topology
-from simcore.files import replacing
-from simcore.types import QUANTUM, Floats, Ints
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.style import COLOURS
+from binwright.fabric.topology import Topology
+from binwright.simcore.files import replacing
+from binwright.simcore.types import QUANTUM, Floats, Ints
 
 MOST_SERVERS = 200
 """More servers are drawn as one box per rack, with how many they are."""

@@ -14,13 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
-from analysis.figures.style import grid, heading, ink, legend, narrow, new, note_value, tidy
-from analysis.measure.metric import Metric
-from simcore.errors import ResultsError
-from simcore.units import TIME
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import MOST, Average, FigureData, Options, Point
+from binwright.analysis.figures.style import grid, heading, ink, legend, narrow, new, note_value, tidy
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.units import TIME
 
 TICKS = 8
 """More values than that have ticks at round numbers instead."""

@@ -6,8 +6,8 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen_style import style
-from analysis.figures.style import BLUE, GREY, VERMILLION, heading, new, tidy
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.style import BLUE, GREY, VERMILLION, heading, new, tidy
 
 
 def draw(front: pl.DataFrame, what: str) -> Figure:

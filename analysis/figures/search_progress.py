@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen_style import points, style
-from analysis.figures.style import GREY, heading, legend, looks, new, tidy
+from binwright.analysis.figures.chosen_style import points, style
+from binwright.analysis.figures.style import GREY, heading, legend, looks, new, tidy
 
 Course = Sequence[tuple[float, float]]
 """After how many seconds there was an answer of how many servers, or of what price."""

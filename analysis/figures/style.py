@@ -22,10 +22,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
-from analysis.figures.lightness import in_greys, luminance, on_dark
-from simcore.errors import ResultsError
-from simcore.files import replacing
+from binwright.analysis.figures.chosen_style import PLAIN, TEXT, Style, Width, current, points, style
+from binwright.analysis.figures.lightness import in_greys, luminance, on_dark
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.files import replacing
 
 LOG = logging.getLogger("binwright")
 

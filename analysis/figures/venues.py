@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 
 class Venue(NamedTuple):

@@ -9,10 +9,10 @@ from decimal import Decimal
 from math import isfinite
 from typing import Literal
 
-from analysis.measure.metric import Metric
-from simcore.errors import UserError, suggest
-from simcore.extras import pl
-from simcore.units import TIME, Measure
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.units import TIME, Measure
 
 _FORM = re.compile(r"\s*([^\s<>=≤≥]+)\s*(>=|<=|≥|≤|<|>)\s*(.*?)\s*")
 _PERCENT = Measure("share", "", {"%": Decimal("0.01")})

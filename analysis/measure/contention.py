@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from analysis.measure.contention_kernel import Items, account
-from analysis.measure.costs.server_intervals import USED, Stretches, added_at
-from simcore.cores import usable_threads
-from simcore.extras import pl
-from simcore.record import SPREAD
-from simcore.types import QUANTUM, Floats, Ints
-from simcore.use import Use
+from binwright.analysis.measure.contention_kernel import Items, account
+from binwright.analysis.measure.costs.server_intervals import USED, Stretches, added_at
+from binwright.simcore.cores import usable_threads
+from binwright.simcore.extras import pl
+from binwright.simcore.record import SPREAD
+from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.simcore.use import Use
 
 Run: TypeAlias = Any
-"""An `analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
+"""An `binwright.analysis.measure.finished_run.FinishedRun`, whose module imports this one."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.jit import inlined, kernel
-from simcore.types import Floats, Ints
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.types import Floats, Ints
 
 ROUNDED = 1 + 1e-9
 """What floats round is no contention."""

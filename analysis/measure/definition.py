@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from analysis.measure.metric import Better, Metric, Table
+from binwright.analysis.measure.metric import Better, Metric, Table
 
 if TYPE_CHECKING:
-    from analysis.measure.finished_run import FinishedRun
+    from binwright.analysis.measure.finished_run import FinishedRun
 
 Per = Literal["resource", "tier"]
 _CHOICES = {"better": Better, "table": Table, "per": Per}

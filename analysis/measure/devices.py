@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis.measure.moved import stays
-from fabric.device_ledger import DeviceLedger
-from fabric.devices import empty_devices
-from fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
-from simcore.engine import Simulation
-from simcore.types import QUANTUM, Floats, Ints
+from binwright.analysis.measure.moved import stays
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.devices import empty_devices
+from binwright.fabric.fragmentation import CAUSES, USABLE, cpu_of, follow, typical
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import QUANTUM, Floats, Ints
 
 
 @dataclass(frozen=True)

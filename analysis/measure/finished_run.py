@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from analysis.measure import cached_arrays
-from analysis.measure.cached_arrays import Computed, fixed, read_only
-from analysis.measure.moved import OnTheWay, on_the_way, stays
-from analysis.measure.order import Order
-from fabric.devices import DeviceView
-from fabric.network import NetworkLedger
-from simcore import memmap
-from simcore.engine import Simulation
-from simcore.errors import RunError
-from simcore.moves import Moved
-from simcore.ordered_sums import dot, rows_dot
-from simcore.queues import Queues
-from simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
-from simcore.run_options import ContentionRule
-from simcore.types import QUANTUM, Floats, Ints
-from workloads.changes import words_of
+from binwright.analysis.measure import cached_arrays
+from binwright.analysis.measure.cached_arrays import Computed, fixed, read_only
+from binwright.analysis.measure.moved import OnTheWay, on_the_way, stays
+from binwright.analysis.measure.order import Order
+from binwright.fabric.devices import DeviceView
+from binwright.fabric.network import NetworkLedger
+from binwright.simcore import memmap
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError
+from binwright.simcore.moves import Moved
+from binwright.simcore.ordered_sums import dot, rows_dot
+from binwright.simcore.queues import Queues
+from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PENDING, PLACED
+from binwright.simcore.run_options import ContentionRule
+from binwright.simcore.types import QUANTUM, Floats, Ints
+from binwright.workloads.changes import words_of
 
 NOTHING = "no request was offered to the agent: there is nothing to measure"
 TOO_LARGE = "no request fits, even into the empty cluster: there is nothing to measure"
@@ -39,10 +39,10 @@ FULL = (
 HOUR = 3600.0
 
 if TYPE_CHECKING:
-    from analysis.measure.contention import Contention
-    from analysis.measure.costs.bill import Bill, Costs, HourOfSite
-    from analysis.measure.costs.server_intervals import Held, Stretches
-    from analysis.measure.devices import DeviceHistory
+    from binwright.analysis.measure.contention import Contention
+    from binwright.analysis.measure.costs.bill import Bill, Costs, HourOfSite
+    from binwright.analysis.measure.costs.server_intervals import Held, Stretches
+    from binwright.analysis.measure.devices import DeviceHistory
 
 
 class Places(NamedTuple):
@@ -154,12 +154,12 @@ class FinishedRun(Rows):
 
     - `arrival`, `duration` float64 [rows]: seconds; a duration may be infinite
     - `priority` int64 [rows]: the higher the more urgent
-    - `demand` int64 [rows, resources]: quanta; `simcore.types.QUANTUM` of them are one unit
-    - `outcome` int8 [rows]: PENDING, PLACED, REJECTED, IMPOSSIBLE or INTERRUPTED of `simcore.record`
+    - `demand` int64 [rows, resources]: quanta; `binwright.simcore.types.QUANTUM` of them are one unit
+    - `outcome` int8 [rows]: PENDING, PLACED, REJECTED, IMPOSSIBLE or INTERRUPTED of `binwright.simcore.record`
     - `got_place` bool [rows]: placed, whether or not a failure cut the holding period short
     - `decided` float64 [rows]: when the answer came, NaN for never
     - `interruption` float64 [rows]: when a failure ended the holding period, NaN for never
-    - `server` int32, `node` int8, `reason` int32, `origin` int32 [rows]: as in `simcore.record.Record`
+    - `server` int32, `node` int8, `reason` int32, `origin` int32 [rows]: as in `binwright.simcore.record.Record`
     - `offered` int64 [n]: the rows that arrived after the warm start while the run lasted, of a gang that of its first
       part; `placed` those of them that got a place
 
@@ -323,7 +323,7 @@ class FinishedRun(Rows):
         """What the servers came to; None where nobody says what they draw or cost."""
         if self.costs is None:
             return None
-        from analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
+        from binwright.analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
 
         found = bill_of(self.costs, self.simulation, *self._drawing(self.costs))
         price = self.costs.spec.moves
@@ -335,7 +335,7 @@ class FinishedRun(Rows):
 
     def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
         """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
-        from analysis.measure.costs.server_intervals import Held
+        from binwright.analysis.measure.costs.server_intervals import Held
 
         lay = self.places
         some = lay.amounts.any(axis=1)
@@ -346,7 +346,7 @@ class FinishedRun(Rows):
     @property
     def by_hour(self) -> list[HourOfSite]:
         """What each site came to in every hour; nothing where nobody says what servers draw."""
-        from analysis.measure.costs.bill import by_hour
+        from binwright.analysis.measure.costs.bill import by_hour
 
         costs = self.costs
         if costs is None or not costs.has_power:
@@ -358,7 +358,7 @@ class FinishedRun(Rows):
         """What was used and lacked; None where nobody says what requests use."""
         if self.asked.use is None:
             return None
-        from analysis.measure.contention import contention_of  # numba: only who says what is used pays for it
+        from binwright.analysis.measure.contention import contention_of  # numba: only who says what is used pays for it
 
         return contention_of(self, self.contention_rule == "priority")
 
@@ -372,7 +372,7 @@ class FinishedRun(Rows):
         """How the devices were used; None where servers have none, or where some failed or were added."""
         if not isinstance(self.simulation.view, DeviceView):
             return None
-        from analysis.measure.devices import history  # compiles more than other runs need
+        from binwright.analysis.measure.devices import history  # compiles more than other runs need
 
         return history(self.simulation, self.held, self.start, self.end)
 

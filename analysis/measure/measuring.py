@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
-from analysis.measure.definition import Asked, Definition
-from analysis.measure.metric import Metric
-from simcore.errors import RunError, UserError, place_in, short
+from binwright.analysis.measure import ASKED, BUILT_IN, FOREMOST, METRICS
+from binwright.analysis.measure.definition import Asked, Definition
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import RunError, UserError, place_in, short
 
 if TYPE_CHECKING:
-    from analysis.measure.finished_run import FinishedRun
+    from binwright.analysis.measure.finished_run import FinishedRun
 
 KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""

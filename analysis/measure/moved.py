@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simcore.engine import Simulation
-from simcore.moves import Moved
-from simcore.types import Floats, Ints
+from binwright.simcore.engine import Simulation
+from binwright.simcore.moves import Moved
+from binwright.simcore.types import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from simcore import memmap
-from simcore.types import Floats, Ints
+from binwright.simcore import memmap
+from binwright.simcore.types import Floats, Ints
 
 
 class Order:

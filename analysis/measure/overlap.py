@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simcore.extras import pl
+from binwright.simcore.extras import pl
 
 Rows = Sequence[tuple[int, int]]
 """Of a seed's windows: first row, and the row after the last."""

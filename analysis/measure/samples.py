@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.types import Ints
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import Ints
 
 KEPT = 128
 """At most so many samples are kept of a run, and half as many at least."""

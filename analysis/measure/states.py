@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.measure.moved import stays
-from analysis.measure.samples import KEPT
-from fabric.network import NetworkLedger
-from simcore.engine import Simulation
-from simcore.extras import pl
-from simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
-from simcore.types import Floats, Ints
+from binwright.analysis.measure.moved import stays
+from binwright.analysis.measure.samples import KEPT
+from binwright.fabric.network import NetworkLedger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.extras import pl
+from binwright.simcore.record import IMPOSSIBLE, INTERRUPTED, PLACED
+from binwright.simcore.types import Floats, Ints
 
 Shares = npt.NDArray[np.float32]
 Part = tuple[int, int, tuple[int, ...]]
@@ -23,7 +23,7 @@ Part = tuple[int, int, tuple[int, ...]]
 
 
 class StateSampler:
-    """Follows where placements lie: a callback of `simcore.play.Watchers`, made where the run begins.
+    """Follows where placements lie: a callback of `binwright.simcore.play.Watchers`, made where the run begins.
 
     Requests before `first` are the warm start's and not counted. Servers alone need no watching, the record says all.
     """

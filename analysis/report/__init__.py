@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from analysis.report.page import compose
-from analysis.results.folder import ResultsFolder, check_target
-from simcore.extras import pl
-from simcore.files import write_text
+from binwright.analysis.report.page import compose
+from binwright.analysis.results.folder import ResultsFolder, check_target
+from binwright.simcore.extras import pl
+from binwright.simcore.files import write_text
 
 
 def write(

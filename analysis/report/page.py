@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from matplotlib.figure import Figure
 
-from analysis.compare.table import Table
-from analysis.figures import FIGURES
-from analysis.figures.chosen_style import Width
-from analysis.figures.draw import draw, image
-from analysis.figures.kind import FigureFailed, kind_named
-from analysis.figures.style import noted_values
-from analysis.measure.condition import outside_of
-from analysis.measure.overlap import overlap_of
-from analysis.report.replay import embedded, replay
-from analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
-from analysis.report.words import answer
-from analysis.results.folder import ResultsFolder, as_written
-from simcore.errors import ResultsError, UserError, without_numbers
+from binwright.analysis.compare.table import Table
+from binwright.analysis.figures import FIGURES
+from binwright.analysis.figures.chosen_style import Width
+from binwright.analysis.figures.draw import draw, image
+from binwright.analysis.figures.kind import FigureFailed, kind_named
+from binwright.analysis.figures.style import noted_values
+from binwright.analysis.measure.condition import outside_of
+from binwright.analysis.measure.overlap import overlap_of
+from binwright.analysis.report.replay import embedded, replay
+from binwright.analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
+from binwright.analysis.report.words import answer
+from binwright.analysis.results.folder import ResultsFolder, as_written
+from binwright.simcore.errors import ResultsError, UserError, without_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,7 +122,7 @@ def section(key: str, heading: str, text: str) -> str:
 
 
 def _file(name: str) -> str:
-    return files("analysis.report").joinpath(name).read_text("utf-8")
+    return files("binwright.analysis.report").joinpath(name).read_text("utf-8")
 
 
 def _description(results: ResultsFolder) -> str:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from analysis.figures.lightness import on_dark
-from analysis.figures.style import looks
-from analysis.measure.samples import KEPT
-from analysis.measure.states import moments
-from analysis.results.folder import ResultsFolder, as_written
-from analysis.results.network import network_of
-from fabric.topology import topology as build
-from simcore.errors import ResultsError, UserError
+from binwright.analysis.figures.lightness import on_dark
+from binwright.analysis.figures.style import looks
+from binwright.analysis.measure.samples import KEPT
+from binwright.analysis.measure.states import moments
+from binwright.analysis.results.folder import ResultsFolder, as_written
+from binwright.analysis.results.network import network_of
+from binwright.fabric.topology import topology as build
+from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from analysis.compare import render_text
-from analysis.compare.differences import Differences
-from analysis.compare.sites import site_table
-from analysis.compare.table import BEST, Table
-from analysis.measure.metric import Metric
-from analysis.results.folder import ResultsFolder, as_written, refused_shares
+from binwright.analysis.compare import render_text
+from binwright.analysis.compare.differences import Differences
+from binwright.analysis.compare.sites import site_table
+from binwright.analysis.compare.table import BEST, Table
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.folder import ResultsFolder, as_written, refused_shares
 
 FILTERED, TALL = 12, 16
 """Tables of more rows than that get a box to filter them, and a height that they scroll in."""

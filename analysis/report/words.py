@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from analysis.compare.differences import BETTER, WORSE, Differences
-from analysis.compare.finding import finding
-from analysis.compare.statistics import FEWEST, differences
-from analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
-from analysis.figures.figure_data import number
-from analysis.measure.metric import Metric
-from analysis.results.folder import ResultsFolder, as_written
-from simcore.errors import ResultsError, UserError
+from binwright.analysis.compare.differences import BETTER, WORSE, Differences
+from binwright.analysis.compare.finding import finding
+from binwright.analysis.compare.statistics import FEWEST, differences
+from binwright.analysis.compare.table import BEST, EXACT, TIED, Table, TableRow
+from binwright.analysis.figures.figure_data import number
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.folder import ResultsFolder, as_written
+from binwright.simcore.errors import ResultsError, UserError
 
 MAIN = 3
 """So many metrics are answered in words, the first of the table, and all that are harm."""

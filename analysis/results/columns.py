@@ -14,11 +14,11 @@ from typing import Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from analysis.measure.metric import Better, Metric, Table
-from analysis.results.escaping import plain
-from simcore.extras import pl
-from simcore.files import replacing, write_text
-from simcore.types import Floats, Ints
+from binwright.analysis.measure.metric import Better, Metric, Table
+from binwright.analysis.results.escaping import plain
+from binwright.simcore.extras import pl
+from binwright.simcore.files import replacing, write_text
+from binwright.simcore.types import Floats, Ints
 
 LARGEST = 1e90
 """Larger values are of no metric, but of a spoilt file; their squares would be no numbers."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from analysis.results.columns import Columns, merged
-from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError
-from simcore.extras import pl
+from binwright.analysis.results.columns import Columns, merged
+from binwright.analysis.results.folder import ResultsFolder
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
-    from analysis.results.folder import ResultsFolder
+    from binwright.analysis.results.folder import ResultsFolder
 
 
 BEFORE, NOW = "before", "now"

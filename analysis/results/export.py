@@ -7,10 +7,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from analysis.results.folder import ResultsFolder, check_target
-from simcore.errors import UserError
-from simcore.extras import pl
-from simcore.files import write_text
+from binwright.analysis.results.folder import ResultsFolder, check_target
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import write_text
 
 TAG = "binwright.run"
 """The tag of an MLflow run that has the name of ours: what is there already is not exported again."""

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from analysis.measure.metric import Metric
-from analysis.results.columns import FILE, LARGEST, Columns, digest_of, read_columns
-from analysis.results.escaping import plain
-from analysis.results.metric_choice import Choice, choose_metrics
-from simcore.errors import ResultsError, nearest
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.columns import FILE, LARGEST, Columns, digest_of, read_columns
+from binwright.analysis.results.escaping import plain
+from binwright.analysis.results.metric_choice import Choice, choose_metrics
+from binwright.simcore.errors import ResultsError, nearest
 
 if TYPE_CHECKING:
     import polars as pl

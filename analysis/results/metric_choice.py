@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.measure.metric import Metric
-from simcore.errors import UnknownName, suggest
-from simcore.extras import pl
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import UnknownName, suggest
+from binwright.simcore.extras import pl
 
 TOLERANCE = 1e-9
 """Relative; values that differ by less are the same, added up in another order."""

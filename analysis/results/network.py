@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from analysis.results.folder import ResultsFolder
-from simcore.errors import ResultsError
+from binwright.analysis.results.folder import ResultsFolder
+from binwright.simcore.errors import ResultsError
 
 AT = ("cluster", "network", "topology")
 

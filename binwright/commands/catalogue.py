@@ -9,19 +9,19 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from binwright.commands.console import entry, file_to_draw, new_table, out, show
-from simcore.errors import UserError
-from simcore.registry import Registry
+from binwright.simcore.errors import UserError
+from binwright.simcore.registry import Registry
 
 
 def agents(asked: Namespace) -> int:
     """`binwright agents [--for FILE]`."""
-    from agents import AGENTS
+    from binwright.agents import AGENTS
 
     if asked.sets and not asked.scenario:
         raise UserError("changes no scenario", key="--set", remedy="Name the scenario with --for FILE.")
     unsuited = {}
     if asked.scenario:
-        from scenarios.run.check import suited
+        from binwright.scenarios.run.check import suited
 
         unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
     _list(AGENTS, unsuited)
@@ -36,7 +36,7 @@ def scenarios(asked: Namespace) -> int:
     """`binwright scenarios`."""
     import yaml
 
-    from scenarios.schema.load import shipped
+    from binwright.scenarios.schema.load import shipped
 
     for name, file in shipped().items():
         entry(name, str(yaml.safe_load(file.read_text("utf-8")).get("description", "")))
@@ -45,7 +45,7 @@ def scenarios(asked: Namespace) -> int:
 
 def movers(asked: Namespace) -> int:
     """`binwright movers`."""
-    from agents import MOVERS
+    from binwright.agents import MOVERS
 
     _list(MOVERS)
     return 0
@@ -98,7 +98,7 @@ def workloads(asked: Namespace) -> int:
     if asked.draw or asked.sets:
         raise UserError("no demand to draw", remedy=_DRAW)
 
-    from workloads import catalogue
+    from binwright.workloads import catalogue
 
     for kind, entries in groupby(catalogue(), key=lambda entry: entry.kind):
         out.print(f"[bold]{kind}[/]")
@@ -112,8 +112,8 @@ _DRAW = "Write for example `binwright workloads uniform azure-like --draw demand
 
 def _draw_demands(asked: Namespace) -> int:
     """Draw the densities of demands, each as the workload of a scenario on the smallest published fabric."""
-    from scenarios.build.world import build_world
-    from scenarios.schema.load import scenario_from
+    from binwright.scenarios.build.world import build_world
+    from binwright.scenarios.schema.load import scenario_from
 
     if not asked.draw:
         raise UserError("is missing", key="--draw", remedy=_DRAW)
@@ -132,7 +132,7 @@ def _draw_demands(asked: Namespace) -> int:
         )
         for label, text in zip(labels, asked.demands, strict=True)
     }
-    from analysis.figures.densities import draw
+    from binwright.analysis.figures.densities import draw
 
     draw({text: build_world(scenario).draw(0) for text, scenario in scenarios.items()}, target)
     show(f"Drawing: {asked.draw}")
@@ -147,8 +147,8 @@ def _label(text: str) -> str:
 
 def topology(asked: Namespace) -> int:
     """`binwright topology NAME`."""
-    from fabric.topology import tier_rows
-    from fabric.topology import topology as build
+    from binwright.fabric.topology import tier_rows
+    from binwright.fabric.topology import topology as build
 
     options = dict(map(_option, asked.sets))
     target = file_to_draw("--draw", asked.draw) if asked.draw else None
@@ -171,7 +171,7 @@ def topology(asked: Namespace) -> int:
         for number in range(network.switches):
             show(f"switch {number}: {network.names[number]}")
     if asked.draw:
-        from analysis.figures.network_map import draw
+        from binwright.analysis.figures.network_map import draw
 
         draw(network, target)
         show(f"Drawing: {asked.draw}")

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 from binwright.cli import FAILED
 from binwright.commands.console import out
 from binwright.commands.headings import head
-from simcore.errors import ResultsError
-from simcore.files import write_text
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.files import write_text
 
 if TYPE_CHECKING:
-    from analysis.compare.comparison import Comparison
-    from analysis.measure.condition import Limit
+    from binwright.analysis.compare.comparison import Comparison
+    from binwright.analysis.measure.condition import Limit
 
 
 def compare(asked: Namespace) -> int:
     """`binwright compare RESULTS...`."""
-    from analysis.compare.comparison import Comparison
-    from analysis.measure.condition import limit_of
-    from analysis.results.columns import merged
-    from analysis.results.folder import check_target
-    from analysis.results_api import Results, load_many
+    from binwright.analysis.compare.comparison import Comparison
+    from binwright.analysis.measure.condition import limit_of
+    from binwright.analysis.results.columns import merged
+    from binwright.analysis.results.folder import check_target
+    from binwright.analysis.results_api import Results, load_many
 
     form = asked.format or _form(asked.out)
     if asked.out:
@@ -58,7 +58,7 @@ def compare(asked: Namespace) -> int:
 
 def _broken(comparison: Comparison, limit: Limit) -> bool:
     """Say on stderr who is beyond a limit; tells whether somebody is."""
-    from analysis.compare.render_text import broken
+    from binwright.analysis.compare.render_text import broken
 
     lines = broken(comparison, limit)
     print(f"{limit.text}:{'' if lines else ' nowhere'}", *lines, sep="\n  ", file=sys.stderr)

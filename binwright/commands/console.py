@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import Console
 from rich.markup import escape
 
-from simcore.errors import UserError
-from simcore.units import TIME
+from binwright.simcore.errors import UserError
+from binwright.simcore.units import TIME
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -121,7 +121,7 @@ def seconds(option: str, text: str) -> float:
 
 def file_to_draw(option: str, text: str) -> Path:
     """Check the name of a file to draw, before there is anything to draw."""
-    from analysis.figures.style import FORMATS
+    from binwright.analysis.figures.style import FORMATS
 
     target = Path(text)
     if target.suffix.removeprefix(".") not in FORMATS:

@@ -12,7 +12,7 @@ import yaml
 
 from binwright.commands.console import say, show, where
 from binwright.commands.traces import say_written
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 T = TypeVar("T")
 OVERFLOWS = ("drop", "wait", "stop")
@@ -20,11 +20,11 @@ OVERFLOWS = ("drop", "wait", "stop")
 
 def init(asked: Namespace) -> int:
     """Answer `binwright init`."""
-    from scenarios.draft.first_scenario import begin, node_of
-    from scenarios.draft.request_source import asked_of
-    from scenarios.draft.text import AGENTS, write_new
-    from scenarios.run.check import impossible_of
-    from scenarios.schema.load import load_scenario
+    from binwright.scenarios.draft.first_scenario import begin, node_of
+    from binwright.scenarios.draft.request_source import asked_of
+    from binwright.scenarios.draft.text import AGENTS, write_new
+    from binwright.scenarios.run.check import impossible_of
+    from binwright.scenarios.schema.load import load_scenario
 
     target = Path(asked.out)
     if target.exists():
@@ -82,7 +82,7 @@ def _overflow(text: str) -> str:
 
 def _agents(text: str) -> list[Any]:
     """Read agents, some of them with options."""
-    from scenarios.draft.first_scenario import checked_agents
+    from binwright.scenarios.draft.first_scenario import checked_agents
 
     try:
         found = yaml.safe_load(f"[{text}]")
@@ -93,8 +93,8 @@ def _agents(text: str) -> list[Any]:
 
 def fit(asked: Namespace) -> int:
     """Answer `binwright fit FILE`."""
-    from scenarios.draft.request_source import MOST, asked_of
-    from scenarios.draft.text import write_new
+    from binwright.scenarios.draft.request_source import MOST, asked_of
+    from binwright.scenarios.draft.text import write_new
 
     for option, least in (("flavours", 1), ("points", 3), ("requests", 1)):
         value = getattr(asked, option)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, seconds, show, where
 from binwright.commands.headings import head
-from simcore.errors import ResultsError, UserError, suggest
+from binwright.simcore.errors import ResultsError, UserError, suggest
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
-    from analysis.results_api import Results
+    from binwright.analysis.figures.draw import Figure
+    from binwright.analysis.results_api import Results
 
 ALL, FOUR = "all", 4
 """The kind that is all of them; so many are drawn where none is asked for."""
@@ -23,9 +23,9 @@ OWN = {"gantt", "timeline"}
 
 def figures(asked: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
-    from analysis.figures import FIGURES, FIRST
-    from analysis.figures.kind import kind_named, short_name
-    from analysis.figures.style import FORMATS, save
+    from binwright.analysis.figures import FIGURES, FIRST
+    from binwright.analysis.figures.kind import kind_named, short_name
+    from binwright.analysis.figures.style import FORMATS, save
 
     if asked.list:
         for name in FIGURES:
@@ -69,9 +69,9 @@ def figures(asked: Namespace) -> int:
 
 def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]:
     """Tell the folders of trainings from results, and read these, under the headings that were asked for."""
-    from analysis.figures.kind import kind_named
-    from analysis.figures.kinds.learning import LOG
-    from analysis.results_api import load_many
+    from binwright.analysis.figures.kind import kind_named
+    from binwright.analysis.figures.kinds.learning import LOG
+    from binwright.analysis.results_api import load_many
 
     trainings = [folder for folder in asked.results if (Path(folder) / LOG).is_file()]
     others = [folder for folder in asked.results if folder not in trainings]
@@ -84,8 +84,8 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
 
 def _refuse_unknown(metrics: list[str], results: list[Results]) -> None:
     """Refuse what none of the results has: no metric, no resource and no tier of links."""
-    from analysis.results.combined import Together
-    from analysis.results.metric_choice import metric_named
+    from binwright.analysis.results.combined import Together
+    from binwright.analysis.results.metric_choice import metric_named
 
     together = results[0] if len(results) == 1 else Together(results)
     for name in metrics:
@@ -104,9 +104,9 @@ def _draw(
     anything: bool,
 ) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
     """Draw figures by kind, `most` at most; with `anything`, also return why some cannot be drawn, and which."""
-    from analysis.figures.draw import draw
-    from analysis.figures.kind import kind_named
-    from analysis.figures.style import rendered
+    from binwright.analysis.figures.draw import draw
+    from binwright.analysis.figures.kind import kind_named
+    from binwright.analysis.figures.style import rendered
 
     options: dict[str, Any] = {
         "metrics": asked.metrics,

@@ -10,13 +10,13 @@ import yaml
 
 from binwright.cli import FAILED
 from binwright.commands.console import new_table, out, show
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 
 def evaluate(asked: Namespace) -> int:
     """`binwright evaluate POLICY --scenario FILE`."""
-    from scenarios.evaluation.evaluator import Evaluator
-    from scenarios.schema.load import load_scenario
+    from binwright.scenarios.evaluation.evaluator import Evaluator
+    from binwright.scenarios.schema.load import load_scenario
 
     baseline = None if asked.baseline is None else _policy(asked.baseline)
     how = {"seeds": asked.seeds, "validation": asked.seeds, "test": asked.seeds}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from binwright.commands.console import new_table, out, show
 from binwright.commands.solver_inputs import bins_of, problem_of
 from binwright.commands.solver_output import print_goals, print_left
+from binwright.simcore.errors import UserError, suggest
 from binwright.solver_json import left, used
 from binwright.solver_json import reached as reached_json
-from simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
+    from binwright.agents.solver.model.problem import Problem
 
 SHOWN = 100
 """Bins of a table."""
@@ -24,8 +24,8 @@ SHOWN = 100
 
 def explain(asked: Namespace) -> int:
     """Answer `binwright explain FILE ANSWER`."""
-    from agents.solver.solving.answer import reached
-    from agents.solver.solving.explain import Explained
+    from binwright.agents.solver.solving.answer import reached
+    from binwright.agents.solver.solving.explain import Explained
 
     file = Path(asked.answer_file)
     given = problem_of(asked)
@@ -69,7 +69,7 @@ def _ball(text: str, names: Sequence[str]) -> int:
 
 def _right(problem: Problem, bins: list[int], file: Path) -> tuple[Problem, list[int]]:
     """Return the problem with as many bins as the answer has, and the answer; refuse one that breaks a rule."""
-    from agents.solver.model.verify import faults
+    from binwright.agents.solver.model.verify import faults
 
     if problem.searched:
         problem = problem.with_bins(max(problem.limits[0], max(bins) + 1))

@@ -10,8 +10,8 @@ from binwright.commands.console import many_of, where
 
 def export(asked: Namespace) -> int:
     """`binwright export RESULTS --to mlflow`."""
-    from analysis.results.export import to_mlflow, write_csv, write_json
-    from analysis.results_api import Results
+    from binwright.analysis.results.export import to_mlflow, write_csv, write_json
+    from binwright.analysis.results_api import Results
 
     results = Results(asked.results)
     if asked.to == "mlflow":

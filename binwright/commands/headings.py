@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 if TYPE_CHECKING:
-    from analysis.results.folder import ResultsFolder
+    from binwright.analysis.results.folder import ResultsFolder
 
 FORM = "NAME=TEXT"
 

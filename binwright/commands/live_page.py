@@ -17,19 +17,19 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
-from analysis.compare.table import Table
-from analysis.report.page import compose, failed_runs, page, section
-from analysis.report.tables import HtmlCell, html, main_table
-from analysis.results_api import Results
+from binwright.analysis.compare.table import Table
+from binwright.analysis.report.page import compose, failed_runs, page, section
+from binwright.analysis.report.tables import HtmlCell, html, main_table
+from binwright.analysis.results_api import Results
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, say, show
 from binwright.commands.progress import Live, duration, pace
 from binwright.commands.reporting import played
-from scenarios.batch.watching import BatchProgress, WatchedFolder
-from simcore.errors import UserError
+from binwright.scenarios.batch.watching import BatchProgress, WatchedFolder
+from binwright.simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from scenarios.batch.watching import BatchProgress
+    from binwright.scenarios.batch.watching import BatchProgress
 
 
 HOSTS = ("127.0.0.1", "localhost")
@@ -231,7 +231,7 @@ EVERY = 1.0
 
 def watch(asked: Namespace) -> int:
     """`binwright watch RESULTS`: a line that lives until the batch is over, then what came of it."""
-    from scenarios.batch.watching import WatchedFolder
+    from binwright.scenarios.batch.watching import WatchedFolder
 
     if asked.port is not None:
         raise UserError("is of the page that --serve opens", key="--port", value=asked.port, remedy="Add --serve.")

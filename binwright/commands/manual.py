@@ -8,7 +8,7 @@ from collections.abc import Container, Iterator
 
 import binwright
 from binwright.parser import every_command, parser
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 CODES = {
     0: "What was asked for is done.",

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from binwright.cli import INTERRUPTED
 from binwright.commands.console import file_to_draw, many_of, new_table, out, seconds, show, where
-from simcore.errors import UserError, meant, suggest
+from binwright.simcore.errors import UserError, meant, suggest
 
 if TYPE_CHECKING:
-    from agents.solver.packing.compare import Row
-    from workloads.offline import Machines
+    from binwright.agents.solver.packing.compare import Row
+    from binwright.workloads.offline import Machines
 
 
 WITH = "ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver"
@@ -22,7 +22,7 @@ WITH_KINDS = "ffd-prod,bfd-sum,solver"
 
 def pack(asked: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from agents.solver.packing.compare import as_json, check_file, compare, fleet, prices, rows_of, write
+    from binwright.agents.solver.packing.compare import as_json, check_file, compare, fleet, prices, rows_of, write
 
     given = _given(asked)
     limit = seconds("--time", asked.time)
@@ -46,8 +46,8 @@ def pack(asked: Namespace) -> int:
         if not asked.json:
             where(f"Placements: {file}")
     if figure:
-        from analysis.figures.search_progress import draw
-        from analysis.figures.style import save
+        from binwright.analysis.figures.search_progress import draw
+        from binwright.analysis.figures.style import save
 
         unit, what = prices(given), "servers" if prices(given) == 1 else "price"
         courses = {
@@ -64,9 +64,9 @@ def pack(asked: Namespace) -> int:
 
 def _given(asked: Namespace) -> Machines:
     """Read what is to be packed: a file, or an input by its name."""
-    from workloads.offline import NAMES, machines
-    from workloads.offline_files import SUFFIXES, read_instance
-    from workloads.offline_table import read_csv, read_kinds
+    from binwright.workloads.offline import NAMES, machines
+    from binwright.workloads.offline_files import SUFFIXES, read_instance
+    from binwright.workloads.offline_table import read_csv, read_kinds
 
     if asked.input in NAMES:
         for key in ("server", "servers", "instance"):
@@ -107,7 +107,7 @@ def _given(asked: Namespace) -> Machines:
 
 
 def _print(given: Machines, rows: list[Row]) -> None:
-    from agents.solver.packing.compare import kinds, prices
+    from binwright.agents.solver.packing.compare import kinds, prices
 
     unit = prices(given)
     bound = rows[0].bound

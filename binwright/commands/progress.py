@@ -15,11 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.commands.console import notes, say, saying_to
-from scenarios.run.sandbox import alone
-from simcore.compiling import now_compiled
+from binwright.scenarios.run.sandbox import alone
+from binwright.simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
-    from scenarios.run.progress import RunProgress
+    from binwright.scenarios.run.progress import RunProgress
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""

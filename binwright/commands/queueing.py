@@ -11,7 +11,7 @@ from typing import Any
 from binwright.commands.console import show
 from binwright.commands.serving import client_of
 from binwright.commands.solver_output import print_answer
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 FAILED = 1
 """Exit code: the job has no answer."""

@@ -14,8 +14,8 @@ from typing import Any
 from binwright.commands.console import say, show, where
 from binwright.commands.headings import head
 from binwright.commands.progress import Line
-from simcore.errors import UserError
-from simcore.extras import pl
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
 
 SECONDS = 5.0
 """Runs that took longer, all together, are not played again."""
@@ -37,10 +37,10 @@ def played(folder: Path) -> dict[str, pl.DataFrame]:
 
 
 def _played(folder: Path) -> dict[str, pl.DataFrame]:
-    from scenarios.batch.attempt import Task, attempt, detail
-    from scenarios.batch.batch import Batch
-    from scenarios.build.code import ours
-    from scenarios.schema.load import load_to_run
+    from binwright.scenarios.batch.attempt import Task, attempt, detail
+    from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.build.code import ours
+    from binwright.scenarios.schema.load import load_to_run
 
     batch = Batch(load_to_run(str(folder / "scenario.yaml"), []), folder)
     known, first = batch.known(), batch.runs[0]
@@ -88,8 +88,8 @@ def _texts(value: Any) -> Iterator[str]:
 
 def report(asked: Namespace) -> int:
     """`binwright report RESULTS`."""
-    from analysis.report import write
-    from analysis.results_api import Results
+    from binwright.analysis.report import write
+    from binwright.analysis.results_api import Results
 
     results = Results(asked.results)
     head([results], asked.headings)

@@ -10,13 +10,13 @@ from binwright.cli import FAILED
 from binwright.commands.console import show, where
 from binwright.commands.progress import Live, duration
 from binwright.reproduction.reproduce import FOLDER, Prepared, completed, names_of, prepare, size_of
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 
 def reproduce(asked: Namespace) -> int:
     """`binwright reproduce PUBLICATION ...`."""
-    from scenarios.batch.backends import checked_jobs
-    from simcore.cores import usable_cpus
+    from binwright.scenarios.batch.backends import checked_jobs
+    from binwright.simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
     for key, folder in (("--out", asked.out), ("--pages", asked.pages), ("--weights", asked.weights)):
@@ -60,7 +60,7 @@ def _problems(prepared: Sequence[Prepared]) -> list[str]:
 
 
 def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
-    from scenarios.batch.estimate import estimate
+    from binwright.scenarios.batch.estimate import estimate
 
     seconds, more = 0.0, False
     for one in prepared:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from analysis.results.folder import as_written, short_key
+from binwright.analysis.results.folder import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Live, duration
-from simcore.errors import UserError, without_numbers
-from simcore.extras import pl
+from binwright.simcore.errors import UserError, without_numbers
+from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
-    from analysis.results_api import Results
-    from scenarios.batch.batch import Batch
-    from scenarios.build.engines import Engine
-    from scenarios.schema.scenario import Scenario
+    from binwright.analysis.results_api import Results
+    from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.build.engines import Engine
+    from binwright.scenarios.schema.scenario import Scenario
 
 SHOWN = 20
 """Reasons of failed runs that are listed at the end."""
@@ -33,11 +33,11 @@ NOT_LOOKED_AT = "Correct this first: how its keys go together, its files and its
 
 def run(asked: Namespace) -> int:
     """`binwright run FILE...`."""
-    from analysis.compare.sites import site_table
-    from scenarios.batch.backends import checked_jobs
-    from scenarios.batch.batch import run_batches
-    from scenarios.run.check import without_effect, without_order, without_requested
-    from simcore.cores import usable_cpus
+    from binwright.analysis.compare.sites import site_table
+    from binwright.scenarios.batch.backends import checked_jobs
+    from binwright.scenarios.batch.batch import run_batches
+    from binwright.scenarios.run.check import without_effect, without_order, without_requested
+    from binwright.simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
     batches = _batches(asked)
@@ -101,8 +101,8 @@ def _say_printed(batch: Batch) -> None:
 def _batches(asked: Namespace) -> list[Batch]:
     """Prepare the batches of all files, each with a folder of its own."""
     from binwright.api import as_overrides
-    from scenarios.batch.batch import Batch
-    from scenarios.schema.load import default_folder, load_to_run
+    from binwright.scenarios.batch.batch import Batch
+    from binwright.scenarios.schema.load import default_folder, load_to_run
 
     if asked.out == "":
         raise UserError("is empty", key="--out", remedy="Name a folder, or leave it out: then it is results/NAME.")
@@ -125,10 +125,10 @@ def _batches(asked: Namespace) -> list[Batch]:
 
 
 def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine) -> int:
-    from scenarios.batch.estimate import estimate
-    from scenarios.build.engines import check_engine
-    from scenarios.run.check import check_scenario
-    from simcore.cores import usable_cpus
+    from binwright.scenarios.batch.estimate import estimate
+    from binwright.scenarios.build.engines import check_engine
+    from binwright.scenarios.run.check import check_scenario
+    from binwright.simcore.cores import usable_cpus
 
     jobs = jobs or usable_cpus()
     seconds, probes, more = 0.0, 0, False
@@ -164,7 +164,7 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
     """Say what is odd about a scenario that can be run."""
-    from scenarios.run.check import (
+    from binwright.scenarios.run.check import (
         impossible_of,
         overlap_of,
         running_at_start,
@@ -188,8 +188,8 @@ def _warn_of(what: object) -> None:
 
 
 def _warn(results: Results) -> None:
-    from analysis.measure.condition import outside_of
-    from analysis.measure.overlap import overlap_of
+    from binwright.analysis.measure.condition import outside_of
+    from binwright.analysis.measure.overlap import overlap_of
 
     _warn_of(overlap_of(results.runs, results.swept))
     _warn_of(outside_of(results.runs, results.swept))
@@ -245,7 +245,7 @@ def list_failed(results: Results) -> None:
 def _say_where(results: Results) -> None:
     where(f"Results: {results.folder}/runs.parquet")
     if results.done["agent"].n_unique() > 1:
-        from analysis.figures.draw import summary  # matplotlib takes a third of a second
+        from binwright.analysis.figures.draw import summary  # matplotlib takes a third of a second
 
         if figure := summary(results):
             where(f"Figure:  {figure}")
@@ -253,9 +253,9 @@ def _say_where(results: Results) -> None:
 
 def validate(asked: Namespace) -> int:
     """`binwright validate FILE...`: every file is looked at, whatever is wrong with the others."""
-    from scenarios.learn.sweeping import check_sweep
-    from scenarios.run.check import check_scenario, missing_files
-    from scenarios.schema.load import default_folder, load_to_run
+    from binwright.scenarios.learn.sweeping import check_sweep
+    from binwright.scenarios.run.check import check_scenario, missing_files
+    from binwright.scenarios.schema.load import default_folder, load_to_run
 
     wrong = False
     for file in asked.files:
@@ -294,8 +294,8 @@ def schema(asked: Namespace) -> int:
     """`binwright schema [--out FILE]`."""
     import json
 
-    from scenarios.schema.reference import json_schema
-    from simcore.files import write_text
+    from binwright.scenarios.schema.reference import json_schema
+    from binwright.simcore.files import write_text
 
     text = json.dumps(json_schema(), indent=2) + "\n"
     if not asked.out:

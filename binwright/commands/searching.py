@@ -12,8 +12,8 @@ from binwright.commands.progress import EVERY, Line, duration
 from binwright.commands.tuning import agent_of
 
 if TYPE_CHECKING:
-    from scenarios.batch.journal import Row
-    from scenarios.search.islands import State
+    from binwright.scenarios.batch.journal import Row
+    from binwright.scenarios.search.islands import State
 
 
 class Searching(Line):
@@ -41,9 +41,9 @@ class Searching(Line):
 
 def search(asked: Namespace) -> int:
     """`binwright search FILE...`."""
-    from scenarios.schema.load import load_scenario
-    from scenarios.search.search import EVALUATIONS
-    from scenarios.search.search import search as find
+    from binwright.scenarios.schema.load import load_scenario
+    from binwright.scenarios.search.search import EVALUATIONS
+    from binwright.scenarios.search.search import search as find
 
     beside = [agent_of(text, "--beside") for text in asked.beside]
     limit = EVALUATIONS if asked.evaluations is None and asked.minutes is None else asked.evaluations

@@ -9,12 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from agents.solver.language.errors import At, SpecError
-from agents.solver.specification.load import examples
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.specification.load import examples
 from binwright.client import Client, Mistaken
 from binwright.commands.console import show
 from binwright.commands.solver_inputs import drain, places_of
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 
 def serve(asked: Namespace) -> int:
@@ -96,9 +96,9 @@ def _tables(source: str, text: str) -> dict[str, Any]:
     """Read the tables that come from files."""
     if not re.search(r'\bFROM\s*"', text):
         return {}
-    from agents.solver.language.syntax import TableFrom
-    from agents.solver.model.program import MICRO
-    from agents.solver.specification.spec import Spec
+    from binwright.agents.solver.language.syntax import TableFrom
+    from binwright.agents.solver.model.program import MICRO
+    from binwright.agents.solver.specification.spec import Spec
 
     spec = Spec(text, file=Path(source))
     found: dict[str, Any] = {}

@@ -12,8 +12,8 @@ from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed
-from simcore.errors import UserError
-from simcore.extras import pl
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
 
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
     import rich.table
 
-    from analysis.measure.metric import Metric
-    from analysis.results_api import Results
-    from scenarios.schema.scenario import Scenario
-    from scenarios.size.mixing import Mixed
-    from scenarios.size.sizing import Sized
+    from binwright.analysis.measure.metric import Metric
+    from binwright.analysis.results_api import Results
+    from binwright.scenarios.schema.scenario import Scenario
+    from binwright.scenarios.size.mixing import Mixed
+    from binwright.scenarios.size.sizing import Sized
 
 
 def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
-    from scenarios.schema.load import folder_for, load_to_run
-    from scenarios.schema.size import metrics_of
-    from scenarios.size.mixing import Mixed
-    from scenarios.size.sizing import Sizes
+    from binwright.scenarios.schema.load import folder_for, load_to_run
+    from binwright.scenarios.schema.size import metrics_of
+    from binwright.scenarios.size.mixing import Mixed
+    from binwright.scenarios.size.sizing import Sizes
 
     scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
     folder = folder_for(scenario, asked.out, "size")
@@ -71,7 +71,7 @@ def size(asked: Namespace) -> int:
 
 def _shown(table: rich.table.Table, results: Results, file: str, kind: str) -> int:
     """Print an answer and where it is, with the figure of this kind; returns the exit code."""
-    from analysis.figures.style import save
+    from binwright.analysis.figures.style import save
 
     out.print(table)
     list_failed(results)
@@ -111,8 +111,8 @@ def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
 
 def _table(found: Sized) -> rich.table.Table:
     """Lay the answer out: how many servers each agent needs, between which, and how many more than the best."""
-    from analysis.compare.terminal import enough, fitting
-    from scenarios.size.evaluate import NOT_TOLD
+    from binwright.analysis.compare.terminal import enough, fitting
+    from binwright.scenarios.size.evaluate import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
     bills = _bills_of(found.frame, question.scenario)
@@ -166,7 +166,7 @@ def _interval(row: dict[str, Any], most: int) -> str:
 
 def _legend(found: Sized, *, exact: bool) -> str:
     """Say what the columns are, and what the marks in them; `exact` says that nothing was drawn."""
-    from scenarios.size.evaluate import NOT_TOLD
+    from binwright.scenarios.size.evaluate import NOT_TOLD
 
     question, verdicts = found.question, set(found.frame["verdict"])
     seeds = many_of(question.scenario.replications, "seed")
@@ -187,7 +187,7 @@ def _bills_of(frame: pl.DataFrame, scenario: Scenario) -> list[tuple[str, Callab
 
     Each has a heading, and what writes its cell of a row.
     """
-    from scenarios.schema.size import metrics_of
+    from binwright.scenarios.schema.size import metrics_of
 
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, (), scenario.currency)}
     known = (("spent", metrics["cost"]), ("energy", metrics["energy"]))
@@ -200,8 +200,8 @@ def _cell(name: str, metric: Metric) -> Callable[[Mapping[str, Any]], str]:
 
 def _mix_table(found: Mixed) -> rich.table.Table:
     """Lay the answer out: how many servers of each kind, what they cost, and what one kind alone would."""
-    from scenarios.size.evaluate import FAILED as GAVE_UP
-    from scenarios.size.evaluate import NOT_TOLD
+    from binwright.scenarios.size.evaluate import FAILED as GAVE_UP
+    from binwright.scenarios.size.evaluate import NOT_TOLD
 
     question, metric = found.question, found.question.target.metric
     only = [f"only {kind}" for kind in question.kinds]
@@ -248,7 +248,7 @@ def _money(value: float | None) -> str:
 
 def _mix_legend(found: Mixed) -> str:
     """Say what the columns are, and what the marks in them."""
-    from scenarios.size.evaluate import NOT_TOLD
+    from binwright.scenarios.size.evaluate import NOT_TOLD
 
     question = found.question
     rows: list[dict[str, Any]] = found.frame.to_dicts()

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from binwright.placements import bins, placed
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
+    from binwright.agents.solver.model.problem import Problem
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ def _param(text: str) -> tuple[str, str]:
 
 def problem_of(asked: Namespace) -> Problem:
     """Load the problem that a command names, with its `--set`, `--from`, `--moves` and `--drain`."""
-    from agents.solver import load_problem
+    from binwright.agents.solver import load_problem
 
     where = None if asked.now is None else partial(bins_of, Path(asked.now))
     make = partial(load_problem, asked.file, parameters(asked.sets))
@@ -67,7 +67,7 @@ def places_of(file: Path) -> dict[str, str | None]:
 
 
 def _read(file: Path, take: Callable[[dict[str, str | None]], T]) -> T:
-    from agents.solver.specification.load import text_of
+    from binwright.agents.solver.specification.load import text_of
 
     try:
         rows = _rows(text_of(file))

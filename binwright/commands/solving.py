@@ -16,8 +16,8 @@ from binwright.commands.console import entry, many_of, new_table, out, say, seco
 from binwright.commands.progress import Line
 from binwright.commands.solver_inputs import names_in, parameters, problem_of
 from binwright.commands.solver_output import print_answer
+from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json, properties
-from simcore.errors import UserError
 
 if TYPE_CHECKING:
     from binwright.commands.serving import There
@@ -79,7 +79,7 @@ def solve(asked: Namespace) -> int:
 
 def _devices(as_json: bool) -> int:
     """List the OpenCL devices of this machine."""
-    from agents.solver.backends.opencl_devices import INSTALL, opencl_devices
+    from binwright.agents.solver.backends.opencl_devices import INSTALL, opencl_devices
 
     known = opencl_devices()
     if as_json:
@@ -98,10 +98,10 @@ class Here:
     """Solves in this process."""
 
     def __init__(self, asked: Namespace) -> None:
-        import agents.solver.solving.solve  # the clock runs once all is imported
+        import binwright.agents.solver.solving.solve  # the clock runs once all is imported
 
         with suppress(ModuleNotFoundError):  # which is said when it is needed
-            import agents.solver.specification.spec  # noqa: F401
+            import binwright.agents.solver.specification.spec  # noqa: F401
 
         self._began = monotonic()
         self._asked = asked
@@ -113,7 +113,7 @@ class Here:
 
     def answer(self, seconds: float, tell: Told | None) -> dict[str, Any]:
         """Return the answer in the shape of `as_json`."""
-        from agents.solver.solving.solve import solve
+        from binwright.agents.solver.solving.solve import solve
 
         asked, more = self._asked, {"balls": self._problem.balls, "searched": self._problem.searched}
         progress = None if tell is None else lambda now: tell(asdict(now) | more)

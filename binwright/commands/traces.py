@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from analysis.compare.terminal import fitted
-from analysis.measure.metric import duration, unit_of_time
+from binwright.analysis.compare.terminal import fitted
+from binwright.analysis.measure.metric import duration, unit_of_time
 from binwright.commands.console import entry, new_table, out, show, where
-from simcore.errors import UserError
-from simcore.extras import pl
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from workloads.column_guesses import Proposal
-    from workloads.describe import Description
+    from binwright.workloads.column_guesses import Proposal
+    from binwright.workloads.describe import Description
 
 
 def list_known(asked: Namespace) -> int:
     """`binwright traces list`."""
-    from workloads import TRACES
-    from workloads.traces.library import find
+    from binwright.workloads import TRACES
+    from binwright.workloads.traces.library import find
 
     for name in TRACES:
         kind = TRACES.load(name)
@@ -39,10 +39,10 @@ def list_known(asked: Namespace) -> int:
 
 def describe_file(asked: Namespace) -> int:
     """`binwright traces describe FILE`."""
-    from scenarios.draft.request_source import asked_of
-    from scenarios.draft.text import write_new
-    from simcore.units import measure_of
-    from workloads.describe import describe_frame
+    from binwright.scenarios.draft.request_source import asked_of
+    from binwright.scenarios.draft.text import write_new
+    from binwright.simcore.units import measure_of
+    from binwright.workloads.describe import describe_frame
 
     requests = asked_of(asked.file, asked.drop_faulty)
     if asked.out:
@@ -92,7 +92,7 @@ def _print_proposal(proposal: Proposal, path: Path) -> None:
 
 def convert_file(asked: Namespace) -> int:
     """`binwright traces convert FILE`."""
-    from workloads.describe import convert
+    from binwright.workloads.describe import convert
 
     file = _trace_file(asked.file)
     target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
@@ -101,8 +101,8 @@ def convert_file(asked: Namespace) -> int:
 
 
 def _trace_file(text: str) -> Path:
-    from workloads import TRACES
-    from workloads.traces.library import find
+    from binwright.workloads import TRACES
+    from binwright.workloads.traces.library import find
 
     return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
 

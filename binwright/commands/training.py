@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import many_of, new_table, out, say, show, where
 from binwright.commands.progress import Iterations, duration
-from simcore.extras import pl
+from binwright.simcore.extras import pl
 
 if TYPE_CHECKING:
-    from scenarios.schema.scenario import Scenario
-    from scenarios.schema.train import Train
+    from binwright.scenarios.schema.scenario import Scenario
+    from binwright.scenarios.schema.train import Train
 
 
 def train(asked: Namespace) -> int:
     """`binwright train FILE`."""
-    from agents.learned.common.training import WELL_BELOW
+    from binwright.agents.learned.common.training import WELL_BELOW
     from binwright.api import train as teach
-    from scenarios.schema.load import folder_for, load_scenario
+    from binwright.scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "training")
@@ -56,8 +56,8 @@ def train(asked: Namespace) -> int:
 
 
 def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
-    from scenarios.learn.cost import cost
-    from scenarios.learn.training import spec_of
+    from binwright.scenarios.learn.cost import cost
+    from binwright.scenarios.learn.training import spec_of
 
     spec = spec_of(scenario)
     found = cost(scenario, None if fresh else folder)
@@ -79,9 +79,9 @@ def _dry_run(scenario: Scenario, folder: Path, fresh: bool) -> int:
 
 def _steps(scenario: Scenario, folder: Path) -> dict[tuple[int, int], int]:
     """Count the iterations that every point and seed has done already."""
-    from scenarios.learn.cost import log_of
-    from scenarios.learn.sweeping import points
-    from scenarios.learn.training import spec_of
+    from binwright.scenarios.learn.cost import log_of
+    from binwright.scenarios.learn.sweeping import points
+    from binwright.scenarios.learn.training import spec_of
 
     spec = spec_of(scenario)
     seeds = range(spec.seed, spec.seed + spec.seeds)
@@ -136,8 +136,8 @@ def _value(key: str, value: float) -> str:
 
 def _report_sweep(folder: Path) -> None:
     """Print the table of a sweep: a row per point, the mean over its seeds of the best validations."""
-    from analysis.compare.statistics import mean_interval
-    from scenarios.learn.sweeping import SETTING, TABLE
+    from binwright.analysis.compare.statistics import mean_interval
+    from binwright.scenarios.learn.sweeping import SETTING, TABLE
 
     found = pl.read_parquet(folder / TABLE)
     *keys, _, score, _, _ = found.columns

@@ -9,13 +9,13 @@ import yaml
 
 from binwright.commands.console import out, say, show, where
 from binwright.commands.progress import Counted
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 
 def tune(asked: Namespace) -> int:
     """`binwright tune FILE --agent AGENT --param OPTION=LOW..HIGH ...`."""
-    from scenarios.learn.tune import tune as search
-    from scenarios.schema.load import folder_for, load_scenario
+    from binwright.scenarios.learn.tune import tune as search
+    from binwright.scenarios.schema.load import folder_for, load_scenario
 
     scenario = load_scenario(asked.file, asked.sets)
     folder = folder_for(scenario, asked.out, "tuning")

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
-from analysis.measure.metric import duration
+from binwright.analysis.measure.metric import duration
 from binwright.commands.console import many_of, new_table, out, show
-from simcore.errors import RunError, UserError
-from simcore.extras import pl
-from simcore.files import write_text
-from simcore.units import say
+from binwright.simcore.errors import RunError, UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import write_text
+from binwright.simcore.units import say
 
 if TYPE_CHECKING:
-    from scenarios.run.why import RefusedRequests, Why
+    from binwright.scenarios.run.why import RefusedRequests, Why
 
 SHOWN = 12
 """Servers, or kinds of requests, of a table."""
@@ -28,9 +28,9 @@ SHARE = ">offered", ">refused", ">%"
 def why(asked: Namespace) -> int:
     """`binwright why RESULTS [--request ID]`."""
     from binwright.api import run_of
-    from scenarios.run.execute import cache_of
-    from scenarios.run.why import refused
-    from scenarios.run.why import why as look
+    from binwright.scenarios.run.execute import cache_of
+    from binwright.scenarios.run.why import refused
+    from binwright.scenarios.run.why import why as look
 
     folder = Path(asked.results)
     point = dict(text.partition("=")[::2] for text in asked.points)
@@ -123,7 +123,7 @@ def _print_times(times: pl.DataFrame) -> None:
 
 
 def _print(which: str, found: Why) -> None:
-    from scenarios.run.why import ROOM
+    from binwright.scenarios.run.why import ROOM
 
     request, resources = found.request, found.resources
     where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
@@ -160,7 +160,7 @@ def _print(which: str, found: Why) -> None:
 
 def _would(found: Why) -> list[str]:
     """Say with how much of one resource the request would have had room."""
-    from simcore.types import QUANTUM
+    from binwright.simcore.types import QUANTUM
 
     lines = []
     for (name, most), amount in zip(found.largest.items(), found.request.demand, strict=True):

@@ -14,7 +14,7 @@ from binwright.parser.drawing import add_figures
 from binwright.parser.learning import add_evaluate, add_search, add_train, add_tune
 from binwright.parser.options import add_heading, add_sets, add_several, add_where_runs
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
-from simcore.errors import nearest, suggest
+from binwright.simcore.errors import nearest, suggest
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 

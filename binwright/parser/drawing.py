@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from analysis.figures.venues import VENUES
+from binwright.analysis.figures.venues import VENUES
 from binwright.parser.options import add_heading, add_several
 
 

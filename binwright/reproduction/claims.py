@@ -11,7 +11,7 @@ from importlib.resources import files
 from math import isclose
 from typing import Literal, NamedTuple
 
-from simcore.extras import pl
+from binwright.simcore.extras import pl
 
 Better = Literal["higher", "lower"]
 WIDE = 0.2

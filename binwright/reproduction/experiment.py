@@ -18,7 +18,7 @@ from binwright.reproduction import PUBLICATIONS, figures, measures
 from binwright.reproduction.claims import Better, Published, Value
 from binwright.reproduction.figures import Drawing
 from binwright.reproduction.measures import Measure
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 Size = Literal["full", "quick", "smallest"]
 """How much of an experiment is run; the smallest is for tests."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs
-from simcore.errors import ResultsError, UserError
+from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
+    from binwright.analysis.figures.draw import Figure
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class Picture:
 
 def pictures(publication: str, drawings: Sequence[Drawing], given: Material) -> list[Picture]:
     """Draw the figures of a publication."""
-    from analysis.figures.chosen_style import style
-    from analysis.figures.draw import image
+    from binwright.analysis.figures.chosen_style import style
+    from binwright.analysis.figures.draw import image
 
     found = []
     for drawing in drawings:
@@ -108,8 +108,8 @@ def of_kind(
 
     Agents have their published names, also in `agents` (default: all); the other options are those of the kind.
     """
-    from analysis.figures.draw import draw
-    from analysis.results.combined import Together
+    from binwright.analysis.figures.draw import draw
+    from binwright.analysis.results.combined import Together
 
     found = [given.of(*one) for one in where]
     return draw(Together([runs.named(agents) for runs in found], [runs.title for runs in found]), kind, **options)

@@ -10,11 +10,11 @@ from math import isfinite
 import numpy as np
 import polars as pl
 
-from analysis.compare.statistics import mean_interval
-from analysis.results.folder import ResultsFolder
-from analysis.results_api import Results
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.results.folder import ResultsFolder
+from binwright.analysis.results_api import Results
 from binwright.reproduction.claims import Value
-from simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 DRAWS = 10_000
 """How often blocks are drawn for an interval."""

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 from binwright.reproduction.claims import MISSES, Row, Verdict, in_words, ordered, shown
 from binwright.reproduction.experiment import Publication
 from binwright.reproduction.figures import Drawing, Material, Picture
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
+    from binwright.analysis.figures.draw import Figure
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -164,7 +164,7 @@ def _slug(table: str) -> str:
 
 def _dots(rows: Sequence[Row], title: str, given: Material) -> Figure:
     """Draw the values of a table: published as rings, ours as dots; metrics and conditions have panels."""
-    from analysis.figures.dots import Dot, Panel, dots
+    from binwright.analysis.figures.dots import Dot, Panel, dots
 
     names, common = _apart(rows)
     panels = []

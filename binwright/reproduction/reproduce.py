@@ -14,20 +14,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from agents import AGENTS
+from binwright.agents import AGENTS
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import MISSES, Published, Row, Value, Verdict, frame_of, in_words, judge, published
 from binwright.reproduction.experiment import Condition, Experiment, Key, Publication, Size, publication
 from binwright.reproduction.figures import Material, Picture, pictures
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.pages import FIGURES, counted, listed, page, tables, text
-from scenarios.batch.batch import Batch, run_batches
-from scenarios.build.code import ours
-from scenarios.schema.load import load_to_run
-from scenarios.schema.scenario import Scenario
-from simcore.errors import ResultsError, UserError
-from simcore.extras import need, pl
-from simcore.files import write_bytes, write_text
+from binwright.scenarios.batch.batch import Batch, run_batches
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.schema.load import load_to_run
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.extras import need, pl
+from binwright.simcore.files import write_bytes, write_text
 
 WEIGHED = "nara"
 """The publication whose authors' weights may be given."""
@@ -233,7 +233,7 @@ def _said(error: UserError) -> str:
     return " ".join(f"It cannot be run here: {error.problem.partition(':')[0]}{about}. {error.remedy}".split())
 
 
-NEEDS = {"agents.learned": ("safetensors", "learned"), "agents.solver": ("lark", "solver")}
+NEEDS = {"binwright.agents.learned": ("safetensors", "learned"), "binwright.agents.solver": ("lark", "solver")}
 """Of agents below a package: a module that they cannot do without, and the extra that has it."""
 
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from binwright.service.limits import Limits, address
 from binwright.service.models import Mistake, Refusal
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -20,8 +20,8 @@ from fastapi import FastAPI, HTTPException, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Match
 
-from agents.solver import examples
-from agents.solver.backends.opencl_devices import Device
+from binwright.agents.solver import examples
+from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service import models, pool
 from binwright.service.access_control import Gate, Pace, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
@@ -29,7 +29,7 @@ from binwright.service.limits import Limits
 from binwright.service.offered_devices import CPU, named
 from binwright.service.request_bodies import LISTING, LONGEST, PAGE, Bodies, body_of
 from binwright.service.watch import Watch
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 T = TypeVar("T")
 TICK = 0.1

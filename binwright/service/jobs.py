@@ -19,7 +19,7 @@ from prometheus_client import Histogram
 from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
 from binwright.service.models import Mistake
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 TRIES = 3
 """A job that was running whenever the server died so often is not run again."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError, suggest
 
 PRIORITIES = 100
 """Priorities go from minus this to this."""

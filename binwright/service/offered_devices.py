@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 
-from agents.solver.backends.opencl_devices import Device, chosen, numbers_in
-from simcore.errors import UserError
+from binwright.agents.solver.backends.opencl_devices import Device, chosen, numbers_in
+from binwright.simcore.errors import UserError
 
 CPU = "cpu"
 

@@ -10,11 +10,11 @@ from threading import Event
 from time import monotonic
 from typing import Any
 
+from binwright.scenarios.batch.on_ray import RayCluster, check_code, fetched
+from binwright.scenarios.build.code import ours
 from binwright.service import pool
 from binwright.service.limits import Limits
-from scenarios.batch.on_ray import RayCluster, check_code, fetched
-from scenarios.build.code import ours
-from simcore.cores import ONE_THREAD
+from binwright.simcore.cores import ONE_THREAD
 
 LOG = logging.getLogger("binwright")
 LOOK = 0.5

@@ -19,7 +19,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from agents.solver.backends.opencl_devices import Device
+from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.models import failed

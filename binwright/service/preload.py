@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.solver import examples, problem
-from agents.solver.local import portfolio
-from agents.solver.solving.solve import solve
+from binwright.agents.solver import examples, problem
+from binwright.agents.solver.local import portfolio
+from binwright.agents.solver.solving.solve import solve
 from binwright.service import pool, worker
 
 KINDS = ("vm-placement", "oktopus")

@@ -13,12 +13,12 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from binwright.service.limits import Limits, changed
-from simcore.cores import usable_cpus
-from simcore.errors import ExtraNeeded, UserError
-from simcore.extras import install
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import ExtraNeeded, UserError
+from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
-    from agents.solver.backends.opencl_devices import Device
+    from binwright.agents.solver.backends.opencl_devices import Device
     from binwright.service.pool import Hire
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -124,7 +124,7 @@ def _hired(on: str, workers: int | None, limits: Limits, devices: Sequence[Devic
         return
     if not (on == "ray" or on.startswith("ray://")):
         raise UserError("unknown place to run", key="--on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
-    from scenarios.batch.on_ray import RayCluster, check_installed
+    from binwright.scenarios.batch.on_ray import RayCluster, check_installed
 
     check_installed()
     with RayCluster(on.removeprefix("ray").removeprefix("://"), workers) as cluster:

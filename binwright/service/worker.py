@@ -18,19 +18,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents.solver import problem
-from agents.solver.backends.opencl_devices import Device, trust
-from agents.solver.language.errors import SpecError
-from agents.solver.model.problem import Fault, Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.answer import Allocated, Answer, Progress, described
-from agents.solver.solving.solve import solve
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends.opencl_devices import Device, trust
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.problem import Fault, Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, described
+from binwright.agents.solver.solving.solve import solve
 from binwright.placements import bins, placed
 from binwright.service.limits import Limits
 from binwright.service.models import Found, Mistake, failed
+from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json, properties
-from simcore.errors import UserError
 
 PR_SET_PDEATHSIG = 1
 FILES = 64

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import binwright as bw
-from agents.solver import problem
+from binwright.agents.solver import problem
 
 chance = np.random.default_rng(3)
 COUNT = 40

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.changed_servers import log_of
-from fabric.compiled.heap import Rows, pop
-from fabric.compiled.numa_loop import (
+from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.heap import Rows, pop
+from binwright.fabric.compiled.numa_loop import (
     ANSWERED,
     BROKEN,
     COUNTERS,
@@ -35,16 +35,16 @@ from fabric.compiled.numa_loop import (
     go,
     move,
 )
-from fabric.compiled.numa_run import requests
-from fabric.ledger import Ledger
-from fabric.ranking import standings
-from fabric.survey import Survey
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement
-from simcore.jit import kernel
-from simcore.record import PENDING, Record
-from simcore.run_options import Cells
-from simcore.types import Agent, Compiled, Floats, Ints, Workload
+from binwright.fabric.compiled.numa_run import requests
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.ranking import standings
+from binwright.fabric.survey import Survey
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.jit import kernel
+from binwright.simcore.record import PENDING, Record
+from binwright.simcore.run_options import Cells
+from binwright.simcore.types import Agent, Compiled, Floats, Ints, Workload
 
 
 @kernel
@@ -278,5 +278,5 @@ def _candidates(workload: Workload, cells: Cells, chances: Ints | None) -> Ints:
 
 
 def play_cells(simulation: CellSimulation, agent: Agent, watch: Callable[[], int] = lambda: -1) -> int:
-    """Play a run as `simcore.play.play` does; returns the nanoseconds."""
+    """Play a run as `binwright.simcore.play.play` does; returns the nanoseconds."""
     return simulation.play(agent, watch)

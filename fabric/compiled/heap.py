@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.jit import lean
-from simcore.types import Floats
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Floats
 
 Rows: TypeAlias = npt.NDArray[np.integer[Any]]
 

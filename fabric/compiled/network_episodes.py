@@ -12,17 +12,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.heap import pop, push
-from fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
-from fabric.network import NetworkView
-from fabric.reachable_servers import Flags, allow, homes, narrow
-from fabric.routing import Routes
-from fabric.topology import Indices, Small
-from simcore.errors import UserError
-from simcore.jit import lean, prepared
-from simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
-from simcore.run_options import Pacing
-from simcore.types import Floats, Ints, Workload
+from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, filling
+from binwright.fabric.network import NetworkView
+from binwright.fabric.reachable_servers import Flags, allow, homes, narrow
+from binwright.fabric.routing import Routes
+from binwright.fabric.topology import Indices, Small
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import lean, prepared
+from binwright.simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
+from binwright.simcore.run_options import Pacing
+from binwright.simcore.types import Floats, Ints, Workload
 
 
 class NetworkRules(NamedTuple):
@@ -57,7 +57,7 @@ class NetworkState(NamedTuple):
     | arrival, duration | float64 [s, rows] | of the requests; `arrival` becomes the time of the offer |
     | expected | float64 [s, rows] | what agents may know of `duration` |
     | demand, bandwidth | int64 [s, rows, resources], [s, rows] | of the requests |
-    | outcome | int8 [s, rows] | as in `simcore.record` |
+    | outcome | int8 [s, rows] | as in `binwright.simcore.record` |
     | due, holder | float64, int32 [s, rows] | a heap of ends, and whose |
     | heap | int64 [s] | its length |
     | held | int64 [s, rows, 4] | the rows of `places` (from, to) and `wires` (from, to) that a request holds |

@@ -2,7 +2,7 @@
 
 An episode is a run of `simcore.engine.Simulation` with overflow `drop` or `stop` in which every step answers a request.
 The same answers have the same outcomes at the same times, and leave the same capacity free. Nothing waits here, so the
-clock goes from one arrival to the next, and no more of `fabric.compiled.numa_loop` is needed.
+clock goes from one arrival to the next, and no more of `binwright.fabric.compiled.numa_loop` is needed.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.cluster import Cluster
-from fabric.compiled.heap import pop, push
-from fabric.servers import fits_node, fits_spread
-from simcore.errors import UserError
-from simcore.jit import lean, prepared
-from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.types import Amounts, Floats, Ints, Workload
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import lean, prepared
+from binwright.simcore.record import PLACED, REJECTED, SPREAD
+from binwright.simcore.types import Amounts, Floats, Ints, Workload
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Reals: TypeAlias = npt.NDArray[np.float32]
@@ -55,7 +55,7 @@ class NumaMany(NamedTuple):
     | head | int64 [s] | how many of `rows` have their answer |
     | now | float64 [s] | the clock |
     | over | bool [s] | whether there is nothing to answer any more |
-    | outcome, server, node, decided | int8, int32, int8, float64 [s, rows] | as in `simcore.record` |
+    | outcome, server, node, decided | int8, int32, int8, float64 [s, rows] | as in `binwright.simcore.record` |
     """
 
     possible: Ints

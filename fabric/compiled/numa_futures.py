@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.changed_servers import log_of
-from fabric.compiled.numa_loop import (
+from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.numa_loop import (
     ANSWERED,
     BROKEN,
     COUNTERS,
@@ -21,10 +21,10 @@ from fabric.compiled.numa_loop import (
     as_argument,
     go,
 )
-from simcore.errors import InfeasiblePlacement
-from simcore.past import Past
-from simcore.record import PLACED
-from simcore.types import Compiled, Floats, Ints
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.past import Past
+from binwright.simcore.record import PLACED
+from binwright.simcore.types import Compiled, Floats, Ints
 
 
 class Future(NamedTuple):

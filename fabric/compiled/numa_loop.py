@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.compiled.heap import pop, push
-from fabric.placement.role_views import Ruling, catch_up, happen, why_ruled
-from fabric.ranking import note
-from fabric.servers import fits_node, fits_spread, why_not
-from simcore.jit import callback, inlined, kernel, tuple_setitem
-from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.types import Amounts, Floats, Ints, Placement, Request
+from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.placement.role_views import Ruling, catch_up, happen, why_ruled
+from binwright.fabric.ranking import note
+from binwright.fabric.servers import fits_node, fits_spread, why_not
+from binwright.simcore.jit import callback, inlined, kernel, tuple_setitem
+from binwright.simcore.record import PLACED, REJECTED, SPREAD
+from binwright.simcore.types import Amounts, Floats, Ints, Placement, Request
 
 OVER, ASK, GROW, CHANGE, BROKEN = range(5)
 """Why the loop stopped: the run is over; a request needs an answer, or got one; servers have to be added because a

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.placement.role_views import Ruling, catch_up, count_up
-from simcore.errors import InfeasiblePlacement
-from simcore.record import PLACED
-from simcore.types import Compiled, Ints
+from binwright.fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.placement.role_views import Ruling, catch_up, count_up
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.record import PLACED
+from binwright.simcore.types import Compiled, Ints
 
 DROP = MODES.index("drop")
 _Kept: TypeAlias = tuple[int, tuple[tuple[Any, Any], ...]]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fabric.changed_servers import log_of
-from fabric.compiled.numa_loop import (
+from binwright.fabric.changed_servers import log_of
+from binwright.fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
     BROKEN,
@@ -29,17 +29,17 @@ from fabric.compiled.numa_loop import (
     go,
     placement_of,
 )
-from fabric.ledger import Ledger
-from fabric.placement.role_views import Stage
-from fabric.ranking import Standings, standings
-from simcore.agent_calls import describe_request
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement
-from simcore.jit import prepared
-from simcore.memmap import blocks, zeros
-from simcore.record import PENDING, PLACED
-from simcore.rules import Overflow
-from simcore.types import Agent, Compiled, Request, Workload
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.role_views import Stage
+from binwright.fabric.ranking import Standings, standings
+from binwright.simcore.agent_calls import describe_request
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.jit import prepared
+from binwright.simcore.memmap import blocks, zeros
+from binwright.simcore.record import PENDING, PLACED
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Compiled, Request, Workload
 
 
 class CompiledSimulation(Simulation):

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simcore.jit import kernel, lean
-from simcore.record import SPREAD
-from simcore.types import LITTLE, Floats, Ints
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.record import SPREAD
+from binwright.simcore.types import LITTLE, Floats, Ints
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""

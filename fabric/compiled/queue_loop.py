@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
-from fabric.compiled.heap import pop, push
-from fabric.compiled.numa_loop import (
+from binwright.fabric.availability import at_once, earliest, enough, just_after, over, overdrawn
+from binwright.fabric.compiled.heap import pop, push
+from binwright.fabric.compiled.numa_loop import (
     ALL,
     ANSWERED,
     ASK,
@@ -26,7 +26,7 @@ from fabric.compiled.numa_loop import (
     fits,
     move,
 )
-from fabric.compiled.queue_line import (
+from binwright.fabric.compiled.queue_line import (
     ASKED,
     CONSERVATIVE,
     COUNTED,
@@ -44,11 +44,11 @@ from fabric.compiled.queue_line import (
     hide,
     show,
 )
-from fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
-from fabric.servers import fits_node, fits_spread, why_not
-from simcore.jit import kernel
-from simcore.record import PLACED, REJECTED, SPREAD
-from simcore.types import Ints
+from binwright.fabric.compiled.queue_promises import hold, needed, promise_first, promise_parts, spare_room
+from binwright.fabric.servers import fits_node, fits_spread, why_not
+from binwright.simcore.jit import kernel
+from binwright.simcore.record import PLACED, REJECTED, SPREAD
+from binwright.simcore.types import Ints
 
 
 @kernel

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from fabric.availability import copies, parts_from, take
-from fabric.compiled.numa_loop import demand_of
-from simcore.jit import kernel, lean
-from simcore.record import SPREAD
-from simcore.types import Amounts, Floats, Ints
+from binwright.fabric.availability import copies, parts_from, take
+from binwright.fabric.compiled.numa_loop import demand_of
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.record import SPREAD
+from binwright.simcore.types import Amounts, Floats, Ints
 
 
 @lean

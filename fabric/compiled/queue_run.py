@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from fabric.compiled.numa_loop import BROKEN, as_argument
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, COUNTERS, SEEN, Queue
-from fabric.compiled.queue_loop import go_line
-from fabric.ledger import Ledger
-from simcore.jit import prepared
-from simcore.rules import Overflow
-from simcore.types import Compiled, InOrder, Workload
+from binwright.fabric.compiled.numa_loop import BROKEN, as_argument
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.compiled.queue_line import ASKED, BACKFILLING, COUNTED, COUNTERS, SEEN, Queue
+from binwright.fabric.compiled.queue_loop import go_line
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.jit import prepared
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled, InOrder, Workload
 
 
 class CompiledQueue(CompiledSimulation):

@@ -12,10 +12,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.placement.rules import EVERY, Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, expanded
-from simcore.jit import inlined
-from simcore.roles import Role
-from simcore.types import Ints
+from binwright.fabric.placement.rules import (
+    EVERY,
+    Apart,
+    AtMost,
+    Drain,
+    Near,
+    Rule,
+    ServerLabels,
+    Spread,
+    Together,
+    expanded,
+)
+from binwright.simcore.jit import inlined
+from binwright.simcore.roles import Role
+from binwright.simcore.types import Ints
 
 WHERE, TAINT, RULES = range(3)
 """What keeps a role from a server: labels, a taint, or a rule, which is its place in the rules more than `RULES`."""

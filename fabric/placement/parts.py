@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from simcore.gangs import PartRules
-from simcore.types import Ints
+from binwright.simcore.gangs import PartRules
+from binwright.simcore.types import Ints
 
 Bools = npt.NDArray[np.bool_]
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fabric.placement.mask import SAME, SPREAD, Mask, bounds_of
-from fabric.servers import with_room
-from simcore.jit import inlined, kernel, lean
-from simcore.types import Amounts, Ints
+from binwright.fabric.placement.mask import SAME, SPREAD, Mask, bounds_of
+from binwright.fabric.servers import with_room
+from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.types import Amounts, Ints
 
 MOST = 1 << 24
 """Numbers that all slots have together, at most, if there is more than one."""

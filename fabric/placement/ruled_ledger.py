@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fabric.cluster import Cluster
-from fabric.device_ledger import DeviceLedger
-from fabric.ledger import WRITTEN, Ledger, read_only
-from fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
-from fabric.placement.parts import most_parts, open_to
-from fabric.placement.role_views import (
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.ledger import WRITTEN, Ledger, read_only
+from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
+from binwright.fabric.placement.parts import most_parts, open_to
+from binwright.fabric.placement.role_views import (
     Ruling,
     Stage,
     catch_up,
@@ -25,15 +25,15 @@ from fabric.placement.role_views import (
     refusing,
     slots_for,
 )
-from fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
-from fabric.servers import with_room
-from fabric.unconstrained import NO_MOVES
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
-from simcore.faults import Kind
-from simcore.gangs import Gangs
-from simcore.jit import prepared
-from simcore.roles import NO_ROLE, Role
-from simcore.types import Ints, Placement, Request, Workload
+from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
+from binwright.fabric.servers import with_room
+from binwright.fabric.unconstrained import NO_MOVES
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, suggest
+from binwright.simcore.faults import Kind
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.jit import prepared
+from binwright.simcore.roles import NO_ROLE, Role
+from binwright.simcore.types import Ints, Placement, Request, Workload
 
 CLOSED = ("the labels that it asks for", "a taint that it does not tolerate")
 """What refuses before any of the rules does."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from fabric.network import NetworkLedger
-from fabric.placement.mask import Mask, add
-from fabric.placement.role_views import refusals, refusing
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import Rule, ServerLabels
-from fabric.routing import Routing
-from simcore.errors import InfeasiblePlacement
-from simcore.types import Ints, Placement, Request
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.placement.mask import Mask, add
+from binwright.fabric.placement.role_views import refusals, refusing
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import Rule, ServerLabels
+from binwright.fabric.routing import Routing
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.types import Ints, Placement, Request
 
 
 class RuledNetwork(ConstrainedLedger, NetworkLedger):

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, WithJsonSchema, model_validator
 
-from fabric.topology import Topology
-from simcore.errors import UserError, suggest
-from simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
-from simcore.json_schema import NULL
-from simcore.roles import Role, where_of
-from simcore.types import Ints
-from simcore.unions import PlainOrMapping
+from binwright.fabric.topology import Topology
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import WHERE, Count, Index, Model, Shown, SomeNames, Text, Time, Where, wrong
+from binwright.simcore.json_schema import NULL
+from binwright.simcore.roles import Role, where_of
+from binwright.simcore.types import Ints
+from binwright.simcore.unions import PlainOrMapping
 
 SERVER = "server"
 """The label that every server has by itself: each is a domain of its own."""

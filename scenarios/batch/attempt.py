@@ -8,17 +8,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from scenarios.batch.journal import Row
-from scenarios.build.engines import Engine
-from scenarios.build.plan import Run, modules_of
-from scenarios.run.execute import execute
-from scenarios.run.progress import OnProgress, RunProgress
-from scenarios.run.sandbox import TooLong, aloud, printing, recursion
-from simcore.compiling import awaited_by
-from simcore.errors import RunError, UserError, place_of
-from simcore.file_tracking import digest_of, written_by
-from simcore.memmap import in_files
-from simcore.units import TIME
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.build.engines import Engine
+from binwright.scenarios.build.plan import Run, modules_of
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.scenarios.run.sandbox import TooLong, aloud, printing, recursion
+from binwright.simcore.compiling import awaited_by
+from binwright.simcore.errors import RunError, UserError, place_of
+from binwright.simcore.file_tracking import digest_of, written_by
+from binwright.simcore.memmap import in_files
+from binwright.simcore.units import TIME
 
 
 class Task(NamedTuple):

@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.journal import Row
-from scenarios.build.plan import Run
-from scenarios.run.progress import OnProgress, RunProgress
-from simcore.cores import usable_cpus
-from simcore.errors import UserError
-from simcore.file_tracking import unchanged
+from binwright.scenarios.batch.attempt import Task, attempt
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError
+from binwright.simcore.file_tracking import unchanged
 
 if TYPE_CHECKING:
-    from scenarios.batch.pool import Pool
+    from binwright.scenarios.batch.pool import Pool
 
 Rows: TypeAlias = Generator[tuple[Task, Row], None, None]
 Backend: TypeAlias = Callable[[Sequence[Task]], Rows]
@@ -57,7 +57,7 @@ def opened(
                 here.call()
             yield here.rows
     elif on == "ray" or on.startswith("ray://"):
-        from scenarios.batch.on_ray import RayCluster, check_installed
+        from binwright.scenarios.batch.on_ray import RayCluster, check_installed
 
         check_installed()
         if tasks:
@@ -81,7 +81,7 @@ def held(on: str, jobs: int | None) -> Iterator[None]:
             finally:
                 _held.pop()
     elif on == "ray" or on.startswith("ray://"):
-        from scenarios.batch.on_ray import RayCluster, check_installed
+        from binwright.scenarios.batch.on_ray import RayCluster, check_installed
 
         check_installed()
         with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs):
@@ -125,7 +125,7 @@ class _Here:
     def call(self) -> Pool:
         """Return the workers, who are called in if there are none."""
         if self._pool is None:
-            from scenarios.batch.pool import Pool
+            from binwright.scenarios.batch.pool import Pool
 
             self._pool = Pool(self._jobs, self._told).__enter__()
         return self._pool

@@ -14,32 +14,32 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from analysis.measure.measuring import KEPT_APART, describe
-from analysis.results.columns import Columns, write_runs
-from analysis.results_api import Results
-from scenarios.batch.attempt import Task, detail, shown
-from scenarios.batch.backends import opened
-from scenarios.batch.journal import UNDER_WAY, Row, line_of, lock, rows_of, under_way
-from scenarios.build.code import ours
-from scenarios.build.engines import Engine, check_engine, on_the_clock
-from scenarios.build.plan import Run, asked_of, plan
-from scenarios.build.requests import forget
-from scenarios.build.trace import content_of
-from scenarios.build.world import build_world
-from scenarios.run import checkpoints
-from scenarios.run.check import draw, start_agents, start_movers
-from scenarios.run.execute import cache_of
-from scenarios.run.progress import OnProgress, RunProgress
-from scenarios.run.sandbox import recursion
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import resolved
-from scenarios.schema.scenario import Scenario
-from simcore.errors import ResultsError, UserError
-from simcore.extras import pl
-from simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
-from simcore.files import clear, make_folder, sync, write_text, writing
-from simcore.jit import postponed
-from simcore.memmap import in_files
+from binwright.analysis.measure.measuring import KEPT_APART, describe
+from binwright.analysis.results.columns import Columns, write_runs
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.attempt import Task, detail, shown
+from binwright.scenarios.batch.backends import opened
+from binwright.scenarios.batch.journal import UNDER_WAY, Row, line_of, lock, rows_of, under_way
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.engines import Engine, check_engine, on_the_clock
+from binwright.scenarios.build.plan import Run, asked_of, plan
+from binwright.scenarios.build.requests import forget
+from binwright.scenarios.build.trace import content_of
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run import checkpoints
+from binwright.scenarios.run.check import draw, start_agents, start_movers
+from binwright.scenarios.run.execute import cache_of
+from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.scenarios.run.sandbox import recursion
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.load import resolved
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
+from binwright.simcore.files import clear, make_folder, sync, write_text, writing
+from binwright.simcore.jit import postponed
+from binwright.simcore.memmap import in_files
 
 LOG = logging.getLogger("binwright")
 EVERY = 30.0

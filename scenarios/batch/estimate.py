@@ -8,13 +8,13 @@ from statistics import mean
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from scenarios.batch.attempt import Task
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import Row
-from scenarios.build.code import ours
-from scenarios.build.engines import Engine
-from scenarios.build.plan import Run
-from scenarios.run.progress import RunProgress
+from binwright.scenarios.batch.attempt import Task
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.engines import Engine
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.run.progress import RunProgress
 
 PATIENCE = 5.0
 """Seconds that all the trying may take."""
@@ -75,7 +75,7 @@ def _tried(probes: Sequence[Run], version: str, jobs: int, engine: Engine) -> di
 
     Those are of the ones that finished in time, and what the others will take if they go on as they began.
     """
-    from scenarios.batch.pool import Pool
+    from binwright.scenarios.batch.pool import Pool
 
     took: dict[str, float] = {}
     going: dict[str, RunProgress] = {}

@@ -13,10 +13,10 @@ from pathlib import Path
 from time import sleep
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import ResultsError
+from binwright.simcore.errors import ResultsError
 
 if TYPE_CHECKING:
-    from scenarios.run.progress import RunProgress
+    from binwright.scenarios.run.progress import RunProgress
 
 
 Row = dict[str, Any]

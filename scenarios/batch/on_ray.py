@@ -24,18 +24,18 @@ from time import monotonic, perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.journal import Row
-from scenarios.batch.work_queue import PORTION, Handout
-from scenarios.build.code import ours
-from scenarios.build.trace import with_copy
-from scenarios.run.details import LASTING
-from scenarios.run.execute import cache_of
-from scenarios.schema.scenario import Scenario
-from simcore.cores import ONE_THREAD, usable_cpus
-from simcore.errors import UserError
-from simcore.extras import LazyModule, need
-from simcore.files import replacing
+from binwright.scenarios.batch.attempt import Task, attempt
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.batch.work_queue import PORTION, Handout
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.trace import with_copy
+from binwright.scenarios.run.details import LASTING
+from binwright.scenarios.run.execute import cache_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.cores import ONE_THREAD, usable_cpus
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import LazyModule, need
+from binwright.simcore.files import replacing
 
 if TYPE_CHECKING:
     import ray

@@ -18,22 +18,22 @@ from time import monotonic, perf_counter
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.journal import Row
-from scenarios.batch.work_queue import PORTION, Handout
-from scenarios.run.progress import OnProgress, RunProgress
-from scenarios.run.sandbox import alone
-from simcore.compiling import Compiling, elsewhere, tell
-from simcore.cores import ONE_THREAD, WORKER, check_address_space
-from simcore.errors import UserError
-from simcore.jit.kept import folder
+from binwright.scenarios.batch.attempt import Task, attempt
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.batch.work_queue import PORTION, Handout
+from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.scenarios.run.sandbox import alone
+from binwright.simcore.compiling import Compiling, elsewhere, tell
+from binwright.simcore.cores import ONE_THREAD, WORKER, check_address_space
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit.kept import folder
 
 TRIES = 2
 """A run whose worker dies is tried once more."""
 STARTS = 5
 """So many worker processes may end as they start, one after the other: then something is wrong with all of them."""
 _saying = Lock()
-_START = "from scenarios.batch.pool import work; work({handle})"
+_START = "from binwright.scenarios.batch.pool import work; work({handle})"
 
 
 class Pool:
@@ -121,7 +121,7 @@ class Pool:
 class _Worker:
     """One process, from here. `hand` is what it was given and has not answered.
 
-    Its `number` decides in which order it compiles (`scenarios.run.execute`).
+    Its `number` decides in which order it compiles (`binwright.scenarios.run.execute`).
     """
 
     def __init__(self, number: int = 0) -> None:

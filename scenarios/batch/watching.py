@@ -7,12 +7,12 @@ from pathlib import Path
 from shutil import copyfile
 from statistics import mean
 
-from analysis.results_api import Results
-from scenarios.batch.attempt import shown
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import UNDER_WAY, Row, is_taken
-from scenarios.schema.load import load_scenario
-from simcore.errors import ResultsError
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.attempt import shown
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import UNDER_WAY, Row, is_taken
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import ResultsError
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Sequence
 
-from scenarios.batch.attempt import Task, failed
-from scenarios.batch.journal import Row
+from binwright.scenarios.batch.attempt import Task, failed
+from binwright.scenarios.batch.journal import Row
 
 PORTION = 0.25
 """Seconds of work in a portion: much more than handing it out takes, and little to wait for at the end."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from agents.world import Requests
-from simcore.types import Workload
+from binwright.agents.world import Requests
+from binwright.simcore.types import Workload
 
 _last: dict[str, tuple[Workload, str, int, Workload]] = {}
 """The last requests of each kind: before they were altered, how, of which seed, and after it."""

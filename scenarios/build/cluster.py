@@ -10,25 +10,25 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
-from fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
-from fabric.ledger import Ledger
-from fabric.placement.rules import Drain, ServerLabels, numbered
-from fabric.predicting_ledger import PredictingLedger
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.explain import explain
-from scenarios.schema.network import routing
-from scenarios.schema.overcommit import predictor_of
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
-from scenarios.schema.workload import Trace
-from scenarios.schema.yaml_source import Source
-from simcore.errors import ScenarioError, unread
-from simcore.rng import stream
-from simcore.roles import read_names
-from simcore.types import QUANTUM, Floats, Ints, part
-from simcore.units import LARGEST, measure_of, quanta
-from workloads.inflation import fgd_order
-from workloads.traces.library import find_servers
+from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
+from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.network import routing
+from binwright.scenarios.schema.overcommit import predictor_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.server_files import DEVICE, Csv, DeviceColumns, TracedServers
+from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.errors import ScenarioError, unread
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import read_names
+from binwright.simcore.types import QUANTUM, Floats, Ints, part
+from binwright.simcore.units import LARGEST, measure_of, quanta
+from binwright.workloads.inflation import fgd_order
+from binwright.workloads.traces.library import find_servers
 
 UNNAMED = "unnamed"
 """The model of devices that nobody has named."""
@@ -56,7 +56,10 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if network is None:
         cluster, labels = _build(scenario, seed)
         if scenario.ruled_by:
-            from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices  # numba: only rules pay for it
+            from binwright.fabric.placement.ruled_ledger import (  # numba: only rules pay for it
+                ConstrainedLedger,
+                RuledDevices,
+            )
 
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             _check_labels(scenario, labels)
@@ -66,15 +69,15 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             return PredictingLedger(cluster, places)
         if cluster.devices is None:
             return Ledger(cluster)
-        from fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
+        from binwright.fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
 
         return DeviceLedger(cluster)
-    from fabric.network import NetworkLedger  # numba: only networks pay for it
+    from binwright.fabric.network import NetworkLedger  # numba: only networks pay for it
 
     paths = routing(network.topology.built, network.paths, network.order)
     weighted, remembers = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
     if scenario.ruled_by:
-        from fabric.placement.ruled_network import RuledNetwork
+        from binwright.fabric.placement.ruled_network import RuledNetwork
 
         rules = scenario.placement
         remembers |= any(isinstance(rule, Drain) for rule in rules)
@@ -151,7 +154,7 @@ def _order(scenario: Scenario, servers: ServerTable, seed: int) -> Ints:
     """Return the order in which a seed numbers the servers, int64 [servers]."""
     workload = scenario.workload
     if scenario.cluster.numbering == "fgd" and isinstance(workload, Trace) and workload.inflate:
-        from scenarios.build.trace import TraceRequests, inflated
+        from binwright.scenarios.build.trace import TraceRequests, inflated
 
         total = servers.capacity.sum(axis=(0, 1)) / QUANTUM
         units = dict(zip(scenario.resources, total.tolist(), strict=True))

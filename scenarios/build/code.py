@@ -12,10 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from simcore import file_tracking
-from simcore.file_tracking import OURS, ROOT
+from binwright.simcore import file_tracking
+from binwright.simcore.file_tracking import OURS
 
-SHOWING = ("analysis/figures/", "analysis/report/", "binwright/")
+SHOWING = ("analysis/figures/", "analysis/report/")
 """Of ours, what shows results and does not make any."""
 
 
@@ -23,9 +23,9 @@ SHOWING = ("analysis/figures/", "analysis/report/", "binwright/")
 def ours() -> str:
     """Digest all our code and data that runs may use; the digest is new every time if any was edited while this ran."""
     digest = hashlib.blake2b(digest_size=16)
-    for package in OURS:
-        for file in sorted((ROOT / package).rglob("*")):
-            name = file.relative_to(ROOT).as_posix()
+    for package, folder in OURS.items():
+        for file in sorted(folder.rglob("*")):
+            name = f"{package}/{file.relative_to(folder).as_posix()}"
             # Shipped scenarios are not used by others unless these extend them, and then they say the same. Compilers,
             # editors and file managers leave files of their own.
             left = "__pycache__" in file.parts or file.name.startswith(".") or name.endswith("~")

@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 from pydantic import ValidationError
 
-from analysis.measure.costs.bill import Costs, SiteEnergy
-from analysis.measure.costs.over_time import OverTime
-from analysis.measure.costs.tariffs import Electricity
-from scenarios.build.cluster import build_labels, kinds_of
-from scenarios.schema.explain import explain
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.yaml_source import Source
-from simcore.fields import together
-from simcore.time_series import TimeSeries
-from simcore.types import Ints
+from binwright.analysis.measure.costs.bill import Costs, SiteEnergy
+from binwright.analysis.measure.costs.over_time import OverTime
+from binwright.analysis.measure.costs.tariffs import Electricity
+from binwright.scenarios.build.cluster import build_labels, kinds_of
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.fields import together
+from binwright.simcore.time_series import TimeSeries
+from binwright.simcore.types import Ints
 
 
 def build_costs(scenario: Scenario, seed: int = 0) -> Costs | None:

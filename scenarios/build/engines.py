@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias, get_args
 
-from agents.world import World
-from scenarios.build.plan import Run
-from scenarios.build.world import adapt_agent, build_agent, build_world
-from simcore.errors import ScenarioError, UserError, suggest
-from simcore.types import Agent
+from binwright.agents.world import World
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.build.world import adapt_agent, build_agent, build_world
+from binwright.simcore.errors import ScenarioError, UserError, suggest
+from binwright.simcore.types import Agent
 
 Engine: TypeAlias = Literal["auto", "simpy", "compiled"]
 """`auto` is compiled wherever it can be: the results are the same."""

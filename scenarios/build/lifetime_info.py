@@ -10,20 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.world import Requests
-from scenarios.build import user_workload
-from scenarios.build.altered import Altered
-from scenarios.build.trace import TraceRequests, content_of
-from scenarios.schema.knowledge import OtherLifetimes, Predicted
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Trace
-from simcore.errors import UserError, WorkloadError
-from simcore.lifetime_info import LifetimeInfo
-from simcore.predictor import Predictor
-from simcore.rng import stream
-from simcore.types import Floats, Workload
-from workloads.windows import age_at
+from binwright.agents.world import Requests
+from binwright.scenarios.build import user_workload
+from binwright.scenarios.build.altered import Altered
+from binwright.scenarios.build.trace import TraceRequests, content_of
+from binwright.scenarios.schema.knowledge import OtherLifetimes, Predicted
+from binwright.scenarios.schema.multiserver import MultiServer
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Trace
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.lifetime_info import LifetimeInfo
+from binwright.simcore.predictor import Predictor
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats, Workload
+from binwright.workloads.windows import age_at
 
 PREDICTING = (
     "`predict(requests, rng)` returns float64 [n], seconds from 0 on: see the page 'What do agents know of time?'."

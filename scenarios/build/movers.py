@@ -9,18 +9,18 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from agents.world import World
-from scenarios.schema.moves import Rescheduling
-from scenarios.schema.overflow import MakeRoom, room_of
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Generated
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.moves import Mover, MoveRules, MoveTrigger
-from simcore.moving import Moving
-from simcore.roles import where_of
-from simcore.types import QUANTUM, Workload
-from workloads.changes import matching
+from binwright.agents.world import World
+from binwright.scenarios.schema.moves import Rescheduling
+from binwright.scenarios.schema.overflow import MakeRoom, room_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Generated
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Mover, MoveRules, MoveTrigger
+from binwright.simcore.moving import Moving
+from binwright.simcore.roles import where_of
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.changes import matching
 
 Where = tuple[tuple[str, tuple[str, ...]], ...]
 

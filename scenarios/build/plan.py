@@ -15,23 +15,23 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agents import AGENTS
-from analysis.measure import METRICS
-from scenarios.build.code import modules_from, of
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.explain import explain
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.overflow import preempt_of
-from scenarios.schema.registered import Registered
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.sweep import FIXED
-from scenarios.schema.workload import Trace
-from scenarios.schema.yaml_source import Keys, Place, Source, undotted
-from simcore.errors import UserError
-from simcore.fields import Model
-from simcore.file_tracking import digest_of
-from simcore.registry import Registry
-from workloads.traces.library import find_servers
+from binwright.agents import AGENTS
+from binwright.analysis.measure import METRICS
+from binwright.scenarios.build.code import modules_from, of
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.multiserver import MultiServer
+from binwright.scenarios.schema.overflow import preempt_of
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.sweep import FIXED
+from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.yaml_source import Keys, Place, Source, undotted
+from binwright.simcore.errors import UserError
+from binwright.simcore.fields import Model
+from binwright.simcore.file_tracking import digest_of
+from binwright.simcore.registry import Registry
+from binwright.workloads.traces.library import find_servers
 
 IN_FOLDERS = str.maketrans("/[]", "-()")
 

@@ -8,29 +8,29 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from agents.world import Requests
-from scenarios.build import user_workload
-from scenarios.build.altered import Altered, forget_altered
-from scenarios.build.lifetime_info import forget_predictors
-from scenarios.build.trace import TraceRequests, forget_traces
-from scenarios.build.user_workload import identity_of, is_drawn
-from scenarios.schema.kind import Changing, Roled
-from scenarios.schema.multiserver import MultiServer, Offline
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.tenants import Tenants
-from scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace
-from simcore.fields import Model
-from simcore.rng import stream
-from simcore.roles import Role, Roles
-from simcore.types import Workload
-from workloads.changes import changed
-from workloads.generators import Flavour, Synthetic
-from workloads.holding import find_holding
-from workloads.lifetimes import pick
-from workloads.multiserver import MultiServerRequests
-from workloads.parts import WHOLE, in_gangs
-from workloads.priorities import prioritised
-from workloads.virtual import TenantRequests
+from binwright.agents.world import Requests
+from binwright.scenarios.build import user_workload
+from binwright.scenarios.build.altered import Altered, forget_altered
+from binwright.scenarios.build.lifetime_info import forget_predictors
+from binwright.scenarios.build.trace import TraceRequests, forget_traces
+from binwright.scenarios.build.user_workload import identity_of, is_drawn
+from binwright.scenarios.schema.kind import Changing, Roled
+from binwright.scenarios.schema.multiserver import MultiServer, Offline
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.tenants import Tenants
+from binwright.scenarios.schema.workload import Generated, Modelled, OwnWorkload, Trace
+from binwright.simcore.fields import Model
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import Role, Roles
+from binwright.simcore.types import Workload
+from binwright.workloads.changes import changed
+from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.holding import find_holding
+from binwright.workloads.lifetimes import pick
+from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.parts import WHOLE, in_gangs
+from binwright.workloads.priorities import prioritised
+from binwright.workloads.virtual import TenantRequests
 
 Total: TypeAlias = dict[str, float]
 """Units of every resource that all servers have together."""

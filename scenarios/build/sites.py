@@ -7,18 +7,18 @@ from functools import partial
 
 import numpy as np
 
-from agents.world import Requests
-from scenarios.build.altered import Altered
-from scenarios.build.costs import energy_of_sites, sites_of
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.sites import Flexible
-from simcore.errors import WorkloadError
-from simcore.rng import stream
-from simcore.roles import where_of
-from simcore.routing import ROUTERS, Sites
-from simcore.time_series import HOUR, TimeSeries
-from simcore.types import Floats, Ints, Workload
-from workloads.changes import matching
+from binwright.agents.world import Requests
+from binwright.scenarios.build.altered import Altered
+from binwright.scenarios.build.costs import energy_of_sites, sites_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.sites import Flexible
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.rng import stream
+from binwright.simcore.roles import where_of
+from binwright.simcore.routing import ROUTERS, Sites
+from binwright.simcore.time_series import HOUR, TimeSeries
+from binwright.simcore.types import Floats, Ints, Workload
+from binwright.workloads.changes import matching
 
 
 def build_sites(scenario: Scenario, seed: int, workload: Workload) -> Sites:

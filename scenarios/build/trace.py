@@ -11,20 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios.schema.multiserver import MultiServer
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Trace
-from simcore.file_tracking import digest_of
-from simcore.roles import NO_ROLE, Roles
-from simcore.types import QUANTUM, Workload
-from simcore.units import TIME
-from workloads.inflation import Inflated
-from workloads.parts import in_gangs
-from workloads.starts import ApartStart, ListedStart, RandomStart
-from workloads.traces.cells import is_date, seconds_of_date
-from workloads.traces.library import copy_of, find, read_mapped
-from workloads.traces.mapped import Columns, is_mapped
-from workloads.windows import Start, TimeStart, Window, firsts, requests_from, select, spans_of
+from binwright.scenarios.schema.multiserver import MultiServer
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Trace
+from binwright.simcore.file_tracking import digest_of
+from binwright.simcore.roles import NO_ROLE, Roles
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.simcore.units import TIME
+from binwright.workloads.inflation import Inflated
+from binwright.workloads.parts import in_gangs
+from binwright.workloads.starts import ApartStart, ListedStart, RandomStart
+from binwright.workloads.traces.cells import is_date, seconds_of_date
+from binwright.workloads.traces.library import copy_of, find, read_mapped
+from binwright.workloads.traces.mapped import Columns, is_mapped
+from binwright.workloads.windows import Start, TimeStart, Window, firsts, requests_from, select, spans_of
 
 
 class TraceRequests:

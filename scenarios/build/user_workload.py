@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios.build.code import of
-from scenarios.schema.registered import Registered
-from scenarios.schema.workload import OwnWorkload
-from simcore.errors import UserError, WorkloadError, place_of
-from simcore.file_tracking import is_ours
-from simcore.types import Workload
+from binwright.scenarios.build.code import of
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.workload import OwnWorkload
+from binwright.simcore.errors import UserError, WorkloadError, place_of
+from binwright.simcore.file_tracking import is_ours
+from binwright.simcore.types import Workload
 
 DRAWING = "`draw(resources, seed)` returns a binwright.Workload: see the page 'Traces and generated workloads'."
 

@@ -10,16 +10,16 @@ from typing import Literal
 
 import numpy as np
 
-from agents import AGENTS
-from agents.nested_agent import make, split_book
-from agents.world import WarmStart, World
-from scenarios.build.cluster import build_cluster, build_labels, build_ledger
-from scenarios.build.lifetime_info import foreseen
-from scenarios.build.requests import requests_of
-from scenarios.build.sites import build_sites, postponed
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
-from scenarios.schema.overflow import (
+from binwright.agents import AGENTS
+from binwright.agents.nested_agent import make, split_book
+from binwright.agents.world import WarmStart, World
+from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger
+from binwright.scenarios.build.lifetime_info import foreseen
+from binwright.scenarios.build.requests import requests_of
+from binwright.scenarios.build.sites import build_sites, postponed
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.failures import DomainFailures, Failure, Failures, PartFailures
+from binwright.scenarios.schema.overflow import (
     OtherOverflow,
     Word,
     after_room,
@@ -29,20 +29,20 @@ from scenarios.schema.overflow import (
     room_of,
     wait_of,
 )
-from scenarios.schema.queues import COUNTED
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.tenants import Tenants
-from scenarios.schema.warm_start import WarmStart as WarmStartSpec
-from scenarios.schema.workload import Trace
-from simcore.errors import ScenarioError, UserError, suggest
-from simcore.faults import Faults, Kind
-from simcore.options import check_options
-from simcore.queues import REQUESTS, JobQueue
-from simcore.quotas import Quota, QuotaRules
-from simcore.roles import where_of
-from simcore.rules import VICTIM_RULES, DisruptionBudget, Overflow, PreemptionRules
-from simcore.types import QUANTUM, Agent, Ints, Workload
-from workloads.changes import matching, words_of
+from binwright.scenarios.schema.queues import COUNTED
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.tenants import Tenants
+from binwright.scenarios.schema.warm_start import WarmStart as WarmStartSpec
+from binwright.scenarios.schema.workload import Trace
+from binwright.simcore.errors import ScenarioError, UserError, suggest
+from binwright.simcore.faults import Faults, Kind
+from binwright.simcore.options import check_options
+from binwright.simcore.queues import REQUESTS, JobQueue
+from binwright.simcore.quotas import Quota, QuotaRules
+from binwright.simcore.roles import where_of
+from binwright.simcore.rules import VICTIM_RULES, DisruptionBudget, Overflow, PreemptionRules
+from binwright.simcore.types import QUANTUM, Agent, Ints, Workload
+from binwright.workloads.changes import matching, words_of
 
 
 def build_world(scenario: Scenario, cache: Path | None = None) -> World:
@@ -143,7 +143,7 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
         raise UserError(problem, key="agents", remedy=remedy)
     if world.devices == agent.on_devices:
         return agent
-    from agents.rules.on_devices import WithDevices, no_devices_for  # numba
+    from binwright.agents.rules.on_devices import WithDevices, no_devices_for  # numba
 
     if agent.on_devices:
         raise no_devices_for(agent)

@@ -10,15 +10,15 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from scenarios.draft.request_source import asked_of
-from scenarios.draft.text import DraftServers, amounts, scenario_text
-from scenarios.run.check import check_scenario
-from scenarios.schema.agent import AgentEntry
-from scenarios.schema.explain import explain
-from scenarios.schema.load import scenario_from
-from scenarios.schema.yaml_source import Source
-from simcore.errors import UserError
-from simcore.units import amount
+from binwright.scenarios.draft.request_source import asked_of
+from binwright.scenarios.draft.text import DraftServers, amounts, scenario_text
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.agent import AgentEntry
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.errors import UserError
+from binwright.simcore.units import amount
 
 LOAD = 0.95
 """Of what the servers have, that generated requests ask for on average: then agents differ."""

@@ -14,28 +14,28 @@ import yaml
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from analysis.measure.metric import duration
-from scenarios.build.trace import TraceRequests
-from scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
-from scenarios.schema.explain import explain
-from scenarios.schema.load import load_scenario, shipped
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Trace
-from scenarios.schema.yaml_source import Source
-from simcore.errors import UserError
-from simcore.extras import pl
-from simcore.types import QUANTUM, Floats
-from workloads import TRACES, WITH_SERVERS
-from workloads.changes import WorkloadChange, changed
-from workloads.column_guesses import Proposal, propose
-from workloads.describe import peaks
-from workloads.fit import fit
-from workloads.lifetimes import kaplan_meier
-from workloads.traces.cells import is_date, moment
-from workloads.traces.check import MODELS, resources_in
-from workloads.traces.faults import collecting, lines_of
-from workloads.traces.kubernetes import read_nodes
-from workloads.traces.library import find, read, recognised
+from binwright.analysis.measure.metric import duration
+from binwright.scenarios.build.trace import TraceRequests
+from binwright.scenarios.draft.text import AGENTS, DraftServers, amounts, generated, scenario_text, servers_for
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.types import QUANTUM, Floats
+from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.changes import WorkloadChange, changed
+from binwright.workloads.column_guesses import Proposal, propose
+from binwright.workloads.describe import peaks
+from binwright.workloads.fit import fit
+from binwright.workloads.lifetimes import kaplan_meier
+from binwright.workloads.traces.cells import is_date, moment
+from binwright.workloads.traces.check import MODELS, resources_in
+from binwright.workloads.traces.faults import collecting, lines_of
+from binwright.workloads.traces.kubernetes import read_nodes
+from binwright.workloads.traces.library import find, read, recognised
 
 _MACHINE = {"cpu": "64 cores", "mem": "256 GB", "hdd": "4 TB", "ssd": "2 TB"}
 """What stands for a machine where a trace counts in machines."""
@@ -48,7 +48,7 @@ class RequestSource:
     """Holds requests in units, in the common columns of `Trace.read`, and what a scenario says to read them.
 
     `proposal` is there where the mapping was guessed, `scenario` where one says it; `path` is the file. `age` and
-    `watched` are as in `simcore.types.Workload`.
+    `watched` are as in `binwright.simcore.types.Workload`.
     """
 
     name: str

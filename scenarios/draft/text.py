@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from simcore.errors import UserError
-from simcore.files import replacing
-from simcore.units import LARGEST, measure_of
-from workloads.generators import Synthetic
-from workloads.lifetimes import Empirical
+from binwright.simcore.errors import UserError
+from binwright.simcore.files import replacing
+from binwright.simcore.units import LARGEST, measure_of
+from binwright.workloads.generators import Synthetic
+from binwright.workloads.lifetimes import Empirical
 
 SIZES = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Units that a server may have of a resource; beyond them, thousands."""
@@ -97,7 +97,7 @@ def block(key: str, values: Mapping[str, Any]) -> str:
 
 
 def generated(spec: Synthetic) -> dict[str, Any]:
-    """Return `workload:` of requests that are drawn, as `workloads.fit` makes them."""
+    """Return `workload:` of requests that are drawn, as `binwright.workloads.fit` makes them."""
     flavours = []
     for flavour in spec.flavours:
         assert isinstance(flavour.lifetimes, Empirical)

@@ -15,19 +15,19 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from agents.formulas.program import no_score
-from scenarios.batch.pool import child
-from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
-from scenarios.schema.scenario import Scenario
-from simcore.cores import ONE_THREAD
-from simcore.errors import RunError, UserError
+from binwright.agents.formulas.program import no_score
+from binwright.scenarios.batch.pool import child
+from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.cores import ONE_THREAD
+from binwright.simcore.errors import RunError, UserError
 
 MB = 2**20
 STARTING = 300.0
 """Seconds that a process may take until it is ready."""
 LONGEST, MOST = 86_400, 2**20
 """A day in seconds, and a terabyte in MB: the highest limits that may be asked for."""
-_START = "from scenarios.evaluation.confined import work; work({handle})"
+_START = "from binwright.scenarios.evaluation.confined import work; work({handle})"
 
 
 def check_limits(seconds: float, memory: int) -> None:
@@ -86,7 +86,7 @@ class Confined:
 
 def work(handle: int) -> None:
     """Serve as such a process until nobody listens."""
-    from agents.formulas.source import ScoreFunction, checked
+    from binwright.agents.formulas.source import ScoreFunction, checked
 
     pipe = Connection(handle)
     scenario, metric, seeds, memory = pipe.recv()
@@ -109,7 +109,7 @@ def work(handle: int) -> None:
 
 
 def _played(prepared: PreparedScenario, seeds: Sequence[int], source: str, name: str) -> Any:
-    from agents.formulas.source import ScoreFunction, checked
+    from binwright.agents.formulas.source import ScoreFunction, checked
 
     try:
         made = AgentFactory(partial(ScoreFunction, checked(source), name))

@@ -19,27 +19,27 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, get_args
 import numpy as np
 from pydantic import ValidationError
 
-from agents import AGENTS
-from agents.formulas.agent import Formula
-from agents.formulas.parse import NotAFormula, names_in, source
-from agents.formulas.program import DECISIONS, LOST, no_score
-from agents.formulas.source import checked
-from agents.formulas.vocabulary import features
-from agents.rules.scan import ScanAgent
-from analysis.compare.statistics import differences, mean_interval
-from scenarios.build.world import build_agent
-from scenarios.evaluation.confined import MB, Confined, check_limits
-from scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
-from scenarios.learn.tune import FIRST
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.explain import explain
-from scenarios.schema.load import Override, loaded
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.yaml_source import Source
-from simcore.cores import usable_cpus
-from simcore.errors import UserError, nearest, short, suggest, unread
-from simcore.jit import is_kernel
-from simcore.types import Agent
+from binwright.agents import AGENTS
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.parse import NotAFormula, names_in, source
+from binwright.agents.formulas.program import DECISIONS, LOST, no_score
+from binwright.agents.formulas.source import checked
+from binwright.agents.formulas.vocabulary import features
+from binwright.agents.rules.scan import ScanAgent
+from binwright.analysis.compare.statistics import differences, mean_interval
+from binwright.scenarios.build.world import build_agent
+from binwright.scenarios.evaluation.confined import MB, Confined, check_limits
+from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario, reason_of
+from binwright.scenarios.learn.tune import FIRST
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.load import Override, loaded
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.yaml_source import Source
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError, nearest, short, suggest, unread
+from binwright.simcore.jit import is_kernel
+from binwright.simcore.types import Agent
 
 Split = Literal["search", "validation", "test"]
 Policy: TypeAlias = "str | Path | Agent | Mapping[str, Any] | AgentSpec | Callable[..., Any]"

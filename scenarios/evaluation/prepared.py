@@ -7,21 +7,21 @@ from dataclasses import replace
 from traceback import extract_tb
 from typing import Any, Generic, TypeVar
 
-from agents.world import Requests
-from analysis.measure.definition import Definition
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import added_metric, built_in
-from analysis.measure.metric import Metric
-from analysis.measure.samples import Sampler
-from scenarios.build.costs import build_costs
-from scenarios.build.movers import begin_moving
-from scenarios.build.plan import Run
-from scenarios.build.world import adapt_agent, build_world
-from scenarios.run.execute import is_bounded, measured_from, prepare_run
-from scenarios.schema.scenario import Scenario
-from simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
-from simcore.rng import stream
-from simcore.types import Agent, Workload
+from binwright.agents.world import Requests
+from binwright.analysis.measure.definition import Definition
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import added_metric, built_in
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.samples import Sampler
+from binwright.scenarios.build.costs import build_costs
+from binwright.scenarios.build.movers import begin_moving
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.run.execute import is_bounded, measured_from, prepare_run
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import ScenarioError, UnknownName, UserError, short, suggest
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Workload
 
 A = TypeVar("A", bound=Agent)
 

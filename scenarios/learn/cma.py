@@ -9,7 +9,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 
 class Cma:

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from agents.learned.common.tensors import extra
-from scenarios.build.plan import named
-from scenarios.learn.sweeping import points
-from scenarios.learn.training import course_of, spec_of
-from scenarios.schema.scenario import Scenario
+from binwright.agents.learned.common.tensors import extra
+from binwright.scenarios.build.plan import named
+from binwright.scenarios.learn.sweeping import points
+from binwright.scenarios.learn.training import course_of, spec_of
+from binwright.scenarios.schema.scenario import Scenario
 
 PATIENCE = 10.0
 """Seconds of CPU after which no further iteration is tried; the points of a sweep share them."""

@@ -21,21 +21,21 @@ from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import NamedTuple
 
-from agents.learned.common.training import Row
-from scenarios.batch.backends import checked_jobs
-from scenarios.batch.on_ray import RayCluster, check_code, check_installed
-from scenarios.batch.pool import child, ending
-from scenarios.build.code import ours
-from scenarios.learn.training import Lesson, course_of, learn, spec_of
-from simcore.cores import usable_cpus
-from simcore.errors import UserError
-from simcore.files import write_bytes
+from binwright.agents.learned.common.training import Row
+from binwright.scenarios.batch.backends import checked_jobs
+from binwright.scenarios.batch.on_ray import RayCluster, check_code, check_installed
+from binwright.scenarios.batch.pool import child, ending
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.learn.training import Lesson, course_of, learn, spec_of
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError
+from binwright.simcore.files import write_bytes
 
 GRACE = 30.0
 """Seconds that a process has for its last checkpoint."""
 SLICE = 60.0
 """Seconds of a training after which a node of a cluster gives back what it has: so much is lost with it."""
-_START = "from scenarios.learn.parallel import work; work({handle})"
+_START = "from binwright.scenarios.learn.parallel import work; work({handle})"
 GOES_ON = "What is trained is kept: the same command goes on."
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from agents.learned.common.training import Row
-from scenarios.build.plan import named, plain
-from scenarios.learn.parallel import at_a_time, side_by_side
-from scenarios.learn.training import (
+from binwright.agents.learned.common.training import Row
+from binwright.scenarios.build.plan import named, plain
+from binwright.scenarios.learn.parallel import at_a_time, side_by_side
+from binwright.scenarios.learn.training import (
     announced,
     check_training,
     course_of,
@@ -25,10 +25,10 @@ from scenarios.learn.training import (
     taken,
     train,
 )
-from scenarios.schema.load import source_of, validate
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.train import Train
-from simcore.files import write_table
+from binwright.scenarios.schema.load import source_of, validate
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.train import Train
+from binwright.simcore.files import write_table
 
 TABLE = "sweep.parquet"
 """A row per point and seed: the settings, the best validation, and how long it took."""

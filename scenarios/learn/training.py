@@ -10,20 +10,20 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from agents.learned.common.trainer import ValidatesAnywhere, device_for
-from agents.learned.common.training import Course, Row, Training, forget, write_log
-from agents.world import World
-from scenarios.batch.journal import lock
-from scenarios.build.world import build_learning
-from scenarios.schema.explain import locate
-from scenarios.schema.load import source_of, validate
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.sweep import FIXED
-from scenarios.schema.train import WHAT_TO_TRAIN, Train
-from scenarios.schema.yaml_source import CHOICES, Keys, Source, undotted
-from simcore.errors import ScenarioError, UserError, WorkloadError
-from simcore.files import clear, make_folder, writing
-from simcore.options import check_options
+from binwright.agents.learned.common.trainer import ValidatesAnywhere, device_for
+from binwright.agents.learned.common.training import Course, Row, Training, forget, write_log
+from binwright.agents.world import World
+from binwright.scenarios.batch.journal import lock
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.explain import locate
+from binwright.scenarios.schema.load import source_of, validate
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.sweep import FIXED
+from binwright.scenarios.schema.train import WHAT_TO_TRAIN, Train
+from binwright.scenarios.schema.yaml_source import CHOICES, Keys, Source, undotted
+from binwright.simcore.errors import ScenarioError, UserError, WorkloadError
+from binwright.simcore.files import clear, make_folder, writing
+from binwright.simcore.options import check_options
 
 
 class Lesson(NamedTuple):

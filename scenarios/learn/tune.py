@@ -20,22 +20,22 @@ import polars as pl
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from agents import AGENTS
-from analysis.compare.comparison import Comparison
-from analysis.results.metric_choice import metric_named
-from analysis.results_api import Results
-from scenarios.batch.backends import held
-from scenarios.batch.batch import Batch
-from scenarios.build.world import build_agent, build_world
-from scenarios.learn.cma import Cma
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import Override, folder_for, loaded, scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError, suggest
-from simcore.files import write_table, write_text
-from simcore.rng import stream
-from simcore.types import Floats
-from workloads.starts import ListedStart
+from binwright.agents import AGENTS
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.results.metric_choice import metric_named
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.backends import held
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.learn.cma import Cma
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.load import Override, folder_for, loaded, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.files import write_table, write_text
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats
+from binwright.workloads.starts import ListedStart
 
 Between: TypeAlias = str | tuple[float, float]
 """`"0..4"`, `"0.01..2:log"`, or (low, high)."""

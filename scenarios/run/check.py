@@ -7,35 +7,35 @@ from pathlib import Path
 
 import numpy as np
 
-from agents import AGENTS
-from agents.world import World
-from analysis.measure.overlap import Overlap, overlap, worst
-from scenarios.build.costs import build_costs
-from scenarios.build.movers import begin_moving
-from scenarios.build.plan import Run, plan, points
-from scenarios.build.trace import TraceRequests, kept
-from scenarios.build.world import adapt_agent, build_agent, build_world
-from scenarios.run.execute import cache_of
-from scenarios.run.sandbox import STARTING, limited, printing
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.explain import locate
-from scenarios.schema.knowledge import OtherLifetimes
-from scenarios.schema.load import load_to_run
-from scenarios.schema.moves import MovesSpec
-from scenarios.schema.overflow import wait_of
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.workload import Trace
-from scenarios.schema.yaml_source import Keys, dotted, undotted
-from simcore.compiling import awaited_by
-from simcore.engine import Simulation
-from simcore.errors import FileNeeded, UserError, as_one
-from simcore.jit import postponed
-from simcore.record import IMPOSSIBLE
-from simcore.rng import stream
-from simcore.types import QUANTUM, View, Workload
-from workloads.changes import words_of
-from workloads.starts import ListedStart
-from workloads.traces.library import find, find_servers
+from binwright.agents import AGENTS
+from binwright.agents.world import World
+from binwright.analysis.measure.overlap import Overlap, overlap, worst
+from binwright.scenarios.build.costs import build_costs
+from binwright.scenarios.build.movers import begin_moving
+from binwright.scenarios.build.plan import Run, plan, points
+from binwright.scenarios.build.trace import TraceRequests, kept
+from binwright.scenarios.build.world import adapt_agent, build_agent, build_world
+from binwright.scenarios.run.execute import cache_of
+from binwright.scenarios.run.sandbox import STARTING, limited, printing
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.explain import locate
+from binwright.scenarios.schema.knowledge import OtherLifetimes
+from binwright.scenarios.schema.load import load_to_run
+from binwright.scenarios.schema.moves import MovesSpec
+from binwright.scenarios.schema.overflow import wait_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.yaml_source import Keys, dotted, undotted
+from binwright.simcore.compiling import awaited_by
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import FileNeeded, UserError, as_one
+from binwright.simcore.jit import postponed
+from binwright.simcore.record import IMPOSSIBLE
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, View, Workload
+from binwright.workloads.changes import words_of
+from binwright.workloads.starts import ListedStart
+from binwright.workloads.traces.library import find, find_servers
 
 SEEDS = 20
 """So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""

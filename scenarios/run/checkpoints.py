@@ -21,14 +21,14 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scenarios.build.plan import Run, modules_of
-from simcore.agent_state import memory, recall
-from simcore.engine import Simulation
-from simcore.file_tracking import files_of, unchanged
-from simcore.files import make_folder, replacing, writing
-from simcore.play import Watchers
-from simcore.rng import TrackedGenerator
-from simcore.types import Agent
+from binwright.scenarios.build.plan import Run, modules_of
+from binwright.simcore.agent_state import memory, recall
+from binwright.simcore.engine import Simulation
+from binwright.simcore.file_tracking import files_of, unchanged
+from binwright.simcore.files import make_folder, replacing, writing
+from binwright.simcore.play import Watchers
+from binwright.simcore.rng import TrackedGenerator
+from binwright.simcore.types import Agent
 
 FOLDER = "checkpoints"
 """The folder in that of the results in which runs are kept while they are under way, each in a folder of its own."""
@@ -164,7 +164,7 @@ class Keeper:
 
     def set_out(self, simulation: Simulation, agent: Agent, luck: TrackedGenerator, watchers: Watchers) -> None:
         """Go on with this agent, which is started with `luck`; they all come to where they were."""
-        from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again  # numba
+        from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again  # numba
 
         self._simulation, self._agent, self._luck = simulation, agent, luck
         self._answers = DecisionRecorder(simulation)

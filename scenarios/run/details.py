@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from analysis.measure.costs.bill import HourOfSite
-from analysis.measure.order import Order
-from fabric.fragmentation import CAUSES
-from fabric.network import NetworkLedger
-from simcore.engine import Simulation
-from simcore.extras import pl
-from simcore.files import write_tables
-from simcore.memmap import blocks
-from simcore.moves import Moved, Outcome, Why
-from simcore.record import INTERRUPTED, OUTCOMES, PLACED
-from simcore.types import QUANTUM, Ints
-from simcore.units import measure_of
-from workloads.traces.check import LABELS
+from binwright.analysis.measure.costs.bill import HourOfSite
+from binwright.analysis.measure.order import Order
+from binwright.fabric.fragmentation import CAUSES
+from binwright.fabric.network import NetworkLedger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.extras import pl
+from binwright.simcore.files import write_tables
+from binwright.simcore.memmap import blocks
+from binwright.simcore.moves import Moved, Outcome, Why
+from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from binwright.simcore.types import QUANTUM, Ints
+from binwright.simcore.units import measure_of
+from binwright.workloads.traces.check import LABELS
 
 if TYPE_CHECKING:
-    from analysis.measure.devices import DeviceHistory
-    from analysis.measure.finished_run import FinishedRun
-    from analysis.measure.states import StateSampler
+    from binwright.analysis.measure.devices import DeviceHistory
+    from binwright.analysis.measure.finished_run import FinishedRun
+    from binwright.analysis.measure.states import StateSampler
 
 TIMES = {"arrival", "duration", "decided", "wait", "end", "begin", "downtime", "time", "seconds"}
 AMOUNTS = ("", "used_", "free_", "stranded_", "capacity_", "allocated_", "wanted_", "missing_")
@@ -158,7 +158,7 @@ def write_sites(path: Path, hours: Sequence[HourOfSite]) -> None:
 
 def write_use(path: Path, over: FinishedRun) -> None:
     """Write a row per step of use: what was installed, allocated, wanted, used and missing."""
-    from analysis.measure.contention import over_time  # numba: only who says what is used pays for it
+    from binwright.analysis.measure.contention import over_time  # numba: only who says what is used pays for it
 
     _write(path, [over_time(over)], over.resources)
 

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from agents.formulas.agent import Formula
-from agents.formulas.program import DECISIONS, LOST, no_score
-from agents.learned.common.training_conditions import Learned, outside, regime_of
-from agents.world import WarmStart, World
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import measure
-from analysis.measure.metric import Metric
-from analysis.measure.metrics.sites import sites_column
-from analysis.measure.metrics.tenants import tenants_column
-from analysis.measure.overlap import written
-from analysis.measure.samples import Sampler
-from fabric.ledger import Ledger
-from scenarios.build.costs import build_costs
-from scenarios.build.engines import Engine, agents_of, is_compiled
-from scenarios.build.movers import begin_moving
-from scenarios.build.plan import Run, modules_of
-from scenarios.build.world import build_world
-from scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
-from scenarios.run.details import (
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.program import DECISIONS, LOST, no_score
+from binwright.agents.learned.common.training_conditions import Learned, outside, regime_of
+from binwright.agents.world import WarmStart, World
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import measure
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.measure.metrics.sites import sites_column
+from binwright.analysis.measure.metrics.tenants import tenants_column
+from binwright.analysis.measure.overlap import written
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.build.costs import build_costs
+from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
+from binwright.scenarios.build.movers import begin_moving
+from binwright.scenarios.build.plan import Run, modules_of
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
+from binwright.scenarios.run.details import (
     write_devices,
     write_moves,
     write_requests,
@@ -39,25 +39,25 @@ from scenarios.run.details import (
     write_times,
     write_use,
 )
-from scenarios.run.progress import PORTION, OnProgress, Reporter
-from scenarios.run.refusals import refusals
-from scenarios.run.sandbox import STARTING, limited
-from scenarios.schema.scenario import Scenario
-from simcore.agent_state import named
-from simcore.cores import WORKER
-from simcore.engine import Simulation
-from simcore.errors import RunError
-from simcore.file_tracking import files_of
-from simcore.play import Watchers, play
-from simcore.rng import TrackedGenerator, stream
-from simcore.rules import Overflow
-from simcore.types import Agent
+from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
+from binwright.scenarios.run.refusals import refusals
+from binwright.scenarios.run.sandbox import STARTING, limited
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.agent_state import named
+from binwright.simcore.cores import WORKER
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError
+from binwright.simcore.file_tracking import files_of
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.rng import TrackedGenerator, stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent
 
 if TYPE_CHECKING:
-    from analysis.measure.states import StateSampler
+    from binwright.analysis.measure.states import StateSampler
 
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
-"""As `simcore.play.play`."""
+"""As `binwright.simcore.play.play`."""
 
 
 def execute(
@@ -148,7 +148,7 @@ def _follow(started: _Started, checkpoint: Checkpoint, on_progress: OnProgress) 
     sampler, states = Sampler(simulation, started.ledger, started.first), None
     watchers = Watchers(simulation, sampler)
     if "states" in started.scenario.record:
-        from analysis.measure.states import StateSampler
+        from binwright.analysis.measure.states import StateSampler
 
         states = StateSampler(simulation, started.first)
         watchers.add(states)
@@ -252,11 +252,11 @@ def prepare_run(
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
     if world.cells:
-        from fabric.compiled.cells_run import play_cells  # numba
+        from binwright.fabric.compiled.cells_run import play_cells  # numba
 
         play_on = play_cells
     elif compiled:
-        from fabric.compiled.numa_run import play_compiled  # numba
+        from binwright.fabric.compiled.numa_run import play_compiled  # numba
 
         play_on = play_compiled
     if world.warm_start and warm_agent:

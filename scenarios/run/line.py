@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.heuristics.in_line import InLine
-from analysis.measure.metric import duration
-from simcore.engine import Simulation
-from simcore.record import PENDING
-from simcore.types import Agent, Request
+from binwright.agents.heuristics.in_line import InLine
+from binwright.analysis.measure.metric import duration
+from binwright.simcore.engine import Simulation
+from binwright.simcore.record import PENDING
+from binwright.simcore.types import Agent, Request
 
 
 class Line:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple, TypeAlias
 
-from scenarios.build.plan import Run
-from scenarios.run.checkpoints import Keeper
-from simcore.engine import Simulation
-from simcore.memmap import release_pages
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.run.checkpoints import Keeper
+from binwright.simcore.engine import Simulation
+from binwright.simcore.memmap import release_pages
 
 KEPT_EVERY = 60.0
 """Seconds between two times that a run is kept."""
@@ -47,7 +47,7 @@ OnProgress: TypeAlias = Callable[[RunProgress], None]
 
 
 class Reporter:
-    """Says now and then how far a run is, and keeps it: a callback of `simcore.play.Watchers`.
+    """Says now and then how far a run is, and keeps it: a callback of `binwright.simcore.play.Watchers`.
 
     With `keeper` the run is kept; without one, `lost` says why not. `portion` is after how many decisions it is called
     first; then the time that decisions take says how many there are from call to call.

@@ -11,12 +11,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.memmap import blocks
-from simcore.record import IMPOSSIBLE, PENDING, REJECTED
-from simcore.types import Floats, Ints, Request
-from simcore.units import say
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.memmap import blocks
+from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED
+from binwright.simcore.types import Floats, Ints, Request
+from binwright.simcore.units import say
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 

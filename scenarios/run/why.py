@@ -8,28 +8,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.adaptive.agent import Adaptive
-from agents.world import World
-from analysis.measure.metric import duration
-from fabric.devices import DeviceView
-from fabric.ledger import Ledger
-from scenarios.build.engines import agents_of, is_compiled
-from scenarios.build.movers import begin_moving
-from scenarios.build.plan import Run
-from scenarios.build.world import build_world
-from scenarios.run.execute import measured_from, prepare_run
-from scenarios.run.line import Line
-from scenarios.run.refusals import over_time, room_for_parts
-from simcore.agent_calls import answer_all, describe_request, raised
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.extras import pl
-from simcore.queues import Queues
-from simcore.quotas import Quotas
-from simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
-from simcore.rng import stream
-from simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
-from workloads.traces.check import LABELS
+from binwright.agents.adaptive.agent import Adaptive
+from binwright.agents.world import World
+from binwright.analysis.measure.metric import duration
+from binwright.fabric.devices import DeviceView
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.build.engines import agents_of, is_compiled
+from binwright.scenarios.build.movers import begin_moving
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.execute import measured_from, prepare_run
+from binwright.scenarios.run.line import Line
+from binwright.scenarios.run.refusals import over_time, room_for_parts
+from binwright.simcore.agent_calls import answer_all, describe_request, raised
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.queues import Queues
+from binwright.simcore.quotas import Quotas
+from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
+from binwright.workloads.traces.check import LABELS
 
 ROOM = "room"
 """What is said of a server where nothing stood in the way."""
@@ -93,7 +93,7 @@ class RefusedRequests(NamedTuple):
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
     than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
     `end` in seconds, and how many that came then were `offered` and `refused`. `choices` has a row for each time that
-    the agent chose among rules, as `agents.adaptive.agent.Choice` says; it has none for other agents.
+    the agent chose among rules, as `binwright.agents.adaptive.agent.Choice` says; it has none for other agents.
     `evicted` says how many were evicted for others, and how many of these did not run again.
     """
 

@@ -9,15 +9,15 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import Field
 
-from agents import AGENTS
-from agents.nested_agent import Book, split_book
-from simcore.agent_calls import WRITE_DECIDE
-from simcore.errors import UserError, suggest
-from simcore.fields import Model, Shown, Text, wrong
-from simcore.json_schema import PLUGIN, Schema, mapping, nullable
-from simcore.options import by_name, check_options, needs_none
-from simcore.registry import named_in
-from simcore.types import Agent
+from binwright.agents import AGENTS
+from binwright.agents.nested_agent import Book, split_book
+from binwright.simcore.agent_calls import WRITE_DECIDE
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import Model, Shown, Text, wrong
+from binwright.simcore.json_schema import PLUGIN, Schema, mapping, nullable
+from binwright.simcore.options import by_name, check_options, needs_none
+from binwright.simcore.registry import named_in
+from binwright.simcore.types import Agent
 
 LONG = 40
 """Letters beyond which a list in a label is shortened."""

@@ -8,14 +8,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from fabric.placement.rules import SERVER
-from scenarios.schema.failures import Failures
-from scenarios.schema.network import Network
-from scenarios.schema.overcommit import Predict, Ratios, RatiosOrPeaks
-from scenarios.schema.placement import Labels
-from scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
-from simcore.errors import suggest
-from simcore.fields import (
+from binwright.fabric.placement.rules import SERVER
+from binwright.scenarios.schema.failures import Failures
+from binwright.scenarios.schema.network import Network
+from binwright.scenarios.schema.overcommit import Predict, Ratios, RatiosOrPeaks
+from binwright.scenarios.schema.placement import Labels
+from binwright.scenarios.schema.server_files import DEVICE, Csv, TracedServers, known_resources, servers_of
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import (
     Amounts,
     Count,
     Index,
@@ -26,8 +26,8 @@ from simcore.fields import (
     together,
     wrong,
 )
-from simcore.json_schema import Schema, given
-from simcore.run_options import Cells, ContentionRule
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.run_options import Cells, ContentionRule
 
 
 class DevicesSpec(Model):

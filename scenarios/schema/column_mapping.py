@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from simcore.errors import suggest
-from simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, mapping_of, together, wrong
-from simcore.json_schema import emptied
-from simcore.units import TIME, amount, measure_of
-from workloads.traces.check import TEXTS
-from workloads.traces.filters import REMEDY, check_conditions
-from workloads.traces.table import CENSORED
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import TIMES, Model, Shown, Text, Units, checked, is_name, mapping_of, together, wrong
+from binwright.simcore.json_schema import emptied
+from binwright.simcore.units import TIME, amount, measure_of
+from binwright.workloads.traces.check import TEXTS
+from binwright.workloads.traces.filters import REMEDY, check_conditions
+from binwright.workloads.traces.table import CENSORED
 
 _NAMES = {"type": "string", "minLength": 1}
 _ORDER = r"^(?![<>])|^[<>]=?\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-?[W\d].*)\s*$"

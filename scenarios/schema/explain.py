@@ -9,9 +9,10 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from scenarios.schema.yaml_source import Keys, Source, dotted
-from simcore.errors import ScenarioError, UserError, as_one, suggest
-from simcore.fields import Model
+from binwright.scenarios.schema.yaml_source import Keys, Source, dotted
+from binwright.simcore.errors import ScenarioError, UserError, as_one, suggest
+from binwright.simcore.fields import Model
+from binwright.simcore.removed import REMOVED
 
 DEPTH = 3
 """So many keys deep another place is looked for."""
@@ -33,7 +34,9 @@ def explain(error: ValidationError, source: Source) -> UserError:
     for keys, detail in found:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
-        if problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(keys)):
+        if problem == "unknown key" and (instead := REMOVED.get(".".join(key for key in keys if isinstance(key, str)))):
+            problem, remedy = "is no longer a key", instead
+        elif problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(keys)):
             remedy = f"Did you mean {' or '.join(map(repr, others))}? {remedy}"
         mistake = ScenarioError(
             problem,
@@ -49,7 +52,7 @@ def explain(error: ValidationError, source: Source) -> UserError:
 
 def _elsewhere(keys: Keys) -> list[str]:
     """Find keys of the last name at other places of a scenario, the least deep ones, with all that leads to them."""
-    from scenarios.schema.scenario import Scenario
+    from binwright.scenarios.schema.scenario import Scenario
 
     level: list[tuple[tuple[str, ...], type[Model]]] = [((), Scenario)]
     for _ in range(DEPTH):
@@ -119,7 +122,7 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
 
 def _as_list(given: str, keys: Keys) -> str:
     """Write a remedy for a text where a list should be: the list of it, or what the list may hold if it is not that."""
-    from scenarios.schema.scenario import Scenario
+    from binwright.scenarios.schema.scenario import Scenario
 
     field = Scenario.known().get(str(keys[0])) if len(keys) == 1 else None
     choices = [

@@ -8,8 +8,8 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
-from simcore.json_schema import Schema, given
+from binwright.simcore.fields import Index, Model, PositiveTime, Text, Time, wrong
+from binwright.simcore.json_schema import Schema, given
 
 
 class _Planned(Model):

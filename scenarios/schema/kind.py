@@ -8,23 +8,23 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.parts import Parts
-from scenarios.schema.placement import Placed, WeightedRole
-from scenarios.schema.registered import Registered
-from scenarios.schema.yaml_source import Keys
-from simcore.fields import Index, Lifespan, Model, Shown, checked, wrong
-from simcore.json_schema import quantity
-from simcore.registry import Registry
-from simcore.unions import ByKey
-from simcore.units import TIME
-from workloads import ARRIVALS, LIFETIMES
-from workloads.arrivals import Bursty, Fixed, Poisson
-from workloads.changes import DemandChange, HolidayChange, WaveChange
-from workloads.lifetimes import Empirical, Exponential, Lognormal
-from workloads.starts import ApartStart, ListedStart, RandomStart
-from workloads.traces.cells import is_date
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.parts import Parts
+from binwright.scenarios.schema.placement import Placed, WeightedRole
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.fields import Index, Lifespan, Model, Shown, checked, wrong
+from binwright.simcore.json_schema import quantity
+from binwright.simcore.registry import Registry
+from binwright.simcore.unions import ByKey
+from binwright.simcore.units import TIME
+from binwright.workloads import ARRIVALS, LIFETIMES
+from binwright.workloads.arrivals import Bursty, Fixed, Poisson
+from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange
+from binwright.workloads.lifetimes import Empirical, Exponential, Lognormal
+from binwright.workloads.starts import ApartStart, ListedStart, RandomStart
+from binwright.workloads.traces.cells import is_date
 
 
 class Arrivals(Registered):

@@ -6,14 +6,14 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.registered import Registered
-from simcore.fields import Model, OneOf, Shown, wrong
-from simcore.predictor import Predictor
-from simcore.registry import Registry
-from simcore.unions import PlainOrMapping
-from workloads import PREDICTORS
-from workloads.predictors import Noise, Survival
-from workloads.starts import Rows
+from binwright.scenarios.schema.registered import Registered
+from binwright.simcore.fields import Model, OneOf, Shown, wrong
+from binwright.simcore.predictor import Predictor
+from binwright.simcore.registry import Registry
+from binwright.simcore.unions import PlainOrMapping
+from binwright.workloads import PREDICTORS
+from binwright.workloads.predictors import Noise, Survival
+from binwright.workloads.starts import Rows
 
 
 class Predicted(Registered):

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 import yaml
 from pydantic import ValidationError
 
-from scenarios.schema.explain import explain
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.yaml_source import LIBRARY, Source, given_as, read
-from simcore.errors import ScenarioError, UserError, meant, suggest
+from binwright.scenarios.schema.explain import explain
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.yaml_source import LIBRARY, Source, given_as, read
+from binwright.simcore.errors import ScenarioError, UserError, meant, suggest
 
 LISTED = "`binwright scenarios`"
 """Lists the scenarios that are shipped."""

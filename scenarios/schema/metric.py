@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from analysis.figures.venues import VENUES, inches
-from analysis.measure import BUILT_IN, METRICS
-from analysis.measure.definition import Asked
-from simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
-from simcore.json_schema import PLUGIN, Schema, mapping
+from binwright.analysis.figures.venues import VENUES, inches
+from binwright.analysis.measure import BUILT_IN, METRICS
+from binwright.analysis.measure.definition import Asked
+from binwright.simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
+from binwright.simcore.json_schema import PLUGIN, Schema, mapping
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
 

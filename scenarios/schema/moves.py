@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
-from agents import MOVERS
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.registered import Registered
-from simcore.errors import suggest
-from simcore.fields import (
+from binwright.agents import MOVERS
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.registered import Registered
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import (
     Count,
     DataRate,
     Model,
@@ -22,9 +22,9 @@ from simcore.fields import (
     Where,
     wrong,
 )
-from simcore.json_schema import Schema, given
-from simcore.moves import Mover
-from simcore.registry import Registry
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.moves import Mover
+from binwright.simcore.registry import Registry
 
 MostMoves: TypeAlias = Annotated[Count, Field(le=1_000_000)]
 

@@ -7,20 +7,20 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.kind import Roled, WorkloadKind
-from scenarios.schema.registered import Registered
-from scenarios.schema.use import Using
-from scenarios.schema.yaml_source import Keys
-from simcore.errors import suggest
-from simcore.fields import Count, Number, PositiveTime, Share, Shown, Text, wrong
-from simcore.json_schema import Schema, given
-from simcore.registry import Registry
-from simcore.types import QUANTUM, Workload
-from workloads.demands import DEMANDS
-from workloads.holding import LONGEST
-from workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.kind import Roled, WorkloadKind
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.use import Using
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Count, Number, PositiveTime, Share, Shown, Text, wrong
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.demands import DEMANDS
+from binwright.workloads.holding import LONGEST
+from binwright.workloads.offline import FITTED, NAMES, OPEN, WIDEST, machines
 
 
 class Demand(Registered):

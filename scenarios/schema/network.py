@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field, model_validator
 
-from fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
-from fabric.topology import TOPOLOGIES
-from fabric.topology import topology as build
-from scenarios.schema.placement import Labels, Values, check_servers
-from scenarios.schema.registered import Registered
-from simcore.fields import Count, Model, Names, checked, together, wrong
-from simcore.json_schema import Schema, quantity
-from simcore.registry import Registry
-from simcore.roles import where_of
-from simcore.units import BANDWIDTH, LARGEST
+from binwright.fabric.placement.rules import SERVER, ServerLabels, SomeServers, labels_of
+from binwright.fabric.topology import TOPOLOGIES
+from binwright.fabric.topology import topology as build
+from binwright.scenarios.schema.placement import Labels, Values, check_servers
+from binwright.scenarios.schema.registered import Registered
+from binwright.simcore.fields import Count, Model, Names, checked, together, wrong
+from binwright.simcore.json_schema import Schema, quantity
+from binwright.simcore.registry import Registry
+from binwright.simcore.roles import where_of
+from binwright.simcore.units import BANDWIDTH, LARGEST
 
 if TYPE_CHECKING:
-    from fabric.routing import Routing
-    from fabric.topology import Topology
+    from binwright.fabric.routing import Routing
+    from binwright.fabric.topology import Topology
 
 
 class TopologyChoice(Registered):
@@ -155,6 +155,6 @@ def _topology(name: str, options: str) -> Topology:
 @lru_cache(maxsize=4)
 def routing(network: Topology, paths: int, order: str) -> Routing:
     """Prepare the paths of a topology; what was searched for once stays for the runs that follow."""
-    from fabric.routing import Routing
+    from binwright.fabric.routing import Routing
 
     return Routing(network, paths, order)

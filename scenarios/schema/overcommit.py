@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeAlias
 import numpy as np
 from pydantic import Discriminator, Field, Tag
 
-from fabric.peak_predictors import (
+from binwright.fabric.peak_predictors import (
     PEAK_PREDICTORS,
     LimitPeak,
     OraclePeak,
@@ -18,12 +18,12 @@ from fabric.peak_predictors import (
     Seen,
     SigmaPeak,
 )
-from scenarios.schema.registered import Registered
-from simcore.errors import suggest
-from simcore.fields import Model, PositiveNumber, Shown, wrong
-from simcore.registry import Registry
-from simcore.types import Floats
-from simcore.unions import PlainOrMapping
+from binwright.scenarios.schema.registered import Registered
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Model, PositiveNumber, Shown, wrong
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import Floats
+from binwright.simcore.unions import PlainOrMapping
 
 
 class OtherPeak(Registered):

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from scenarios.schema.moves import MostMoves, MoverSpec, usual
-from scenarios.schema.queues import Queue
-from scenarios.schema.yaml_source import Keys
-from simcore.fields import (
+from binwright.scenarios.schema.moves import MostMoves, MoverSpec, usual
+from binwright.scenarios.schema.queues import Queue
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.fields import (
     Count,
     Index,
     Model,
@@ -25,9 +25,9 @@ from simcore.fields import (
     whole,
     wrong,
 )
-from simcore.json_schema import Schema, given
-from simcore.rules import VICTIM_RULES
-from simcore.unions import PlainOrMapping
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.rules import VICTIM_RULES
+from binwright.simcore.unions import PlainOrMapping
 
 MOST_TOGETHER = 100_000
 """Requests that are offered at once."""

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.placement import Values, known_label
-from scenarios.schema.yaml_source import Keys
-from simcore.fields import Count, Model, Text, wrong
-from simcore.gangs import PartRules
-from simcore.json_schema import Schema, given
-from workloads.parts import Parts as Built
-from workloads.virtual import MOST, Machines
+from binwright.scenarios.schema.placement import Values, known_label
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.fields import Count, Model, Text, wrong
+from binwright.simcore.gangs import PartRules
+from binwright.simcore.json_schema import Schema, given
+from binwright.workloads.parts import Parts as Built
+from binwright.workloads.virtual import MOST, Machines
 
 
 class Parts(Model):

@@ -8,11 +8,11 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
-from simcore.errors import suggest
-from simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
-from simcore.roles import Role, where_of
-from simcore.unions import ByKey
+from binwright.fabric.placement.rules import EVERY, SERVER, AtMost, Drain, Near, Rule, Spread
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Model, Names, Number, Shown, Text, Where, together, wrong
+from binwright.simcore.roles import Role, where_of
+from binwright.simcore.unions import ByKey
 
 
 def _labels(values: Any) -> Any:

@@ -7,11 +7,11 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from scenarios.schema.placement import Keys, Placed
-from simcore.errors import suggest
-from simcore.fields import Model, Names, Share, Shown, together, wrong
-from simcore.units import DATA, measure_of
-from workloads.priorities import LARGEST, number_of
+from binwright.scenarios.schema.placement import Keys, Placed
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Model, Names, Share, Shown, together, wrong
+from binwright.simcore.units import DATA, measure_of
+from binwright.workloads.priorities import LARGEST, number_of
 
 Priorities: TypeAlias = Annotated[
     dict[str, Annotated[int, Field(strict=True, ge=-LARGEST, le=LARGEST)]],

@@ -8,9 +8,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from scenarios.schema.server_files import known_resources
-from scenarios.schema.yaml_source import Keys
-from simcore.fields import Amounts, Model, PositiveTime, Shown, Where, together, wrong
+from binwright.scenarios.schema.server_files import known_resources
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.fields import Amounts, Model, PositiveTime, Shown, Where, together, wrong
 
 COUNTED = "requests"
 """What is limited beside resources: how many run."""

@@ -8,9 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from scenarios.schema.server_files import known_resources
-from simcore.errors import suggest
-from simcore.fields import Amounts, Model, PositiveTime, Text, Where, together, wrong
+from binwright.scenarios.schema.server_files import known_resources
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Amounts, Model, PositiveTime, Text, Where, together, wrong
 
 
 class Quota(Model):

@@ -1,4 +1,4 @@
-"""The schema for people and for editors: `python -m scenarios.schema.reference > docs/reference/scenario.md`."""
+"""Writes the schema as a page: `python -m binwright.scenarios.schema.reference > docs/reference/scenario.md`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scenarios.schema.scenario import Scenario
-from simcore.fields import Model, Shown
-from simcore.json_schema import laid_over
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.fields import Model, Shown
+from binwright.simcore.json_schema import laid_over
 
 LONG = 60
 """Letters from which on a key that several sections have is explained in the first of them only."""
@@ -27,7 +27,7 @@ HIDDEN = ("OtherOverflow", "AfterPreemption", "AfterRoom", "OtherLifetimes")
 _INTRO = """\
 # Scenario files
 
-Generated from the schema by `python -m scenarios.schema.reference`; do not edit.
+Generated from the schema by `python -m binwright.scenarios.schema.reference`; do not edit.
 
 A scenario is a YAML file: a cluster, a workload, and the agents to compare on them.
 

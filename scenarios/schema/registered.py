@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from simcore.fields import Model, OneOf, checked, whole, wrong
-from simcore.json_schema import PLUGIN, Schema, one_key
-from simcore.options import by_name, check_options, needs_none
-from simcore.registry import Registry
+from binwright.simcore.fields import Model, OneOf, checked, whole, wrong
+from binwright.simcore.json_schema import PLUGIN, Schema, one_key
+from binwright.simcore.options import by_name, check_options, needs_none
+from binwright.simcore.registry import Registry
 
 
 class Registered(OneOf):

@@ -9,35 +9,35 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from agents import AGENTS
-from analysis.measure.condition import target_of
-from analysis.measure.costs.tariffs import CostsSpec
-from analysis.measure.measuring import check_added
-from fabric.peak_predictors import LimitPeak
-from fabric.placement.rules import Drain
-from scenarios.schema.agent import AgentEntry, AgentSpec, shortly
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.failures import Failures
-from scenarios.schema.knowledge import Knowledge
-from scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
-from scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
-from scenarios.schema.overflow import Overflow, expand_of, preempt_of, queues_at, room_of, wait_of
-from scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
-from scenarios.schema.priorities import Priorities, Spot, check_prices, check_priorities, hourly
-from scenarios.schema.queues import check_queues
-from scenarios.schema.quotas import Quotas
-from scenarios.schema.server_files import known_resources
-from scenarios.schema.sites import SitesSpec
-from scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
-from scenarios.schema.sweep import Sweep
-from scenarios.schema.train import Train
-from scenarios.schema.use import UseSpec, Using
-from scenarios.schema.warm_start import WarmStart
-from scenarios.schema.workload import Workload
-from scenarios.schema.yaml_source import Keys, Source
-from simcore.errors import UserError, suggest
-from simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
-from simcore.run_options import Pacing
+from binwright.agents import AGENTS
+from binwright.analysis.measure.condition import target_of
+from binwright.analysis.measure.costs.tariffs import CostsSpec
+from binwright.analysis.measure.measuring import check_added
+from binwright.fabric.peak_predictors import LimitPeak
+from binwright.fabric.placement.rules import Drain
+from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.failures import Failures
+from binwright.scenarios.schema.knowledge import Knowledge
+from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
+from binwright.scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
+from binwright.scenarios.schema.overflow import Overflow, expand_of, preempt_of, queues_at, room_of, wait_of
+from binwright.scenarios.schema.placement import PlacementRule, Values, check_role, check_rule, check_rules, empties
+from binwright.scenarios.schema.priorities import Priorities, Spot, check_prices, check_priorities, hourly
+from binwright.scenarios.schema.queues import check_queues
+from binwright.scenarios.schema.quotas import Quotas
+from binwright.scenarios.schema.server_files import known_resources
+from binwright.scenarios.schema.sites import SitesSpec
+from binwright.scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
+from binwright.scenarios.schema.sweep import Sweep
+from binwright.scenarios.schema.train import Train
+from binwright.scenarios.schema.use import UseSpec, Using
+from binwright.scenarios.schema.warm_start import WarmStart
+from binwright.scenarios.schema.workload import Workload
+from binwright.scenarios.schema.yaml_source import Keys, Source
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
+from binwright.simcore.run_options import Pacing
 
 
 class Scenario(Model):

@@ -8,11 +8,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from simcore.errors import UserError, suggest
-from simcore.fields import Model, Text, Units, checked, together, wrong
-from simcore.units import DATA, measure_of
-from workloads import TRACES, WITH_SERVERS
-from workloads.traces.base import ServerFile
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import Model, Text, Units, checked, together, wrong
+from binwright.simcore.units import DATA, measure_of
+from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.traces.base import ServerFile
 
 DEVICE = "gpu"
 """The resource that servers have as devices."""

@@ -8,11 +8,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from analysis.measure.costs.tariffs import Electricity
-from scenarios.schema.cluster import ClusterSpec
-from simcore.errors import suggest
-from simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
-from simcore.routing import ROUTERS
+from binwright.analysis.measure.costs.tariffs import Electricity
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import Model, PositiveTime, Share, SomeNames, Text, Time, Where, checked, together, wrong
+from binwright.simcore.routing import ROUTERS
 
 
 class Site(Model):

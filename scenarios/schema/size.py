@@ -8,13 +8,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from analysis.measure.costs.tariffs import CostsSpec
-from analysis.measure.measuring import describe
-from analysis.measure.metric import Metric
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.metric import MetricSpec
-from simcore.errors import UserError, suggest
-from simcore.fields import Count, Model, PositiveNumber, Text
+from binwright.analysis.measure.costs.tariffs import CostsSpec
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.metric import Metric
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.metric import MetricSpec
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import Count, Model, PositiveNumber, Text
 
 
 class Size(Model):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from simcore.fields import Model, wrong
+from binwright.simcore.fields import Model, wrong
 
 FIXED = (
     *("name", "description", "extends", "agents", "replications", "seed", "record", "metrics"),

@@ -7,22 +7,22 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from agents import AGENTS
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.kind import Arrivals, Lifetimes, Roled
-from scenarios.schema.network import Network
-from scenarios.schema.registered import Registered
-from scenarios.schema.server_files import known_resources
-from scenarios.schema.yaml_source import Keys
-from simcore.fields import (
+from binwright.agents import AGENTS
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.kind import Arrivals, Lifetimes, Roled
+from binwright.scenarios.schema.network import Network
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.server_files import known_resources
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.fields import (
     Count,
     checked,
     wrong,
 )
-from simcore.registry import Registry
-from simcore.types import QUANTUM, Agent
-from workloads.virtual import NETWORKS, Hose, Pairs
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import QUANTUM, Agent
+from binwright.workloads.virtual import NETWORKS, Hose, Pairs
 
 AT = ("workload", "networks")
 
@@ -64,7 +64,7 @@ class Tenants(Roled):
             _check_machine(spec, cluster, (*AT, form))
             _check_bandwidth(spec, cluster.network, (*AT, form, "bandwidth"))
         if form == "hose":
-            from fabric.virtual_tree import tree  # numba
+            from binwright.fabric.virtual_tree import tree  # numba
 
             checked(tree, ("cluster", "network", "topology"))(cluster.network.topology.built)
         for at, agent in agents:

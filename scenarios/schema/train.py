@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agents.learned import TRAINERS
-from scenarios.schema.registered import Registered
-from simcore.fields import Count, Index, Model, wrong
-from simcore.registry import Registry
+from binwright.agents.learned import TRAINERS
+from binwright.scenarios.schema.registered import Registered
+from binwright.simcore.fields import Count, Index, Model, wrong
+from binwright.simcore.registry import Registry
 
 WHAT_TO_TRAIN = "Say what to train: `train: {agent: nara, iterations: 150}`."
 

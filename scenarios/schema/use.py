@@ -11,14 +11,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, G
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from scenarios.schema.server_files import known_resources
-from simcore.fields import Model, PositiveTime, Shown, wrong
-from simcore.json_schema import Schema
-from simcore.types import Workload
-from simcore.unions import ByKey
-from workloads.use import UseByResource
-from workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
-from workloads.use_series import RECORDED, RecordedCase
+from binwright.scenarios.schema.server_files import known_resources
+from binwright.simcore.fields import Model, PositiveTime, Shown, wrong
+from binwright.simcore.json_schema import Schema
+from binwright.simcore.types import Workload
+from binwright.simcore.unions import ByKey
+from binwright.workloads.use import UseByResource
+from binwright.workloads.use_models import SHARE_OR_LABEL, ConstantUse, VaryingUse, draw_use
+from binwright.workloads.use_series import RECORDED, RecordedCase
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Discriminator, Field, Tag
 
-from scenarios.schema.agent import AgentEntry, AgentSpec
-from simcore.fields import Model, ShareFromZero, Shown, Text
+from binwright.scenarios.schema.agent import AgentEntry, AgentSpec
+from binwright.simcore.fields import Model, ShareFromZero, Shown, Text
 
 SELF = "self"
 

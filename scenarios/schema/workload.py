@@ -17,20 +17,20 @@ from pydantic import (
     model_validator,
 )
 
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.cluster import ClusterSpec
-from scenarios.schema.column_mapping import Mapped
-from scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start, WorkloadKind
-from scenarios.schema.multiserver import MultiServer, Offline
-from scenarios.schema.parts import Parts
-from scenarios.schema.placement import Placed
-from scenarios.schema.registered import Registered
-from scenarios.schema.server_files import DEVICE, known_resources
-from scenarios.schema.tenants import Tenants
-from scenarios.schema.use import Using
-from scenarios.schema.yaml_source import Keys
-from simcore.errors import UserError, suggest
-from simcore.fields import (
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.cluster import ClusterSpec
+from binwright.scenarios.schema.column_mapping import Mapped
+from binwright.scenarios.schema.kind import Arrivals, Changing, Lifetimes, Start, WorkloadKind
+from binwright.scenarios.schema.multiserver import MultiServer, Offline
+from binwright.scenarios.schema.parts import Parts
+from binwright.scenarios.schema.placement import Placed
+from binwright.scenarios.schema.registered import Registered
+from binwright.scenarios.schema.server_files import DEVICE, known_resources
+from binwright.scenarios.schema.tenants import Tenants
+from binwright.scenarios.schema.use import Using
+from binwright.scenarios.schema.yaml_source import Keys
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.fields import (
     TIMES,
     Count,
     Model,
@@ -44,15 +44,15 @@ from simcore.fields import (
     together,
     wrong,
 )
-from simcore.json_schema import NULL, PLUGIN, Schema, amounts, nullable
-from simcore.options import by_name, check_options
-from simcore.registry import Registry
-from simcore.types import QUANTUM
-from simcore.units import COUNT, DATA, measure_of, quanta
-from workloads import TRACES, WORKLOADS
-from workloads.lublin import Lublin
-from workloads.resampling import Resample
-from workloads.starts import ApartStart, RandomStart
+from binwright.simcore.json_schema import NULL, PLUGIN, Schema, amounts, nullable
+from binwright.simcore.options import by_name, check_options
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.units import COUNT, DATA, measure_of, quanta
+from binwright.workloads import TRACES, WORKLOADS
+from binwright.workloads.lublin import Lublin
+from binwright.workloads.resampling import Resample
+from binwright.workloads.starts import ApartStart, RandomStart
 
 
 class Flavour(Placed):

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, Self, TypeAlias, cast
 
 import yaml
 
-from simcore.errors import ScenarioError, short
+from binwright.simcore.errors import ScenarioError, short
 
 LOG = logging.getLogger("binwright")
 
 Keys: TypeAlias = tuple[str | int, ...]
 """The way to a value: keys of mappings and indices of lists."""
 
-LIBRARY = Path(__file__).parents[1]
+LIBRARY = Path(__file__).parents[1] / "library"
 """The scenarios that are shipped: named by their path below here, without `.yaml`."""
 NOT_INHERITED = ("name", "description", "extends")
 CHOICES = frozenset({"arrivals", "lifetimes", "overflow"})

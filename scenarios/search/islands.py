@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.formulas.algebra import constants, ranking, with_constants, written
-from agents.formulas.parse import Term, constant, expression
-from scenarios.learn.cma import Cma
-from scenarios.search.plays import Plays
-from scenarios.search.proposals import RuleProposer, heuristics, rounded
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Floats, Ints
+from binwright.agents.formulas.algebra import constants, ranking, with_constants, written
+from binwright.agents.formulas.parse import Term, constant, expression
+from binwright.scenarios.learn.cma import Cma
+from binwright.scenarios.search.plays import Plays
+from binwright.scenarios.search.proposals import RuleProposer, heuristics, rounded
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Floats, Ints
 
 ELITES, CHILDREN, FIRST_CHILDREN = 10, 18, 54
 """Rules that an island keeps, and that are proposed on it in a generation, and in the first one."""

@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 import yaml
 
-from agents.formulas.agent import Formula
-from agents.formulas.algebra import written
-from agents.formulas.parse import Term, expression
-from agents.formulas.program import LOST, best_place, program
-from fabric.compiled.numa_replay import Replay
-from scenarios.batch.journal import line_of, rows_of
-from scenarios.batch.on_ray import RayCluster, check_code, check_installed
-from scenarios.build.code import ours
-from scenarios.build.world import build_world
-from scenarios.evaluation.evaluator import APART
-from scenarios.evaluation.prepared import AgentFactory, PreparedScenario
-from scenarios.learn.tune import FIRST
-from scenarios.schema.load import resolved, scenario_from
-from scenarios.schema.scenario import Scenario
-from scenarios.search.proposals import heuristics
-from simcore.cores import usable_cpus
-from simcore.errors import RunError
-from simcore.types import Compiled, Floats
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.algebra import written
+from binwright.agents.formulas.parse import Term, expression
+from binwright.agents.formulas.program import LOST, best_place, program
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.scenarios.batch.journal import line_of, rows_of
+from binwright.scenarios.batch.on_ray import RayCluster, check_code, check_installed
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.evaluation.evaluator import APART
+from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
+from binwright.scenarios.learn.tune import FIRST
+from binwright.scenarios.schema.load import resolved, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.search.proposals import heuristics
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import RunError
+from binwright.simcore.types import Compiled, Floats
 
 CALIBRATION = 64
 """Seeds of which the values of Best-Fit say how large differences are, where several scenarios are searched."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agents.formulas.algebra import constants, ranking, walk, with_constants
-from agents.formulas.parse import NotAFormula, Term, constant, expression, term
+from binwright.agents.formulas.algebra import constants, ranking, walk, with_constants
+from binwright.agents.formulas.parse import NotAFormula, Term, constant, expression, term
 
 LONGEST = 80
 """Steps of the longest rule that is proposed."""

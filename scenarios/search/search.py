@@ -15,28 +15,28 @@ import numpy as np
 import polars as pl
 import yaml
 
-from agents import AGENTS
-from agents.formulas.as_python import python_of
-from agents.formulas.parse import expression
-from analysis.compare.comparison import Comparison
-from analysis.figures.rule_front import draw
-from analysis.figures.style import save
-from analysis.results_api import Results
-from scenarios.batch.backends import held
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import Row, line_of, lock, rows_of
-from scenarios.build.code import ours
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.check import start_agents
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import Override, folder_for, loaded, resolved
-from scenarios.schema.scenario import Scenario
-from scenarios.search.islands import Islands, Rule, State
-from scenarios.search.plays import Plays
-from simcore.errors import ResultsError, UserError
-from simcore.files import make_folder, write_text, writing
-from simcore.jit import postponed
+from binwright.agents import AGENTS
+from binwright.agents.formulas.as_python import python_of
+from binwright.agents.formulas.parse import expression
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.figures.rule_front import draw
+from binwright.analysis.figures.style import save
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.backends import held
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
+from binwright.scenarios.build.code import ours
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import start_agents
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.load import Override, folder_for, loaded, resolved
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.search.islands import Islands, Rule, State
+from binwright.scenarios.search.plays import Plays
+from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.files import make_folder, write_text, writing
+from binwright.simcore.jit import postponed
 
 EVALUATIONS = 100_000
 """How many there are where nothing else is said."""
@@ -184,9 +184,11 @@ def _chosen(rules: Sequence[Rule], plays: Plays, seeds: int) -> tuple[pl.DataFra
 
 def _heuristics(scenario: Scenario) -> list[AgentSpec]:
     """List the heuristics that can run in a scenario and, like formulas, know no lifetimes and order no line."""
-    own = [one for one in scenario.agents if AGENTS.home(one.name).startswith("agents.heuristics")]
+    own = [one for one in scenario.agents if AGENTS.home(one.name).startswith("binwright.agents.heuristics")]
     there = {one.name for one in own if not one.options} | {one.label for one in own}
-    others = [name for name in AGENTS if AGENTS.home(name).startswith("agents.heuristics") and name not in there]
+    others = [
+        name for name in AGENTS if AGENTS.home(name).startswith("binwright.agents.heuristics") and name not in there
+    ]
     world, found = build_world(scenario), []
     workload = world.draw(scenario.seed)
     for spec in (*own, *map(AgentSpec.model_validate, others)):

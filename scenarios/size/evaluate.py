@@ -13,16 +13,16 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 import numpy as np
 import polars as pl
 
-from analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
-from analysis.compare.statistics import mean_interval
-from analysis.measure.condition import Target
-from analysis.measure.metric import Metric
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from scenarios.build.plan import plan
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
-from simcore.types import Floats
+from binwright.analysis.compare.differences import EQUAL, SAME, UNTESTED, Differences
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.measure.condition import Target
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Floats
 
 AHEAD, SHARE = 3, 20
 """So many sizes above an answer are looked at, too; a twentieth of it where that is more."""

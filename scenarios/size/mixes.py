@@ -9,7 +9,7 @@ from itertools import islice, product
 from math import ceil
 from typing import TypeAlias
 
-from scenarios.size.evaluate import SizeFound, ahead
+from binwright.scenarios.size.evaluate import SizeFound, ahead
 
 Mix: TypeAlias = tuple[int, ...]
 """How many servers of each kind."""

@@ -18,15 +18,15 @@ from typing import Any, Self
 
 import polars as pl
 
-from analysis.measure.condition import Target, target_of
-from analysis.results_api import Results
-from scenarios.batch.backends import held
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import folder_for
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.size import Size, groups_of, metrics_of, prices_of
-from scenarios.schema.sweep import Sweep
-from scenarios.size.evaluate import (
+from binwright.analysis.measure.condition import Target, target_of
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.backends import held
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import folder_for
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.size import Size, groups_of, metrics_of, prices_of
+from binwright.scenarios.schema.sweep import Sweep
+from binwright.scenarios.size.evaluate import (
     BEST,
     ENDS,
     FAILED,
@@ -41,10 +41,10 @@ from scenarios.size.evaluate import (
     searched,
     told_apart,
 )
-from scenarios.size.mixes import Market, Mix, next_mix, to_come
-from scenarios.size.sizing import LARGEST, TIMES, never, refuse
-from simcore.errors import UserError
-from simcore.files import write_text
+from binwright.scenarios.size.mixes import Market, Mix, next_mix, to_come
+from binwright.scenarios.size.sizing import LARGEST, TIMES, never, refuse
+from binwright.simcore.errors import UserError
+from binwright.simcore.files import write_text
 
 TABLE = "mixes.csv"
 

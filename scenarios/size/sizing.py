@@ -16,17 +16,17 @@ from typing import Any, Self
 
 import polars as pl
 
-from analysis.measure.condition import Target, target_of
-from analysis.results_api import Results
-from scenarios.batch.backends import held
-from scenarios.build.plan import named, plain, points
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import folder_for
-from scenarios.schema.overflow import expand_of
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.size import Size, metrics_of, place_of
-from scenarios.schema.sweep import Sweep
-from scenarios.size.evaluate import (
+from binwright.analysis.measure.condition import Target, target_of
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.backends import held
+from binwright.scenarios.build.plan import named, plain, points
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import folder_for
+from binwright.scenarios.schema.overflow import expand_of
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.size import Size, metrics_of, place_of
+from binwright.scenarios.schema.sweep import Sweep
+from binwright.scenarios.size.evaluate import (
     BEST,
     ENDS,
     FAILED,
@@ -43,8 +43,8 @@ from scenarios.size.evaluate import (
     to_come,
     told_apart,
 )
-from simcore.errors import UserError
-from simcore.files import write_text
+from binwright.simcore.errors import UserError
+from binwright.simcore.files import write_text
 
 TABLE = "sizes.csv"
 

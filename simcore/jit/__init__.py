@@ -17,10 +17,10 @@ from numba.core.types.function_type import CompileResultWAP
 from numba.core.typing import signature
 from numba.cpython.unsafe import tuple as unsafe
 
-from simcore.errors import KernelError
-from simcore.jit import linking
-from simcore.jit.kept import Kept, stamp_of
-from simcore.jit.mistakes import explained, mistake_in, undefined
+from binwright.simcore.errors import KernelError
+from binwright.simcore.jit import linking
+from binwright.simcore.jit.kept import Kept, stamp_of
+from binwright.simcore.jit.mistakes import explained, mistake_in, undefined
 
 # Numba calls kernels that take compiled functions experimental. Our tests compare them with a reference.
 warnings.filterwarnings("ignore", "First-class function type feature is experimental")

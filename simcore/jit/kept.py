@@ -31,8 +31,8 @@ from numba.core.extending import _Intrinsic
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
-from simcore.compiling import compiling
-from simcore.files import others_write, user_cache
+from binwright.simcore.compiling import compiling
+from binwright.simcore.files import others_write, user_cache
 
 MOST_GENERATED = 500
 """How many functions that were made at run time are kept."""

@@ -10,12 +10,14 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from simcore.errors import KernelError, from_here, nearest, short
-from simcore.file_tracking import is_ours
+from binwright.simcore.errors import KernelError, from_here, nearest, short
+from binwright.simcore.file_tracking import is_ours
 
 Function = Callable[..., Any]
 
-NEEDS_KERNEL = "Write @kernel above that function (`from simcore.jit import kernel`): page 'An agent of your own'."
+NEEDS_KERNEL = (
+    "Write @kernel above that function (`from binwright.simcore.jit import kernel`): page 'An agent of your own'."
+)
 WHAT_IT_USES = "It can use numbers, arrays, loops and most of numpy: page 'An agent of your own'."
 
 

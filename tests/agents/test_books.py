@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.nested_agent import make
-from simcore.errors import UserError
-from simcore.rng import stream
+from binwright.agents import AGENTS
+from binwright.agents.nested_agent import make
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
 from tests.reference.agents import RULES, Demand, Room, feasible
 from tests.support.properties import scaled
 from tests.support.rooms import Case, cases

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import binwright as bw
-from agents.policy import Policy, observed
-from scenarios.build.world import build_world
-from simcore.play import play
-from simcore.types import Placement, Request, View
+from binwright.agents.policy import Policy, observed
+from binwright.scenarios.build.world import build_world
+from binwright.simcore.play import play
+from binwright.simcore.types import Placement, Request, View
 from tests.support import ROOT
 from tests.support.learning import ruled, small
 from tests.support.properties import first

@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.first_fit import FirstFit
-from agents.heuristics.two_stage import TwoStage
-from agents.running import Job, Running
-from agents.solver.online.agent import Solver
-from agents.solver.online.jobs import Jobs
-from simcore.play import play
-from simcore.types import Placement, Request, View
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.two_stage import TwoStage
+from binwright.agents.running import Job, Running
+from binwright.agents.solver.online.agent import Solver
+from binwright.agents.solver.online.jobs import Jobs
+from binwright.simcore.play import play
+from binwright.simcore.types import Placement, Request, View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, decided, simulate

@@ -23,10 +23,10 @@ from benchmarks.cvd import (
     replayed,
     table_of,
 )
-from scenarios.batch.batch import Batch
-from scenarios.build.plan import Run, plan
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.plan import Run, plan
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 from tests.support.learning import small
 
 

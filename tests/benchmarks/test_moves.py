@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.movers.defragment import defragment
-from agents.rules.moving import aim_at, losses, standing
-from simcore.types import QUANTUM
+from binwright.agents.heuristics.movers.defragment import defragment
+from binwright.agents.rules.moving import aim_at, losses, standing
+from binwright.simcore.types import QUANTUM
 from tests.reference import defragment as slow
 from tests.support.in_use import as_slow, in_use
 from tests.support.properties import scaled

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.compare.comparison import Comparison
-from analysis.compare.statistics import ALPHA
 from benchmarks.regimes import REGIMES, Found, Standing, all_agents, main, needed, overview, own, page, replayed, said
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario, shipped
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.statistics import ALPHA
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario, shipped
 
 pytest.importorskip("safetensors")
 

@@ -13,8 +13,8 @@ from time import monotonic, sleep
 import pytest
 
 from binwright.cli import LIGHT, MISTAKE, MUCH, TERMINATED
-from simcore.cores import LIBRARIES, ROOMY, check_address_space
-from simcore.errors import UserError
+from binwright.simcore.cores import LIBRARIES, ROOMY, check_address_space
+from binwright.simcore.errors import UserError
 from tests.support.batches import TEXT
 
 KB = 1024
@@ -91,7 +91,7 @@ def test_where_there_are_few_each_library_has_one_thread(monkeypatch: pytest.Mon
     for limits["now"] in (resource.RLIM_INFINITY, 10**4 * ROOMY):
         check_address_space(MUCH)
         assert not set(LIBRARIES) & set(os.environ)
-    monkeypatch.setattr("simcore.cores.ctypes.CDLL", lambda name: None)
+    monkeypatch.setattr("binwright.simcore.cores.ctypes.CDLL", lambda name: None)
     limits["now"] = MUCH
     check_address_space(MUCH)
     assert {os.environ[name] for name in LIBRARIES} == {"1"}

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import AGENTS
-from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
-from agents.rules.cheapest_place import cheapest
-from agents.rules.scan import ScanAgent
 from binwright import Agent, Placement, Request, UserError, View, check_agent, checker, cli
-from simcore.types import Compiled
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.types import Compiled
 from tests.support.properties import first
 
 SLOW = ["solver"]

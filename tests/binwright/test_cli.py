@@ -18,14 +18,14 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from agents import AGENTS
+from binwright.agents import AGENTS
 from binwright.cli import FAILED, MISTAKE, TERMINATED, main
 from binwright.parser import every_command, parser
-from scenarios.schema.load import shipped
-from simcore.types import Agent
+from binwright.scenarios.schema.load import shipped
+from binwright.simcore.types import Agent
+from binwright.workloads import TRACES, catalogue
 from tests.support.batches import TEXT
 from tests.support.properties import first
-from workloads import TRACES, catalogue
 
 SHORT = ("run", "quickstart", "--seeds", "1", "--agents", "first-fit,best-fit", "--set", "workload.requests=200")
 
@@ -37,7 +37,7 @@ AGENT = """\
 import os
 import time
 
-from simcore.types import Agent
+from binwright.simcore.types import Agent
 
 
 class Mine(Agent):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from analysis.results.export import TAG, to_mlflow
+from binwright.analysis.results.export import TAG, to_mlflow
 from binwright.cli import MISTAKE, main
 from tests.support.batches import TEXT
 

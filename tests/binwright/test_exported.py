@@ -14,10 +14,10 @@ import pytest
 
 import binwright
 import binwright as bw
-from agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.heuristics.servers.best_fit import BestFit
 from binwright.cli import main
 from binwright.parser import COMMANDS
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 EXPORTED = [
     "Agent",
@@ -158,7 +158,7 @@ def test_a_key_that_there_is_not_is_named() -> None:
 
 
 def test_agents_are_listed_and_made() -> None:
-    assert {"best-fit", "nara", "fgd"} < set(bw.agents())
+    assert {"best-fit", "nara", "fgd"} < set(bw.list_agents())
     assert isinstance(bw.agent("best-fit"), BestFit)
     assert isinstance(bw.agent({"best-fit": {"node": "loose"}}), BestFit)
     with pytest.raises(UserError, match="best-fit"):

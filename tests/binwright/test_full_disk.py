@@ -77,8 +77,8 @@ def test_every_change_may_fail(here: Path, command: str) -> None:
 def test_the_power_may_be_cut_at_any_moment(
     here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scenarios.batch.batch.SYNCED", 0.0)
-    monkeypatch.setattr("agents.learned.common.training.PATIENCE", 0.0)
+    monkeypatch.setattr("binwright.scenarios.batch.batch.SYNCED", 0.0)
+    monkeypatch.setattr("binwright.agents.learned.common.training.PATIENCE", 0.0)
     assert len(list(every_power_cut(COMMANDS[command], here / "out", seeds, every))) > 2
 
 
@@ -88,7 +88,7 @@ def test_without_waiting_for_the_disk_a_power_cut_costs_files(
     here: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The attack is one."""
-    monkeypatch.setattr("simcore.files.sync", lambda path: None)
+    monkeypatch.setattr("binwright.simcore.files.sync", lambda path: None)
     with pytest.raises(AssertionError):
         list(every_power_cut(COMMANDS[command], here / "out", 3))
 
@@ -151,7 +151,7 @@ def test_what_nobody_expected_is_one_message(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of nobody's making")
 
-    monkeypatch.setattr("analysis.results_api.load_many", broken)
+    monkeypatch.setattr("binwright.analysis.results_api.load_many", broken)
     monkeypatch.setenv("TMPDIR", str(here))
     monkeypatch.setattr("tempfile.tempdir", None)
     assert main(["compare", "there"]) == 70

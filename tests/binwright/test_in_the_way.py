@@ -14,10 +14,10 @@ import pytest
 
 import binwright as bw
 from binwright.cli import FAILED, MISTAKE, main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
+from binwright.workloads.offline_table import read_csv
 from tests.support.batches import FIRST, TEXT
 from tests.support.properties import first
-from workloads.offline_table import read_csv
 
 RUN = ["run", "s.yaml", "--out", "out"]
 

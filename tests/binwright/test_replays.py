@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results_api import Results
+from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.commands.reporting import SECONDS, played
 from tests.support.batches import FIRST, TEXT

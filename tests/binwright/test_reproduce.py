@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 from scipy.stats import t as student
 
 import binwright as bw
-from agents.learned.common.tensors import SHIPPED
-from agents.solver.packing import pack
-from analysis.figures.lines import Line, Panel, lines
 from binwright import cli
+from binwright.agents.learned.common.tensors import SHIPPED
+from binwright.agents.solver.packing import pack
+from binwright.analysis.figures.lines import Line, Panel, lines
 from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import (
@@ -43,13 +43,13 @@ from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.pages import END, tables
 from binwright.reproduction.publications import cvd_rl, nara, wrasse
 from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, names_of, prepare, row, run
-from scenarios.schema.load import load_scenario, load_to_run
-from simcore.errors import UserError, WorkloadError
+from binwright.scenarios.schema.load import load_scenario, load_to_run
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.workloads.demands import DEMANDS
+from binwright.workloads.offline import machines
+from binwright.workloads.traces.library import FOLDER, find
 from tests.support import ROOT
 from tests.support.properties import first
-from workloads.demands import DEMANDS
-from workloads.offline import machines
-from workloads.traces.library import FOLDER, find
 
 TRACES = ROOT.parent / "shared" / "traces"
 NUMBERS = st.floats(-1e6, 1e6)
@@ -470,8 +470,8 @@ def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.M
 
     monkeypatch.setattr(nara, "file_here", lambda demand: demand != "alibaba")
     monkeypatch.setattr(DEMANDS, "load", load)
-    monkeypatch.setattr("workloads.multiserver.MultiServerRequests.draw", lambda self, resources, seed: None)
-    monkeypatch.setattr("analysis.figures.densities.draw", lambda found, title: found)
+    monkeypatch.setattr("binwright.workloads.multiserver.MultiServerRequests.draw", lambda self, resources, seed: None)
+    monkeypatch.setattr("binwright.analysis.figures.densities.draw", lambda found, title: found)
     assert list(nara.demands(Material())) == ["uniform", "azure", "alibaba (stand-in)"]  # type: ignore[call-overload]
     assert asked == ["uniform", "{azure: {split: test}}", "alibaba-like"]
     for demand, drawn in zip(nara.HOLDING, asked, strict=True):

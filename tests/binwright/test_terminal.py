@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import line_of, lock
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import line_of, lock
 from tests.support.batches import TEXT, scenario
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -26,7 +26,7 @@ HELD = """\
 import os, subprocess, sys, threading, time, warnings
 from pathlib import Path
 
-from simcore.types import Agent
+from binwright.simcore.types import Agent
 
 
 class Held(Agent):
@@ -64,9 +64,9 @@ SETUP = """
 from types import SimpleNamespace
 
 import binwright.commands.reproducing as reproducing
-from scenarios.batch import backends
-from scenarios.batch.batch import Batch, run_batches
-from scenarios.schema.load import load_scenario
+from binwright.scenarios.batch import backends
+from binwright.scenarios.batch.batch import Batch, run_batches
+from binwright.scenarios.schema.load import load_scenario
 
 
 def prepare(names, size, folder, weights=None):
@@ -278,8 +278,8 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
 
 
 COMPILES = """\
-from simcore.jit import generated
-from simcore.types import Agent
+from binwright.simcore.jit import generated
+from binwright.simcore.types import Agent
 
 exec("def slow_to_compile(free):\\n    total = {new}\\n" + "".join(
     f"    total += free[{{n}} % len(free), 0, 0] * {{n}}\\n" for n in range(40)

@@ -14,16 +14,16 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 import pytest
 
-from analysis.report.page import Drawn
+from binwright.analysis.report.page import Drawn
 from binwright.cli import main
 from binwright.commands import live_page
 from binwright.commands import live_page as command
 from binwright.commands.progress import Live
-from scenarios.batch import journal as locks
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import is_taken, line_of, lock
-from scenarios.batch.watching import WatchedFolder
-from simcore.errors import ResultsError
+from binwright.scenarios.batch import journal as locks
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import is_taken, line_of, lock
+from binwright.scenarios.batch.watching import WatchedFolder
+from binwright.simcore.errors import ResultsError
 from tests.support.batches import scenario
 from tests.support.browser import CHROMIUM, DRIVER, browser
 
@@ -69,7 +69,7 @@ def test_a_run_that_was_kept_is_under_way_and_has_not_failed(
     assert main(["watch", str(batch.folder)]) == 1
     kept = "Kept of runs that were under way: 25.0%."
     assert said() == f"small: 2 of 6 runs done. {kept} It stands still: the same command goes on with it."
-    monkeypatch.setattr("scenarios.batch.watching.is_taken", lambda journal: True)
+    monkeypatch.setattr("binwright.scenarios.batch.watching.is_taken", lambda journal: True)
     assert main(["watch", str(batch.folder), "--once"]) == 0
     assert "2 of 6 runs done. Under way, as of when they were kept: 25.0%. It goes on" in said()
 
@@ -161,7 +161,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Looks follow one another at once; figures have tests of their own."""
     monkeypatch.setattr(live_page, "EVERY", 0.02)
     monkeypatch.setattr(live_page, "SHARE", 0)
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
 
 
 def get(url: str, **headers: str) -> str:

@@ -104,7 +104,7 @@ SERVERS = [
     ("cpu\n", ["c.csv: cluster.csv.path: has no servers"]),
 ]
 
-AGENT = "from simcore.types import Agent\nclass Mine(Agent):\n"
+AGENT = "from binwright.simcore.types import Agent\nclass Mine(Agent):\n"
 RULE = """\
 from binwright import ScanAgent, cheapest
 class Mine(ScanAgent):

@@ -14,7 +14,7 @@ import pytest
 import binwright as bw
 from binwright import check_agent, cli
 from binwright.parser import parser
-from scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.load import load_scenario
 from tests.support import ROOT
 
 FOLDERS = sorted(file.parent for file in (ROOT / "examples").glob("*/README.md"))

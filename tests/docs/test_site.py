@@ -13,7 +13,7 @@ from time import monotonic, sleep
 import pytest
 
 import binwright
-from agents import AGENTS
+from binwright.agents import AGENTS
 from docs import generated
 from tests.support import ROOT
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser

@@ -20,16 +20,16 @@ import pytest
 import yaml
 
 import binwright as bw
-from agents import AGENTS
-from analysis.figures import FIGURES
-from analysis.measure.measuring import describe
 from binwright import cli
+from binwright.agents import AGENTS
+from binwright.analysis.figures import FIGURES
+from binwright.analysis.measure.measuring import describe
 from binwright.api import as_overrides
 from binwright.parser import parser
-from scenarios.build.plan import points
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.size.mixing import MixQuestion
-from scenarios.size.sizing import Question
+from binwright.scenarios.build.plan import points
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.size.mixing import MixQuestion
+from binwright.scenarios.size.sizing import Question
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
 

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabric.decision_log import ENTRY, DecisionLog, DecisionRecorder, answer_again
-from simcore.agent_state import memory, recall
-from simcore.engine import Simulation
-from simcore.play import Watchers, play
-from simcore.record import Record
-from simcore.rng import TrackedGenerator, stream
-from simcore.types import Agent, Placement, Refusal, Request, View, fixed
+from binwright.fabric.decision_log import ENTRY, DecisionLog, DecisionRecorder, answer_again
+from binwright.simcore.agent_state import memory, recall
+from binwright.simcore.engine import Simulation
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.record import Record
+from binwright.simcore.rng import TrackedGenerator, stream
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View, fixed
 from tests.reference.engine import Case, feasible
 from tests.support.compiled import Looker
 from tests.support.properties import scaled

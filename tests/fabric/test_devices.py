@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.cluster import NEVER, Cluster
-from fabric.device_ledger import DeviceLedger
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
-from simcore.record import IMPOSSIBLE
-from simcore.types import OnDevices, Placement, Workload
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from binwright.simcore.record import IMPOSSIBLE
+from binwright.simcore.types import OnDevices, Placement, Workload
 from tests.reference.devices import UNIT, Ask, Server, choices
 from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of
 from tests.support.properties import scaled

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabric.array_kernels import ascending, overwrite
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from fabric.servers import why_not
-from fabric.survey import Survey
-from simcore.errors import InfeasiblePlacement, LedgerError
-from simcore.types import Amounts, Placement, Request, Share
+from binwright.fabric.array_kernels import ascending, overwrite
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.servers import why_not
+from binwright.fabric.survey import Survey
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError
+from binwright.simcore.types import Amounts, Placement, Request, Share
 from tests.reference import engine as reference
 from tests.reference.engine import SPREAD, Demand, Room, feasible, fits, shares, spreads
 from tests.reference.looks import looked, stranded

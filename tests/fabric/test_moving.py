@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.cluster import NEVER, Cluster, DevicesOf
-from fabric.device_ledger import DeviceLedger
-from fabric.ledger import Ledger
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from simcore.errors import InfeasiblePlacement, LedgerError
-from simcore.roles import Role, Roles
-from simcore.types import QUANTUM, OnDevices, Request, Workload
+from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError
+from binwright.simcore.roles import Role, Roles
+from binwright.simcore.types import QUANTUM, OnDevices, Request, Workload
 from tests.reference.placement import Lies, refused_by
 from tests.support.properties import scaled
 

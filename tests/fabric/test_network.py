@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from fabric.network import FAILED, NetworkLedger, Provisioned
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
-from simcore.faults import Faults
-from simcore.jit import kernel
-from simcore.play import play
-from simcore.rng import stream
-from simcore.run_options import Pacing
-from simcore.types import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
+from binwright.agents import AGENTS
+from binwright.fabric.network import FAILED, NetworkLedger, Provisioned
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, ScenarioError
+from binwright.simcore.faults import Faults
+from binwright.simcore.jit import kernel
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.run_options import Pacing
+from binwright.simcore.types import QUANTUM, Agent, Ints, Placement, Refusal, Request, View, Workload
 from tests.reference.ledger import accepts, joined, span
 from tests.support.kinds import IN_NETWORKS
 from tests.support.networks import NETWORKS, ledger_of, request

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.best_fit import BestFit
-from agents.heuristics.servers.first_fit import FirstFit
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
-from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
-from simcore.play import play
-from simcore.record import IMPOSSIBLE, PLACED
-from simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, UserError, WorkloadError
+from binwright.simcore.play import play
+from binwright.simcore.record import IMPOSSIBLE, PLACED
+from binwright.simcore.roles import NO_ROLE, Role, Roles, read_where, where_of
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference.devices import Ask
 from tests.reference.placement import Lies, refused_by
 from tests.support.devices import ledger_of, request_of
@@ -63,7 +63,9 @@ def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject
     """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
     written = data.draw(rules(labels.servers))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
+        patch.setattr(
+            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
+        )  # one slot
         keep_the_slow_rules(labels, written, data)
 
 
@@ -214,7 +216,7 @@ def test_devices_and_rules_hold_together() -> None:
     ledger = RuledDevices(plain.cluster, labels, [AtMost(at_most=1, of="web", per="zone")])
     ledger.roles_of(asking((WEB,), []))
     ask = Ask(QUANTUM, QUANTUM, 500_000)
-    from fabric.devices import on_devices
+    from binwright.fabric.devices import on_devices
 
     first, second = request_of(ask, 1), request_of(ask, 2)
     ledger.apply(first, on_devices(first, 0, 1))

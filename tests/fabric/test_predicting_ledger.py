@@ -9,16 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fabric.cluster import Cluster
-from fabric.peak_predictors import LimitPeak, OraclePeak
-from fabric.predicting_ledger import PredictingLedger
-from scenarios.schema.overcommit import Predict, predictor_of
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.faults import Faults
-from simcore.preemption import Preemption
-from simcore.rules import VICTIM_RULES, Overflow, PreemptionRules
-from simcore.types import QUANTUM, Request, Workload, part
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.peak_predictors import LimitPeak, OraclePeak
+from binwright.fabric.predicting_ledger import PredictingLedger
+from binwright.scenarios.schema.overcommit import Predict, predictor_of
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.faults import Faults
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.rules import VICTIM_RULES, Overflow, PreemptionRules
+from binwright.simcore.types import QUANTUM, Request, Workload, part
 from tests.reference.peaks import Task, predict
 from tests.support.use import Table
 

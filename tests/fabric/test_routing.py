@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fabric.routing
-from fabric.graph import Graph, build
-from fabric.routing import ORDERS, Routing, find_route, first_path, path_links, route_links, weighted_path
-from fabric.shapes import fabric as pods_and_planes
-from fabric.shapes import fat_tree, tree
-from fabric.topology import Topology, TopologyError, topology
+from binwright import fabric
+from binwright.fabric.graph import Graph, build
+from binwright.fabric.routing import ORDERS, Routing, find_route, first_path, path_links, route_links, weighted_path
+from binwright.fabric.shapes import fabric as pods_and_planes
+from binwright.fabric.shapes import fat_tree, tree
+from binwright.fabric.topology import Topology, TopologyError, topology
 from tests.reference.routes import turn, way
 from tests.support.properties import scaled
 

@@ -12,26 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from fabric.cluster import NEVER, Cluster
-from fabric.network import NetworkLedger, Provisioned
-from fabric.placement.ruled_network import RuledNetwork
-from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
-from fabric.routing import Routing
-from fabric.topology import Topology, topology
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, LedgerError
-from simcore.play import play
-from simcore.record import IMPOSSIBLE
-from simcore.roles import NO_ROLE, Role, Roles, where_of
-from simcore.types import QUANTUM, Placement, Request, Workload
+from binwright.agents import AGENTS
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.network import NetworkLedger, Provisioned
+from binwright.fabric.placement.ruled_network import RuledNetwork
+from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together, labels_of
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import Topology, topology
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement, LedgerError
+from binwright.simcore.play import play
+from binwright.simcore.record import IMPOSSIBLE
+from binwright.simcore.roles import NO_ROLE, Role, Roles, where_of
+from binwright.simcore.types import QUANTUM, Placement, Request, Workload
+from binwright.workloads.demands import Uniform
+from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.virtual import NETWORKS as VIRTUAL
 from tests.reference.placement import Lies, broken_by, refused_by
 from tests.support.networks import NETWORKS, lone
 from tests.support.placement import ROLES, rules
 from tests.support.properties import scaled
-from workloads.demands import Uniform
-from workloads.multiserver import MultiServerRequests
-from workloads.virtual import NETWORKS as VIRTUAL
 
 FABRIC = topology("fabric", **NETWORKS["fabric"])
 """Four racks of two servers."""
@@ -295,9 +295,9 @@ def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
 )
 def test_machines_of_virtual_networks_break_no_rule(form: str, agent: str) -> None:
     network = topology("tree", fanouts=[4, 4, 2], capacities=[1, 4, 8])
-    from workloads.arrivals import Fixed
-    from workloads.lifetimes import Exponential
-    from workloads.virtual import TenantRequests
+    from binwright.workloads.arrivals import Fixed
+    from binwright.workloads.lifetimes import Exponential
+    from binwright.workloads.virtual import TenantRequests
 
     networks = VIRTUAL.load(form)(machines={"uniform": [1, 8]}, machine={"slots": 1}, bandwidth=(0.05, 0.2))
     asked = TenantRequests(120, Fixed(every=1.0), Exponential(mean=20.0), networks).draw(("slots",), 0)

@@ -10,12 +10,12 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from analysis.figures.network_map import draw
-from fabric.graphs import read
-from fabric.shapes import alpha, fabric, fat_tree, tree
-from fabric.topology import TOPOLOGIES, Topology, TopologyError, tier_rows, topology
-from simcore.errors import UnknownName, UserError
-from simcore.types import QUANTUM
+from binwright.analysis.figures.network_map import draw
+from binwright.fabric.graphs import read
+from binwright.fabric.shapes import alpha, fabric, fat_tree, tree
+from binwright.fabric.topology import TOPOLOGIES, Topology, TopologyError, tier_rows, topology
+from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.types import QUANTUM
 from tests.support.properties import first
 
 MIXED = """a,b,capacity,server

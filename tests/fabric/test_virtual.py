@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import maximum_flow
 
-from agents import AGENTS
-from agents.heuristics.virtual.secondnet import Matching, matched
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from fabric.network import FAILED, NetworkLedger
-from fabric.routing import Routing
-from fabric.topology import TopologyError, topology
-from fabric.virtual import hosed, routed
-from fabric.virtual_paths import route_pairs
-from fabric.virtual_tree import grouped, needed, reserve, tree
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, UserError, WorkloadError
-from simcore.rng import stream
-from simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
-from simcore.units import say
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.virtual.secondnet import Matching, matched
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import FAILED, NetworkLedger
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import TopologyError, topology
+from binwright.fabric.virtual import hosed, routed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.fabric.virtual_tree import grouped, needed, reserve, tree
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement, UserError, WorkloadError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Embedding, Ints, Placement, Request, VirtualNetwork, Workload
+from binwright.simcore.units import say
 from tests.reference.virtual import Oktopus, cut, matchings, reservation, shortest_widest
 from tests.support.kinds import ANYWHERE, EMBEDDING
 from tests.support.networks import show

@@ -9,9 +9,9 @@ from itertools import pairwise
 from math import floor, inf
 from typing import Any
 
-from analysis.measure.costs.bill import Costs
-from analysis.measure.costs.tariffs import Tariff
-from simcore.time_series import TimeSeries
+from binwright.analysis.measure.costs.bill import Costs
+from binwright.analysis.measure.costs.tariffs import Tariff
+from binwright.simcore.time_series import TimeSeries
 
 Spell = tuple[float, float]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor
 
-from analysis.measure.finished_run import FinishedRun
-from simcore.record import SPREAD
-from simcore.types import part
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.simcore.record import SPREAD
+from binwright.simcore.types import part
 
 
 @dataclass

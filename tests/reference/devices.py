@@ -63,7 +63,7 @@ Typical = list[tuple[int, int, int, frozenset[int], float]]
 
 
 def fragments(server: Server, kinds: Typical) -> list[float]:
-    """The seven causes of `fabric.fragmentation.CAUSES`, in thousandths of a device."""
+    """The seven causes of `binwright.fabric.fragmentation.CAUSES`, in thousandths of a device."""
     found = [0.0] * 7
     total = sum(server.left)
     for cpu, each, count, models, share in kinds:

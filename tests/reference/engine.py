@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeAlias
 
-from fabric.placement.rules import Rule, ServerLabels, numbered
-from simcore.roles import Role
+from binwright.fabric.placement.rules import Rule, ServerLabels, numbered
+from binwright.simcore.roles import Role
 from tests.reference.placement import Lies, refused_by
 from tests.reference.quotas import Queue, available
 

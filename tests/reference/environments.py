@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.environments.observation import Features, Observer
-from agents.environments.stepping import Seen
-from fabric.compiled.network_episodes import NetworkEpisodes
-from fabric.compiled.numa_episodes import NumaEpisodes
-from simcore.types import QUANTUM, Floats, Request
+from binwright.agents.environments.observation import Features, Observer
+from binwright.agents.environments.stepping import Seen
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.numa_episodes import NumaEpisodes
+from binwright.simcore.types import QUANTUM, Floats, Request
 
 
 def numa(episodes: NumaEpisodes) -> Seen:

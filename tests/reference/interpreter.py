@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.model.arithmetic import OPERATIONS, placed
-from agents.solver.model.program import (
+from binwright.agents.solver.model.arithmetic import OPERATIONS, placed
+from binwright.agents.solver.model.program import (
     BALL,
     BIN,
     Add,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from simcore.engine import Simulation
-from simcore.types import Request, part
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import Request, part
 
 DAY = 86_400.0
 

@@ -10,9 +10,9 @@ from typing import Any
 import networkx
 import numpy as np
 
-from fabric.network import NetworkLedger
-from fabric.topology import Topology
-from simcore.types import Request
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.topology import Topology
+from binwright.simcore.types import Request
 
 
 def joined(found: Topology, servers: Sequence[int], links: Sequence[int]) -> bool:
@@ -29,7 +29,7 @@ def joined(found: Topology, servers: Sequence[int], links: Sequence[int]) -> boo
 
 
 def span(found: Topology, servers: Sequence[int]) -> int:
-    """How far apart these servers are: an index into `fabric.network.SPANS`."""
+    """How far apart these servers are: an index into `binwright.fabric.network.SPANS`."""
     racks = {int(found.rack_of[server]) for server in servers}
     pods = {int(found.pod_of[rack]) for rack in racks}
     if len(set(servers)) == 1:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fabric.ledger import Ledger
-from simcore.types import Ints
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.types import Ints
 
 
 def looked(ledger: Ledger, flavours: Ints) -> tuple[int, Ints, Ints, Ints]:

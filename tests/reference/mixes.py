@@ -1,11 +1,11 @@
-"""The cheapest mix by looking at every one: the definition that `scenarios.size.mixes` is held to."""
+"""The cheapest mix by looking at every one: the definition that `binwright.scenarios.size.mixes` is held to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
 
-from scenarios.size.mixes import Market, Mix
+from binwright.scenarios.size.mixes import Market, Mix
 
 
 def every(market: Market) -> list[Mix]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from agents.solver.backends.reference import Partial
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below, stream
+from binwright.agents.solver.backends.reference import Partial
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below, stream
 from tests.reference.interpreter import call
 
 Rows = Sequence[Sequence[int]]

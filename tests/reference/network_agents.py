@@ -13,7 +13,7 @@ from functools import cached_property
 from math import floor, isqrt
 from typing import TypeAlias
 
-from fabric.topology import Topology
+from binwright.fabric.topology import Topology
 from tests.reference.routes import turn
 
 Demand: TypeAlias = tuple[int, ...]

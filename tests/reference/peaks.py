@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor, sqrt
 from typing import Any
 
-from fabric.peak_predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
+from binwright.fabric.peak_predictors import LimitPeak, OraclePeak, PercentilePeak, SigmaPeak
 
 
 @dataclass

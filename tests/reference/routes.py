@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from fabric.topology import Topology
+from binwright.fabric.topology import Topology
 
 
 def way(found: Topology, path: Sequence[int]) -> tuple[int, int]:

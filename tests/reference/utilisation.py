@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
 from tests.reference.interpreter import call
 
 

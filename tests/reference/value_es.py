@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.numa.value import HIDDEN, SIZE, TERMS
-from simcore.types import Floats, Ints
+from binwright.agents.learned.numa.value import HIDDEN, SIZE, TERMS
+from binwright.simcore.types import Floats, Ints
 
 
 def worth_of(nodes: list[list[float]], weights: Floats) -> float:

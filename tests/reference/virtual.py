@@ -7,8 +7,8 @@ from itertools import permutations, product
 
 import numpy as np
 
-from fabric.topology import Topology
-from simcore.types import Ints, VirtualNetwork
+from binwright.fabric.topology import Topology
+from binwright.simcore.types import Ints, VirtualNetwork
 
 Placed = tuple[tuple[int, int], ...]
 """(server, group) of every machine placed so far."""
@@ -59,7 +59,7 @@ def reservation(topology: Topology, network: VirtualNetwork, servers: list[int])
 
 
 class Oktopus:
-    """The rule of `agents.heuristics.virtual.oktopus`, which looks at everything anew at every step."""
+    """The rule of `binwright.agents.heuristics.virtual.oktopus`, which looks at everything anew at every step."""
 
     def __init__(self, topology: Topology, free: Ints, link_free: Ints, network: VirtualNetwork) -> None:
         self.topology, self.free, self.link_free = topology, free, np.maximum(link_free, 0)

@@ -13,18 +13,16 @@ import polars as pl
 import pytest
 import yaml
 
-import scenarios.batch.attempt
-import scenarios.batch.batch
-from analysis.measure.measuring import KEPT_APART
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import rows_of
-from scenarios.build.plan import Run
-from scenarios.run.check import check_scenario
-from scenarios.run.execute import execute
-from scenarios.schema.load import load_scenario, shipped
-from simcore.errors import ResultsError, UserError
-from simcore.record import OUTCOMES
+from binwright.analysis.measure.measuring import KEPT_APART
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import rows_of
+from binwright.scenarios.build.plan import Run
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.simcore.errors import ResultsError, UserError
+from binwright.simcore.record import OUTCOMES
 from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
 from tests.support.kinds import ON_SERVERS
 from tests.support.properties import first
@@ -41,7 +39,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(run.name)
         return execute(run, *more)
 
-    monkeypatch.setattr(scenarios.batch.attempt, "execute", counted)
+    monkeypatch.setattr("binwright.scenarios.batch.attempt.execute", counted)
     return names
 
 
@@ -186,7 +184,7 @@ def test_what_does_not_change_results_is_reused(tmp_path: Path, executed: list[s
 def test_another_version_reuses_nothing(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     Batch(scenario(), tmp_path).run()
     executed.clear()
-    monkeypatch.setattr(scenarios.batch.batch, "version", lambda name: "99.0")
+    monkeypatch.setattr("binwright.scenarios.batch.batch.version", lambda name: "99.0")
     results = Batch(scenario(), tmp_path).run()
     assert len(executed) == 6
     assert set(results.runs["version"]) == {"99.0"}
@@ -689,7 +687,7 @@ def test_a_mover_that_cannot_plan_here_is_refused_before_anything_is_written(
 
 
 def test_a_mover_that_fails_by_its_own_mistake_is_a_failed_run(tmp_path: Path) -> None:
-    lines = "from simcore.moves import Mover\nclass Mine(Mover):\n    start = plan = lambda *given: 1 / 0\n"
+    lines = "from binwright.simcore.moves import Mover\nclass Mine(Mover):\n    start = plan = lambda *given: 1 / 0\n"
     (tmp_path / "mine.py").write_text(lines)
     rescheduling = {"every": "1 min", "moves": 1, "mover": f"{tmp_path / 'mine.py'}:Mine"}
     batch = Batch(scenario(agents=["first-fit"], replications=1, rescheduling=rescheduling), tmp_path / "r")

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import binwright as bw
-from scenarios.batch.batch import Batch
-from scenarios.build.cluster import build_cluster
-from scenarios.build.costs import build_costs
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario, resolved, scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.types import QUANTUM
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.cluster import build_cluster
+from binwright.scenarios.build.costs import build_costs
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.types import QUANTUM
 from tests.support.batches import plain
 
 POWER: dict[str, Any] = {"idle": "100 W", "peak": "0.3 kW"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 from tests.support.long_runs import asked, contents
 
 CELLS = {"cluster.servers": 6, "cluster.cells": {"count": 3, "router": "two-choices", "window": "30 s"}}

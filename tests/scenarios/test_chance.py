@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore.rng import TrackedGenerator, stream
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.rng import TrackedGenerator, stream
 from tests.support.batches import data
 
 TRACE = "id,arrival,lifetime,cpu,mem\n" + "".join(f"{n},{7 * n},{50 + 31 * n % 97},{1 + n % 3},1\n" for n in range(80))

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from agents.learned.common.tensors import SHIPPED
+from binwright.agents.learned.common.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
-from scenarios.batch.batch import Batch
-from scenarios.build.requests import forget
-from scenarios.build.world import build_world
-from scenarios.run.check import check_scenario, missing_files, suited
-from scenarios.schema.load import scenario_from
-from simcore.errors import AgentError, UserError
-from simcore.jit import kernel, postponed, prepared
-from simcore.play import play
-from simcore.types import Agent
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.requests import forget
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import check_scenario, missing_files, suited
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.jit import kernel, postponed, prepared
+from binwright.simcore.play import play
+from binwright.simcore.types import Agent
+from binwright.workloads.traces.table import Table
 from tests.support.batches import TEXT
-from workloads.traces.table import Table
 
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 10, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}},
@@ -34,8 +34,8 @@ SERVERS: dict[str, Any] = {
     "agents": ["best-fit"],
 }
 COMPILES = """\
-from simcore.jit import kernel, prepared
-from simcore.types import Agent
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent
 
 
 @kernel
@@ -51,7 +51,7 @@ class Mine(Agent):
         return None
 """
 BREAKS = """\
-from simcore.types import Agent
+from binwright.simcore.types import Agent
 
 
 class Breaks(Agent):
@@ -156,7 +156,7 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.py").write_text("from simcore.types import Agent\nclass Empty(Agent):\n    pass\n")
+    (tmp_path / "empty.py").write_text("from binwright.simcore.types import Agent\nclass Empty(Agent):\n    pass\n")
     (tmp_path / "s.yaml").write_text(json.dumps({**SERVERS, "agents": ["empty.py:Empty"]}))
     assert main(["validate", str(tmp_path / "s.yaml")]) == MISTAKE
     said = capsys.readouterr().out

@@ -20,18 +20,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.decision_log import ENTRY
-from scenarios.batch.attempt import Task, attempt
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import Row, rows_of
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run import checkpoints, progress
-from scenarios.run.checkpoints import FOLDER, Checkpoint
-from scenarios.run.execute import execute
-from scenarios.run.progress import PORTION, Reporter, RunProgress
-from simcore import file_tracking
-from simcore.play import Watchers
+from binwright.fabric.decision_log import ENTRY
+from binwright.scenarios.batch.attempt import Task, attempt
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import Row, rows_of
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run import checkpoints, progress
+from binwright.scenarios.run.checkpoints import FOLDER, Checkpoint
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.progress import PORTION, Reporter, RunProgress
+from binwright.simcore import file_tracking
+from binwright.simcore.play import Watchers
 from tests.support.long_runs import asked, contents, kept_often
 from tests.support.properties import scaled
 
@@ -67,7 +67,7 @@ READING = """
 from pathlib import Path
 from time import sleep, time
 
-from agents.heuristics.servers.random_top import RandomTop
+from binwright.agents.heuristics.servers.random_top import RandomTop
 
 POLICY = Path(__file__).parent / "policy"
 
@@ -186,7 +186,7 @@ def forged(folder: Path, how: Callable[[dict[str, Any], dict[str, Any], bytearra
 
 
 def all_become(column: str, value: int) -> Callable[[dict[str, Any], dict[str, Any], bytearray], None]:
-    """Write the same into all answers; see `fabric.decision_log.Answers.portion`."""
+    """Write the same into all answers; see `binwright.fabric.decision_log.Answers.portion`."""
 
     def write(words: dict[str, Any], arrays: dict[str, Any], answers: bytearray) -> None:
         at = 0
@@ -357,10 +357,10 @@ def test_a_run_that_cannot_be_kept_says_why(tmp_path: Path, form: dict[str, Any]
 
 KILLED = """
 import sys
-from scenarios.run import progress
+from binwright.scenarios.run import progress
 progress.KEPT_EVERY, progress.SHARE = 0.05, 1e9
 from pathlib import Path
-from scenarios.batch.batch import Batch
+from binwright.scenarios.batch.batch import Batch
 from tests.support.long_runs import asked
 Batch(asked({"workload.requests": 100_000}, "random"), Path(sys.argv[1])).run()
 """

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.build.cluster import build_ledger
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
+from binwright.scenarios.build.cluster import build_ledger
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
 from tests.support.bookkeeping import Books, check_record
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import scaled
@@ -211,7 +211,7 @@ def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]
             books.append(Books(self.ledger, lambda: self.now))  # type: ignore[arg-type]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agents.world.Simulation", Watched)
+        patch.setattr("binwright.agents.world.Simulation", Watched)
         execute(run, folder, "simpy")
     return books[0], pl.read_parquet(folder / "details" / f"{run.name}.samples.parquet")
 
@@ -284,6 +284,6 @@ def test_books_find_what_is_wrong(wrong: str, monkeypatch: pytest.MonkeyPatch, t
         setattr(ledger, wrong, called)
         return ledger
 
-    monkeypatch.setattr("scenarios.build.world.build_ledger", forgetful)
+    monkeypatch.setattr("binwright.scenarios.build.world.build_ledger", forgetful)
     with pytest.raises(AssertionError):
         kept_books(data, tmp_path)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from agents.learned.nara.trainer import NaraTrainer
+from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
-from scenarios.learn import cost as costs
-from scenarios.learn.cost import cost
-from scenarios.learn.sweeping import points
-from scenarios.learn.training import course_of, train
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from binwright.scenarios.learn import cost as costs
+from binwright.scenarios.learn.cost import cost
+from binwright.scenarios.learn.sweeping import points
+from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 from tests.support.learning import trained
 from tests.support.training import TINY
 

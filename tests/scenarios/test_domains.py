@@ -12,11 +12,11 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from agents.heuristics.networks.tetris import Tetris
+from binwright.agents.heuristics.networks.tetris import Tetris
 from binwright.cli import main
-from scenarios.build.world import build_world
-from simcore.errors import UserError
-from simcore.record import INTERRUPTED
+from binwright.scenarios.build.world import build_world
+from binwright.simcore.errors import UserError
+from binwright.simcore.record import INTERRUPTED
 
 DATA: dict[str, Any] = {
     "name": "racks",

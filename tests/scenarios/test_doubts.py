@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.cli import main
-from scenarios.draft.request_source import asked_of, complete_from, steady_from
-from simcore.types import Floats
-from workloads.fit import fit
+from binwright.scenarios.draft.request_source import asked_of, complete_from, steady_from
+from binwright.simcore.types import Floats
+from binwright.workloads.fit import fit
 
 DAY = 86400.0
 

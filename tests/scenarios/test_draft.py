@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.cli import INTERRUPTED, MISTAKE, main
-from scenarios.build.world import build_world
-from scenarios.draft.request_source import asked_of
-from scenarios.draft.text import block, flow, servers_for
-from scenarios.schema.load import load_scenario
-from simcore.errors import UserError, WorkloadError
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.draft.request_source import asked_of
+from binwright.scenarios.draft.text import block, flow, servers_for
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.workloads.column_guesses import propose
 from tests.support.properties import scaled
-from workloads.column_guesses import propose
 
 COLUMNS = {
     "Instance": [f"i-{number}" for number in range(6)],

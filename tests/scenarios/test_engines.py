@@ -11,15 +11,15 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from fabric.compiled.numa_run import play_compiled
-from scenarios.batch.batch import Batch
-from scenarios.build.engines import check_engine
-from scenarios.build.world import build_agent, build_world
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import ScenarioError, UserError
-from simcore.play import play
-from simcore.rng import stream
+from binwright.fabric.compiled.numa_run import play_compiled
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.engines import check_engine
+from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
 from tests.support.compiled import assert_same
 from tests.support.properties import first
 

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import binwright as bw
-from agents.formulas.agent import Formula
-from agents.heuristics.servers.dot_product import dot_product
 from binwright import cli
-from scenarios.evaluation import confined
-from scenarios.evaluation.evaluator import Evaluation, Evaluator
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
-from simcore.types import Agent, Placement, Request, View
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.heuristics.servers.dot_product import dot_product
+from binwright.scenarios.evaluation import confined
+from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, Placement, Request, View
 
 SHORT = {"workload.requests": 400, "workload.arrivals.poisson.every": "60 s", "cluster.servers": 2}
 RULE = "-share_mem - 0.2 * other_share_cpu"
@@ -178,7 +178,7 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
 def test_the_process_opens_nothing_and_takes_no_more_memory() -> None:
     code = """
 import socket
-from scenarios.evaluation.confined import MB, _limit
+from binwright.scenarios.evaluation.confined import MB, _limit
 _limit(64 * MB)
 for tried in (lambda: open("/etc/hostname"), lambda: open("new", "w"), socket.socket, lambda: bytearray(256 * MB)):
     try:

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 import yaml
 
-from scenarios.build.cluster import build_cluster
-from scenarios.build.plan import plan, points
-from scenarios.build.world import build_agent, build_world
-from scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
-from scenarios.schema.reference import json_schema, reference
-from scenarios.schema.workload import Generated, Trace
-from simcore.errors import ScenarioError
-from simcore.rules import Overflow
-from simcore.types import part
+from binwright.scenarios.build.cluster import build_cluster
+from binwright.scenarios.build.plan import plan, points
+from binwright.scenarios.build.world import build_agent, build_world
+from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
+from binwright.scenarios.schema.reference import json_schema, reference
+from binwright.scenarios.schema.workload import Generated, Trace
+from binwright.simcore.errors import ScenarioError
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import part
 from tests.support import ROOT
 
 TRACE = """\
@@ -315,7 +315,7 @@ def test_a_name_of_null_is_the_files(file: Path) -> None:
 
 
 def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.schema.load.LIBRARY", tmp_path)
+    monkeypatch.setattr("binwright.scenarios.schema.load.LIBRARY", tmp_path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "first.yaml").write_text(changed(TRACE, "name: small\n", ""))
     assert list(shipped()) == ["sub/first"]
@@ -495,7 +495,7 @@ def test_a_scenario_extends_several_files(tmp_path: Path, file: Path) -> None:
 
 def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
     (tmp_path / "mine.py").write_text(
-        "from simcore.types import Agent\n\n\n"
+        "from binwright.simcore.types import Agent\n\n\n"
         "class Mine(Agent):\n    def __init__(self, k: int, deep: dict | None = None) -> None:\n        self.k = k\n"
         "    def decide(self, view, request):\n        return None\n"
     )
@@ -556,7 +556,7 @@ def test_plain_names_are_checked_without_importing_agents(file: Path) -> None:
     file.write_text(changed(TRACE, ", {best-fit: {node: loose}}", ""))
     code = (
         "import sys, scenarios; assert 'pydantic' not in sys.modules\n"
-        f"from scenarios.schema.load import load_scenario; load_scenario({str(file)!r})\n"
+        f"from binwright.scenarios.schema.load import load_scenario; load_scenario({str(file)!r})\n"
         "print({'numba', 'polars', 'scipy', 'torch'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -643,7 +643,9 @@ def test_building_a_generated_scenario(file: Path) -> None:
 
 
 def test_registered_parts_of_others_take_their_own_options(file: Path) -> None:
-    theirs = changed(GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'workloads.arrivals:Fixed': {every: 3}}")
+    theirs = changed(
+        GENERATED, "{bursty: {every: 10 min, size: 8}}", "{'binwright.workloads.arrivals:Fixed': {every: 3}}"
+    )
     file.write_text(theirs)
     scenario = load_scenario(file)
     assert build_world(scenario).draw(0).arrival.tolist() == [3.0 * n for n in range(20)]
@@ -710,7 +712,7 @@ def test_amounts_of_a_trace_have_their_unit(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_reader_of_others_says_its_units(tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    theirs = "from workloads.traces.huawei import Huawei\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
+    theirs = "from binwright.workloads.traces.huawei import Huawei\nclass Gib(Huawei):\n    units = {'cpu': 'm', 'mem': 'GiB'}\n"
     (tmp_path / "theirs.py").write_text(theirs + "class None_(Huawei):\n    units = {}\n")
     (tmp_path / "h.csv").write_text("vmid,cpu,mem,at,lt\n1,1000,2,0,5\n")
     own = changed(
@@ -736,7 +738,7 @@ def test_the_reference_names_no_python_types() -> None:
 
 def test_the_reference_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
-    assert written == reference(), "run: python -m scenarios.schema.reference > docs/reference/scenario.md"
+    assert written == reference(), "run: python -m binwright.scenarios.schema.reference > docs/reference/scenario.md"
 
 
 def test_the_json_schema_describes_every_key() -> None:

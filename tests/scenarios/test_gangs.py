@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from binwright import cli
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.run.why import why
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import why
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 
 SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]

@@ -11,13 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import rows_of
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.run.progress import RunProgress
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import rows_of
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.progress import RunProgress
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 from tests.support.long_runs import asked, contents, kept_often
 from tests.support.mixed import MIXED
 from tests.support.properties import first
@@ -146,8 +146,8 @@ def test_an_interrupted_run_comes_to_the_same_bytes(tmp_path: Path, name: str) -
 COUNTS = """
 from pathlib import Path
 
-from agents.heuristics.servers.first_fit import FirstFit
-from simcore.types import Agent
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.simcore.types import Agent
 
 class Counts(Agent):
     {remembers}

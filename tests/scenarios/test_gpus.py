@@ -13,17 +13,17 @@ import yaml
 
 import binwright as bw
 from binwright.cli import main
-from fabric.fragmentation import CAUSES, USABLE
-from scenarios.batch.batch import Batch
-from scenarios.build.cluster import build_cluster
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import UserError
-from simcore.types import QUANTUM
+from binwright.fabric.fragmentation import CAUSES, USABLE
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.cluster import build_cluster
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM
+from binwright.workloads.traces.library import FOLDER, find_servers
 from tests.reference import devices as reference
 from tests.reference.devices import Server
 from tests.support.documentation import blocks
 from tests.support.mixed import MIXED
-from workloads.traces.library import FOLDER, find_servers
 
 
 def changed(**keys: Any) -> dict[str, Any]:
@@ -241,7 +241,7 @@ def test_fragments_of_an_empty_cluster_are_the_slow_rules(tmp_path: Path) -> Non
 
 def bw_simulation(scenario: Any) -> Any:
     """The requests of a scenario's first seed."""
-    from scenarios.build.world import build_world
+    from binwright.scenarios.build.world import build_world
 
     return build_world(scenario).draw(scenario.seed)
 

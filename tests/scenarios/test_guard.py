@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.run.sandbox import TooLong, limited, printing
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.run.sandbox import TooLong, limited, printing
 from tests.support.batches import FIRST, agent, plain
 
 ENDLESS = {

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from analysis.results_api import Results
-from scenarios.batch import backends
-from scenarios.batch.batch import CHANGES, Batch
-from scenarios.batch.journal import Row
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch import backends
+from binwright.scenarios.batch.batch import CHANGES, Batch
+from binwright.scenarios.batch.journal import Row
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, same
 from tests.support.properties import first
 
@@ -136,7 +136,7 @@ def test_a_file_that_goes_ends_the_batch(tmp_path: Path) -> None:
 
 NOTES = """
 from pathlib import Path
-from agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.first_fit import FirstFit
 
 class Mine(FirstFit):
     def __init__(self, notes):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results_api import Results
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import line_of, rows_of
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import line_of, rows_of
 from tests.support.batches import same, scenario, tree
 from tests.support.properties import scaled
 

@@ -14,10 +14,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from scenarios.schema.load import load_scenario, shipped
-from scenarios.schema.reference import json_schema
-from scenarios.schema.yaml_source import LIBRARY
-from simcore.errors import ScenarioError
+from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.scenarios.schema.reference import json_schema
+from binwright.scenarios.schema.yaml_source import LIBRARY
+from binwright.simcore.errors import ScenarioError
 
 BEYOND = (
     "no server has this",

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 import yaml
 
-from agents import AGENTS
-from agents.environments.observation import USUAL, Features, Observer
+from binwright.agents import AGENTS
+from binwright.agents.environments.observation import USUAL, Features, Observer
 from binwright.environments import fabric
-from scenarios.build.requests import forget
-from scenarios.build.world import build_world
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario
-from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError, WorkloadError
-from simcore.play import play
+from binwright.scenarios.build.requests import forget
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.play import play
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 2, "node": {"cpu": 8}},

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
-from simcore import memmap
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore import memmap
 
 RUN = ["workload.requests=700", "cluster.servers=6", "replications=1", "record=[requests, samples]"]
 FORMS = {

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.cli import MISTAKE, main
-from scenarios.size.evaluate import SizeFound
-from scenarios.size.mixes import Market, Mix, next_mix
-from simcore.errors import ResultsError, UserError
+from binwright.scenarios.size.evaluate import SizeFound
+from binwright.scenarios.size.mixes import Market, Mix, next_mix
+from binwright.simcore.errors import ResultsError, UserError
 from tests.reference.mixes import cheapest, every, safest
 
 PRICES = {"small": 0.3, "large": 1.0}

@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from scenarios.build.cluster import build_cluster
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.execute import execute
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import ScenarioError
-from simcore.types import QUANTUM
+from binwright.scenarios.build.cluster import build_cluster
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import ScenarioError
+from binwright.simcore.types import QUANTUM
 
 GROUPS: list[dict[str, Any]] = [
     {"count": 1, "nodes": 3, "node": {"cpu": 2, "mem": 8}},

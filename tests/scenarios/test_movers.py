@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from scenarios.batch.batch import Batch
-from scenarios.build.movers import movers_of
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.movers import movers_of
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 from tests.support.learning import small
 
 MOVERS: list[Any] = [

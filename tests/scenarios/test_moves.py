@@ -10,15 +10,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.check import check_scenario
-from scenarios.run.execute import execute
-from scenarios.run.why import refused
-from scenarios.schema.load import scenario_from
-from simcore.errors import AgentError, UserError
-from simcore.moves import MoveRules
-from simcore.moving import Moving
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import refused
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.moves import MoveRules
+from binwright.simcore.moving import Moving
 
 BASE: dict[str, Any] = {
     "name": "moved",

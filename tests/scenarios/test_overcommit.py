@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from scenarios.build.cluster import build_cluster
-from scenarios.build.engines import Engine
-from scenarios.schema.load import scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.types import QUANTUM
+from binwright.scenarios.build.cluster import build_cluster
+from binwright.scenarios.build.engines import Engine
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.types import QUANTUM
 from tests.support.batches import TIMES, data, plain
 
 GROUPS = [
@@ -126,7 +126,7 @@ def test_rules_and_formulas_go_by_either_book(tmp_path: Path) -> None:
 
 
 OWN = """
-from fabric.peak_predictors import PeakPredictor
+from binwright.fabric.peak_predictors import PeakPredictor
 
 
 class Half(PeakPredictor):

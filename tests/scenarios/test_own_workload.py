@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.build.requests import forget
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario, resolved
-from simcore import file_tracking
-from simcore.errors import UserError
-from simcore.types import QUANTUM, Workload
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.requests import forget
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario, resolved
+from binwright.simcore import file_tracking
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads import WORKLOADS, catalogue
 from tests.support import ROOT
-from workloads import WORKLOADS, catalogue
 
 TEXT = """
 cluster: {servers: 3, node: {cpu: 8, mem: 16 GB}}
@@ -88,7 +88,9 @@ def test_an_edit_of_it_or_of_what_it_reads_is_run_again(here: Path, monkeypatch:
 
 def test_a_registered_name_is_taken(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("constant", "tests.scenarios.test_own_workload:Constant", "binwright.workloads")
-    monkeypatch.setattr("simcore.registry.entry_points", lambda group: [point] if group == point.group else [])
+    monkeypatch.setattr(
+        "binwright.simcore.registry.entry_points", lambda group: [point] if group == point.group else []
+    )
     monkeypatch.setattr(WORKLOADS, "_all", None)
     (here / "s.yaml").write_text(TEXT.replace('"mine.py:Waves": {requests: 40}', "constant: {every: 5}"))
     world = build_world(load_scenario("s.yaml"))

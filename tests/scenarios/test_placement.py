@@ -12,15 +12,15 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
-from scenarios.batch.batch import Batch
-from scenarios.build.cluster import build_ledger
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.roles import Role
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.cluster import build_ledger
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.roles import Role
 from tests.support.batches import changed
 
 TIMES = {"seconds", "decision_us", "engine"}

@@ -21,20 +21,20 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.results_api import Results
+from binwright.analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, Looks, duration
-from scenarios.batch import backends, batch, estimate, pool
-from scenarios.batch.attempt import Task
-from scenarios.batch.backends import held, opened
-from scenarios.batch.batch import Batch, run_batches
-from scenarios.batch.journal import Row, line_of, rows_of
-from scenarios.batch.pool import Pool, _Worker, ending
-from scenarios.batch.work_queue import PORTION, Handout
-from scenarios.run import progress as run_progress
-from scenarios.run.progress import RunProgress
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from binwright.scenarios.batch import backends, batch, estimate, pool
+from binwright.scenarios.batch.attempt import Task
+from binwright.scenarios.batch.backends import held, opened
+from binwright.scenarios.batch.batch import Batch, run_batches
+from binwright.scenarios.batch.journal import Row, line_of, rows_of
+from binwright.scenarios.batch.pool import Pool, _Worker, ending
+from binwright.scenarios.batch.work_queue import PORTION, Handout
+from binwright.scenarios.run import progress as run_progress
+from binwright.scenarios.run.progress import RunProgress
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 
 ASKED: dict[str, Any] = {"record": ["requests", "samples"], "agents": ["first-fit", "random", "best-fit"]}

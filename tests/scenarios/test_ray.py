@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 import binwright as bw
-from scenarios.batch import on_ray
-from scenarios.batch.attempt import Task
-from scenarios.batch.batch import Batch
-from scenarios.batch.on_ray import QUIET, RayCluster, _family
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
+from binwright.scenarios.batch import on_ray
+from binwright.scenarios.batch.attempt import Task
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.on_ray import QUIET, RayCluster, _family
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
 from tests.support.service import gone
 
@@ -142,7 +142,7 @@ def test_an_address_that_does_not_answer(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_an_address_that_is_not_rays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scenarios.batch.on_ray.ANSWER", 1.5)
+    monkeypatch.setattr("binwright.scenarios.batch.on_ray.ANSWER", 1.5)
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"ray://127.0.0.1:{mute.getsockname()[1]}"
         nothing_answers(address, "nothing at this address answered as Ray within 1.5 s", tmp_path)
@@ -163,7 +163,7 @@ def test_what_is_done_needs_no_cluster(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_nothing_of_ray_outlives_a_command_that_was_killed() -> None:
     """Its agents would stay for a minute, in the way of the next command."""
-    code = "from time import sleep; from scenarios.batch.on_ray import RayCluster\nwith RayCluster('', 1):\n"
+    code = "from time import sleep; from binwright.scenarios.batch.on_ray import RayCluster\nwith RayCluster('', 1):\n"
     command = [sys.executable, "-c", f"{code}    print('up', flush=True); sleep(100)"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as killed:
         assert killed.stdout

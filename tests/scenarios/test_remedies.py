@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.report.page import failed_runs
-from analysis.results.folder import ResultsFolder
+from binwright.analysis.report.page import failed_runs
+from binwright.analysis.results.folder import ResultsFolder
 from binwright.checker import check_agent
 from binwright.cli import main
-from scenarios.evaluation.evaluator import Evaluator
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario
-from simcore.errors import UserError
+from binwright.scenarios.evaluation.evaluator import Evaluator
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import UserError
 
 SCENARIO = """
 cluster: {servers: 4, node: {cpu: 16}}
@@ -23,7 +23,7 @@ agents: [first-fit]
 """
 MINE = """
 from binwright import Agent
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 class Refusing(Agent):
     '''Decides nothing.'''

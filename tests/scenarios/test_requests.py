@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from scenarios.build.plan import plan
-from scenarios.run.details import write_requests
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.details import write_requests
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
 from tests.support.runs import Case, cases, run
 
 BASE: dict[str, Any] = {

@@ -12,24 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.in_line import InLine
+from binwright.agents.heuristics.in_line import InLine
+from binwright.fabric.cluster import Cluster
 from binwright.reproduction.publications.rlscheduler import ORDERS
 from binwright.reproduction.reproduce import reproduce
-from fabric.cluster import Cluster
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import ScenarioError, WorkloadError
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Workload
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import ScenarioError, WorkloadError
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.traces.library import FOLDER, find
 from tests.reference import rlscheduler
 from tests.reference.rlscheduler import Job
 from tests.support import ROOT
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger
-from workloads.traces.library import FOLDER, find
 
 SHARED = ROOT.parent / "shared" / "traces"
 

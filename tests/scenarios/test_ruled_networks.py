@@ -12,16 +12,16 @@ import polars as pl
 import pytest
 
 from binwright.cli import main
-from fabric.network import NetworkLedger
-from fabric.placement.ruled_network import RuledNetwork
-from scenarios.build.cluster import build_ledger
-from scenarios.build.plan import plan
-from scenarios.build.world import build_learning, build_world
-from scenarios.run.execute import execute
-from scenarios.run.why import why
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.roles import Role
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.placement.ruled_network import RuledNetwork
+from binwright.scenarios.build.cluster import build_ledger
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_learning, build_world
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import why
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.roles import Role
 from tests.support.batches import changed
 
 SMALL = {"racks": 4, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 1, "uplinks": 1}

@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.build.requests import forget
-from scenarios.build.world import build_world
-from scenarios.run.check import running_at_start
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import WorkloadError
-from simcore.types import Workload
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.requests import forget
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import running_at_start
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.types import Workload
+from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
+from binwright.workloads.lifetimes import kaplan_meier
+from binwright.workloads.predictors import Survival
+from binwright.workloads.starts import RandomStart
+from binwright.workloads.windows import Window, select
 from tests.support.batches import data
-from workloads.changes import DemandChange, HolidayChange, WaveChange, WorkloadChange, changed
-from workloads.lifetimes import kaplan_meier
-from workloads.predictors import Survival
-from workloads.starts import RandomStart
-from workloads.windows import Window, select
 
 INF = float("inf")
 LONG = [(0, INF, 4), (1, 500, 2), (2, 3, 1), (3, 97, 1), (50, 10, 3), (100, 20, 1), (130, 5, 2), (140, 50, 2)]

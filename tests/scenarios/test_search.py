@@ -15,14 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.formulas.agent import Formula
-from agents.formulas.algebra import written
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.algebra import written
 from binwright.cli import main
-from scenarios.evaluation.prepared import PreparedScenario
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.search.plays import Player
-from scenarios.search.proposals import heuristics
-from simcore.errors import UserError
+from binwright.scenarios.evaluation.prepared import PreparedScenario
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.search.plays import Player
+from binwright.scenarios.search.proposals import heuristics
+from binwright.simcore.errors import UserError
 from tests.reference import agents
 from tests.support.formulas import in_units, played
 from tests.support.properties import scaled

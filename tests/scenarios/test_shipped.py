@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 import yaml
 
-from scenarios.batch.batch import Batch
-from scenarios.learn.training import check_training
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
-from scenarios.schema.scenario import Scenario
-from scenarios.schema.tenants import Tenants
-from scenarios.schema.workload import Trace
-from scenarios.schema.yaml_source import LIBRARY
-from simcore.errors import WorkloadError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.learn.training import check_training
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario, resolved, scenario_from, shipped
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.scenarios.schema.tenants import Tenants
+from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.yaml_source import LIBRARY
+from binwright.simcore.errors import WorkloadError
+from binwright.workloads.traces.library import FOLDER, find
 from tests.support import ROOT
-from workloads.traces.library import FOLDER, find
 
 SHARED = ROOT.parent / "shared" / "traces"
 FILES = sorted(LIBRARY.rglob("*.yaml"))

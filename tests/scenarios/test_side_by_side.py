@@ -13,15 +13,15 @@ import pytest
 import yaml
 
 import binwright as bw
-from agents.learned.common.tensors import read
+from binwright.agents.learned.common.tensors import read
 from binwright.cli import MISTAKE, main
-from scenarios.batch.pool import child as original
-from scenarios.learn import parallel
-from scenarios.learn.parallel import work
-from scenarios.learn.sweeping import points
-from scenarios.learn.training import Lesson
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from binwright.scenarios.batch.pool import child as original
+from binwright.scenarios.learn import parallel
+from binwright.scenarios.learn.parallel import work
+from binwright.scenarios.learn.sweeping import points
+from binwright.scenarios.learn.training import Lesson
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
 from tests.support.learning import trained
 from tests.support.training import interrupted
 

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from analysis.compare.sites import site_table
-from scenarios.build.engines import check_engine
-from scenarios.build.plan import plan
-from scenarios.build.sites import best_hours
-from scenarios.build.world import build_world
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.time_series import TimeSeries
+from binwright.analysis.compare.sites import site_table
+from binwright.scenarios.build.engines import check_engine
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.sites import best_hours
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.time_series import TimeSeries
 from tests.reference import sites as reference
 
 NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}

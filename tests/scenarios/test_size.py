@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from analysis.compare.statistics import mean_interval
-from analysis.figures.draw import draw, svg
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.draw import draw, svg
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
-from scenarios.size.evaluate import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
-from simcore.errors import UserError
+from binwright.scenarios.size.evaluate import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
+from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
 from tests.support.properties import first

@@ -11,14 +11,14 @@ import pytest
 
 from binwright.reproduction.claims import published
 from binwright.reproduction.measures import Measure, Runs, total_wait
-from scenarios.batch.batch import Batch
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.schema.yaml_source import LIBRARY
-from simcore.errors import UserError, WorkloadError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.yaml_source import LIBRARY
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.workloads.traces.library import FOLDER, find
 from tests.reference import spane
 from tests.support import ROOT
-from workloads.traces.library import FOLDER, find
 
 SHARED = ROOT.parent / "shared" / "traces"
 STARTS = LIBRARY / "spane" / "starts.csv"

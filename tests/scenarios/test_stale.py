@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from agents import AGENTS
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from scenarios.build import code
-from scenarios.schema.yaml_source import read
-from simcore import file_tracking
-from simcore.file_tracking import OURS, files_of
-from simcore.types import Agent
+from binwright.agents import AGENTS
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build import code
+from binwright.scenarios.schema.yaml_source import read
+from binwright.simcore import file_tracking
+from binwright.simcore.file_tracking import OURS, files_of
+from binwright.simcore.types import Agent
 from tests.support import ROOT
 from tests.support.batches import FIRST, agent, plain, scenario
 from tests.support.properties import first
@@ -230,8 +230,8 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
 OTHERS = """\
 from pathlib import Path
 
-from simcore.moves import Mover
-from simcore.types import Agent
+from binwright.simcore.moves import Mover
+from binwright.simcore.types import Agent
 
 
 class Moves(Mover):
@@ -381,7 +381,7 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
 
 
 def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
-    assert AGENTS.load("simcore.types:Agent") is Agent
+    assert AGENTS.load("binwright.simcore.types:Agent") is Agent
     assert AGENTS.load("pathlib:Path") is Path
     (tmp_path / "any").write_text("thing")
     assert (tmp_path / "any").read_text() == "thing"

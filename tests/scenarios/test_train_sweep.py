@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from agents.learned.common.tensors import read
+from binwright.agents.learned.common.tensors import read
 from binwright.cli import main
-from scenarios.build.plan import named
-from scenarios.learn.sweeping import check_sweep, points, summary, written
-from simcore.errors import ScenarioError
+from binwright.scenarios.build.plan import named
+from binwright.scenarios.learn.sweeping import check_sweep, points, summary, written
+from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
 from tests.support.training import TINY, interrupted
 

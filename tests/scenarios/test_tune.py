@@ -12,10 +12,10 @@ import yaml
 
 import binwright as bw
 from binwright.cli import INTERRUPTED, MISTAKE, main
-from scenarios.learn.cma import Cma
-from scenarios.learn.tune import Range
-from simcore.errors import UserError
-from simcore.rng import stream
+from binwright.scenarios.learn.cma import Cma
+from binwright.scenarios.learn.tune import Range
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
 
 AGENT = '''
 from binwright import Agent

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from scenarios.build.engines import Engine
-from scenarios.schema.load import scenario_from
-from simcore.errors import ScenarioError
+from binwright.scenarios.build.engines import Engine
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import ScenarioError
 from tests.support.batches import TIMES
 
 USE = {"cpu": [{"of": {"group": "web"}, "mean": "40 %", "daily": 0.3}, {"share": "90 %"}], "mem": "50 %"}

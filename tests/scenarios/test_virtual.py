@@ -14,16 +14,16 @@ import pytest
 from matplotlib.text import Text
 
 import binwright as bw
-from agents import AGENTS
-from scenarios.batch.batch import Batch
-from scenarios.build.world import build_learning, build_world
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
-from simcore.types import QUANTUM
+from binwright.agents import AGENTS
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import build_learning, build_world
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
+from binwright.simcore.types import QUANTUM
+from binwright.workloads.arrivals import Fixed
+from binwright.workloads.lifetimes import Fixed as Forever
+from binwright.workloads.virtual import Hose, Machines, Pairs, TenantRequests
 from tests.support.batches import changed
-from workloads.arrivals import Fixed
-from workloads.lifetimes import Fixed as Forever
-from workloads.virtual import Hose, Machines, Pairs, TenantRequests
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
 TREE = {
@@ -240,7 +240,7 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
 def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
     """Before anything is written: with a template of one's own, and a fallback that places the other form."""
     template = tmp_path / "mine.alloc"
-    template.write_text(files("agents.solver").joinpath("templates", "oktopus.alloc").read_text())
+    template.write_text(files("binwright.agents.solver").joinpath("templates", "oktopus.alloc").read_text())
     data = changed(HOSE, "workload", "requests", to=5)
     results = bw.run(bw.scenario(data | {"agents": [{"solver": {"path": str(template)}}]}), out=tmp_path / "mine")
     assert results.done["acceptance"].to_list() == [1.0]

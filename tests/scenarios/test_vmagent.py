@@ -16,14 +16,14 @@ from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs
 from binwright.reproduction.publications.cvd_rl import BATCHES, batches, length, rate
 from binwright.reproduction.publications.vmagent_rule import BestFitOfVMAgent
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
-from simcore.errors import WorkloadError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import WorkloadError
+from binwright.workloads.traces.library import FOLDER, find
 from tests.reference import vmagent
 from tests.support import ROOT
 from tests.support.properties import scaled
 from tests.support.views import ask, view_of
-from workloads.traces.library import FOLDER, find
 
 SHARED = ROOT.parent / "shared" / "traces"
 SIZES = [(1, 1), (1, 2), (2, 4), (4, 8), (8, 16), (8, 32), (16, 32), (32, 64)]

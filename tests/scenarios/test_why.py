@@ -11,15 +11,16 @@ import polars as pl
 import pytest
 
 import binwright as bw
-import scenarios.run.why
+import binwright.scenarios.run.why
+from binwright import scenarios
 from binwright.cli import main
-from scenarios.build.plan import Run, plan
-from scenarios.run.execute import execute
-from scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
-from simcore.types import QUANTUM, part
-from simcore.units import say
+from binwright.scenarios.build.plan import Run, plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM, part
+from binwright.simcore.units import say
 
 SMALL: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},

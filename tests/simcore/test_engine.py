@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.faults import Faults
-from simcore.play import play
-from simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
-from simcore.rng import stream
-from simcore.types import Agent, Placement, Request, View
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.faults import Faults
+from binwright.simcore.play import play
+from binwright.simcore.record import IMPOSSIBLE, OUTCOMES, PENDING, PLACED, REJECTED, Record
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Placement, Request, View
 from tests.reference.engine import SPREAD, Case, Decide, Demand, Reference, Room, Where, why_not
 from tests.support.properties import first, scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, long_case, moody, place, simulate

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from simcore import errors
-from simcore.errors import BinwrightError, ScenarioError, UserError, meant, nearest, suggest, unread
+from binwright.simcore import errors
+from binwright.simcore.errors import BinwrightError, ScenarioError, UserError, meant, nearest, suggest, unread
 
 
 def test_a_full_message() -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from agents.solver.backends import opencl_devices as opencl
+from binwright.agents.solver.backends import opencl_devices as opencl
 from binwright.cli import MISTAKE, main
-from simcore import extras
-from simcore.errors import ExtraNeeded
-from simcore.extras import install, need
+from binwright.simcore import extras
+from binwright.simcore.errors import ExtraNeeded
+from binwright.simcore.extras import install, need
 from tests.support import ROOT
 
 
@@ -86,7 +86,9 @@ def test_a_command_says_at_once_what_it_needs(
     monkeypatch.setattr(sys, "meta_path", [missing, *sys.meta_path])
     real = importlib.util.find_spec
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == package else real(name))
-    monkeypatch.setattr("agents.solver.packing.compare.pack", lambda *given, **more: pytest.fail("something began"))
+    monkeypatch.setattr(
+        "binwright.agents.solver.packing.compare.pack", lambda *given, **more: pytest.fail("something began")
+    )
     code = main(arguments.split())
     said = "".join(capsys.readouterr())
     assert code == (0 if arguments.startswith("reproduce") else MISTAKE)

@@ -12,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from simcore.errors import ResultsError
-from simcore.files import clear, replacing, write_table, write_tables, write_text
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.files import clear, replacing, write_table, write_tables, write_text
 
 
 def test_what_errs_changes_nothing(tmp_path: Path) -> None:

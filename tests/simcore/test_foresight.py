@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.engine import Simulation
-from simcore.errors import AgentError, UserError
-from simcore.lifetime_info import LifetimeInfo
-from simcore.play import play
-from simcore.predictor import Predictor
-from simcore.roles import Role, Roles
-from simcore.types import Agent, Floats, Placement, Placements, Request, View, Workload
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.lifetime_info import LifetimeInfo
+from binwright.simcore.play import play
+from binwright.simcore.predictor import Predictor
+from binwright.simcore.roles import Role, Roles
+from binwright.simcore.types import Agent, Floats, Placement, Placements, Request, View, Workload
+from binwright.workloads.predictors import Noise, Shuffled, Survival
 from tests.reference.engine import Case, Decide, Reference
 from tests.support import simulations
 from tests.support.properties import scaled
 from tests.support.simulations import cases, compare, deciders, drive, first_fit, simulate, workload_of
-from workloads.predictors import Noise, Shuffled, Survival
 
 
 def told(workload: Workload, predictor: Predictor | None) -> Workload:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.best_fit import BestFit
-from fabric.cluster import Cluster
-from fabric.placement.rules import ServerLabels, numbered
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.faults import Faults
-from simcore.gangs import Gangs, PartRules
-from simcore.play import play
-from simcore.preemption import Preemption
-from simcore.record import OUTCOMES
-from simcore.rules import Overflow, PreemptionRules
-from simcore.types import Agent, Placement, Request, View, Workload
+from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.placement.rules import ServerLabels, numbered
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.faults import Faults
+from binwright.simcore.gangs import Gangs, PartRules
+from binwright.simcore.play import play
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.record import OUTCOMES
+from binwright.simcore.rules import Overflow, PreemptionRules
+from binwright.simcore.types import Agent, Placement, Request, View, Workload
 from tests.reference.engine import Demand, Preempt, Room, Where, feasible, spreads
 from tests.reference.gangs import Ask, Became, Pick, Reference
 from tests.support.properties import scaled

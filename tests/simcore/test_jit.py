@@ -22,11 +22,11 @@ from numba.core.errors import TypingError
 from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-from simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
+from binwright.simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
-from simcore.jit import kernel
+from binwright.simcore.jit import kernel
 @kernel
 def inner(x):
     return x + ADDED

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore import memmap
-from simcore.memmap import blocks, in_files, release_pages, zeros
+from binwright.simcore import memmap
+from binwright.simcore.memmap import blocks, in_files, release_pages, zeros
 
 
 def resident(array: np.ndarray) -> int:

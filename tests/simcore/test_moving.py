@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.faults import Faults
+from binwright.simcore.faults import Faults
 from tests.reference.engine import SPREAD, Case, Decide, Room, Where
 from tests.reference.moving import May, MovingReference, Plans, Rules, Runs
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler

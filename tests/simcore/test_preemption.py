@@ -15,22 +15,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
-from scenarios.build.engines import agents_of
-from scenarios.build.plan import plan
-from scenarios.build.world import build_world
-from scenarios.run.execute import execute
-from scenarios.run.why import refused
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation
-from simcore.errors import AgentError, UserError
-from simcore.play import Watchers, play
-from simcore.preemption import Preemption
-from simcore.record import OUTCOMES
-from simcore.rng import stream
-from simcore.rules import Victim
-from simcore.types import Request, View
+from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
+from binwright.scenarios.build.engines import agents_of
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import refused
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.record import OUTCOMES
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Victim
+from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.properties import first, scaled
 from tests.support.simulations import (

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from scenarios.build.plan import plan
-from scenarios.run.check import check_scenario
-from scenarios.run.execute import execute
-from scenarios.run.why import why
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.why import why
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
 
 
 def scenario(folder: Path, jobs: str, queues: dict[str, Any], agent: Any = "in-line", **more: Any) -> Scenario:

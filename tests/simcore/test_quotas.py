@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.build.plan import plan
-from scenarios.run.check import check_scenario
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.preemption import Preemption
-from simcore.queues import Queues
-from simcore.quotas import Quota, QuotaRules, Quotas
-from simcore.types import Request
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.queues import Queues
+from binwright.simcore.quotas import Quota, QuotaRules, Quotas
+from binwright.simcore.types import Request
 from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-import simcore.registry
-from agents import AGENTS
-from simcore.errors import UnknownName, UserError
-from simcore.registry import Registry
-from simcore.types import Agent
-from workloads import ARRIVALS, LIFETIMES, TRACES
+from binwright import simcore
+from binwright.agents import AGENTS
+from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.registry import Registry
+from binwright.simcore.types import Agent
+from binwright.workloads import ARRIVALS, LIFETIMES, TRACES
 
 BUILTIN = {"ordered": "collections:OrderedDict", "gone": "collections:NoSuchThing"}
 

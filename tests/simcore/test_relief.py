@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.heuristics.movers.by_agent import ByAgent
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.errors import ScenarioError, UserError
-from simcore.moves import MoveRules, MoveTrigger
-from simcore.moving import Moving
-from simcore.types import QUANTUM, Workload
+from binwright.agents.heuristics.movers.by_agent import ByAgent
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.moves import MoveRules, MoveTrigger
+from binwright.simcore.moving import Moving
+from binwright.simcore.types import QUANTUM, Workload
 from tests.support.properties import scaled
 from tests.support.simulations import first_fit
 from tests.support.use import Table, simulation

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.first_fit import FirstFit
-from fabric.cluster import Cluster
-from fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import ServerLabels
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement, RunError
-from simcore.play import Watchers, play
-from simcore.routing import ROUTERS, Routing, Sites
-from simcore.rules import Overflow
-from simcore.time_series import TimeSeries
-from simcore.types import Agent, Floats, Request, Workload
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import ServerLabels
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement, RunError
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.routing import ROUTERS, Routing, Sites
+from binwright.simcore.rules import Overflow
+from binwright.simcore.time_series import TimeSeries
+from binwright.simcore.types import Agent, Floats, Request, Workload
 from tests.reference import sites as reference
 
 COURSES = [([5.0, 1.0, 3.0], 2.0, 0.0), ([3.0, 4.0], 1.0, 0.5), ([2.0], 1.0, 0.0)]

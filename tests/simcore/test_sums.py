@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.ordered_sums import dot, rows_dot
+from binwright.simcore.ordered_sums import dot, rows_dot
 
 ROOT = Path(__file__).parents[2]
 NO_PRODUCTS = (

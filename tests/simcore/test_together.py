@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.types import Agent, Placement, Refusal, Request, View
+from binwright.agents import AGENTS
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement, ScenarioError
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 from tests.reference.engine import Case, Decide, Demand, Reference
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.properties import first, scaled

@@ -9,9 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import UserError
-from simcore.types import QUANTUM
-from simcore.units import BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME, Measure, amount, measure_of, quanta, say
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM
+from binwright.simcore.units import (
+    BANDWIDTH,
+    CARDS,
+    COUNT,
+    CPU,
+    DATA,
+    SHARE,
+    TIME,
+    Measure,
+    amount,
+    measure_of,
+    quanta,
+    say,
+)
 
 MEASURES = [BANDWIDTH, CARDS, COUNT, CPU, DATA, SHARE, TIME]
 

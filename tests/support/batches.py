@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from analysis.results_api import Results
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from binwright.analysis.results_api import Results
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 
 TIMES = ("seconds", "decision_us")
 """Columns that no two runs agree on."""
@@ -25,7 +25,7 @@ agents: [first-fit, worst-fit]
 """
 """A file that is smaller still."""
 FIRST = """\
-from simcore.types import Agent
+from binwright.simcore.types import Agent
 
 
 class Mine(Agent):

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from fabric.device_ledger import DeviceLedger
-from fabric.ledger import Ledger
-from fabric.network import NetworkLedger
-from simcore.faults import Kind
-from simcore.types import QUANTUM, Embedding, Placement, Request
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
+from binwright.simcore.faults import Kind
+from binwright.simcore.types import QUANTUM, Embedding, Placement, Request
 
 Place = tuple[int, int, int]
 """Server, node, resource."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from fabric.cluster import NEVER, Cluster
-from simcore.types import Workload
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.simcore.types import Workload
 
 ROUTERS = ["least-loaded", "two-choices", "affinity"]
 CASES: dict[str, Any] = {

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.best_fit import best_fit
-from agents.heuristics.servers.first_fit import first_fit
-from agents.rules.scan import ScanAgent
-from fabric.cluster import NEVER, Cluster
-from fabric.servers import fits_node, fits_spread
-from simcore.engine import Simulation
-from simcore.jit import kernel
-from simcore.record import Record
-from simcore.rules import Overflow
-from simcore.types import Amounts, Ints, Workload
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.engine import Simulation
+from binwright.simcore.jit import kernel
+from binwright.simcore.record import Record
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Amounts, Ints, Workload
 from tests.support.properties import forms
 
 

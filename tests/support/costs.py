@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.cheapest_place import cheapest, left
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest, left
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from fabric.cluster import NEVER, Cluster, DevicesOf
-from fabric.device_ledger import DeviceLedger
-from simcore.moves import Running
-from simcore.types import OnDevices, Request
+from binwright.fabric.cluster import NEVER, Cluster, DevicesOf
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.simcore.moves import Running
+from binwright.simcore.types import OnDevices, Request
 from tests.reference.devices import UNIT, Ask, Held, Server, after, before, choices
 
 MODELS = ("A", "B")

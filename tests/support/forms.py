@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from agents.solver import problem
-from agents.solver.model.problem import Problem
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
 
 USES = {
     "zones": "UTIL.C[BIN] += D[BALL] UTIL.Z[BALL % 2, BIN % 2] += 1",

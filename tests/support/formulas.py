@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from agents.formulas.vocabulary import features
-from simcore.rng import stream
-from simcore.types import Agent
+from binwright.agents.formulas.vocabulary import features
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent
 from tests.reference.agents import Where
 from tests.support.rooms import Case
 from tests.support.views import ask, view_of

@@ -13,15 +13,15 @@ from typing import TypeVar
 
 import polars as pl
 
-from agents.solver import examples, problem
-from analysis.compare.comparison import Comparison
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from scenarios.batch.journal import line_of
-from scenarios.schema.load import load_scenario, shipped
-from simcore.errors import UserError
+from binwright.agents.solver import examples, problem
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.batch.journal import line_of
+from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.simcore.errors import UserError
+from binwright.workloads.traces.library import detect, read
 from tests.support.batches import numbers, scenario, tree
-from workloads.traces.library import detect, read
 
 T = TypeVar("T", str, bytes)
 READABLE = 20_000

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from agents.solver import examples
+from binwright.agents.solver import examples
 from binwright.service import worker
 from binwright.service.access_control import Gate
 from binwright.service.app import application

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from simcore.moves import Move, Running
-from simcore.types import Request, View
+from binwright.simcore.moves import Move, Running
+from binwright.simcore.types import Request, View
 from tests.reference import defragment as slow
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from agents import AGENTS
-from agents.heuristics.candidates.agent import CheapestCandidate
-from agents.heuristics.feasible import Feasible
-from agents.heuristics.networks.common import NetworkAgent
-from agents.learned.nara.agent import Nara
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.candidates.agent import CheapestCandidate
+from binwright.agents.heuristics.feasible import Feasible
+from binwright.agents.heuristics.networks.common import NetworkAgent
+from binwright.agents.learned.nara.agent import Nara
 
 ANYWHERE = {"solver"}
 _KINDS = NetworkAgent | Feasible | Nara | CheapestCandidate

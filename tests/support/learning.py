@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.learned.common.tensors import read
-from fabric.cluster import NEVER, Cluster
-from scenarios.batch.batch import Batch
-from scenarios.learn.training import train
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.types import Workload
+from binwright.agents.learned.common.tensors import read
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.types import Workload
 
 
 def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:

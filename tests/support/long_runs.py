@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from scenarios.run import progress
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
+from binwright.scenarios.run import progress
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
 
 
 def asked(form: dict[str, Any], agent: Any = "best-fit") -> Scenario:

@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 from hypothesis import strategies as st
 
-from simcore.engine import Simulation
-from simcore.moves import Move, Mover, MoveRules, MoveTrigger, Running
-from simcore.moving import Moving
-from simcore.types import Request, View
+from binwright.simcore.engine import Simulation
+from binwright.simcore.moves import Move, Mover, MoveRules, MoveTrigger, Running
+from binwright.simcore.moving import Moving
+from binwright.simcore.types import Request, View
 from tests.reference.engine import Room, Where, feasible, shares
 from tests.reference.moving import May, Plans, Rules, Runs
 from tests.support.simulations import place

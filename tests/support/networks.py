@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from fabric.cluster import NEVER, Cluster
-from fabric.graph import Graph, build
-from fabric.network import NetworkLedger
-from fabric.routing import Routing
-from fabric.shapes import fabric, tree
-from fabric.topology import Topology, topology
-from simcore.types import QUANTUM, Request
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.graph import Graph, build
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric, tree
+from binwright.fabric.topology import Topology, topology
+from binwright.simcore.types import QUANTUM, Request
 
 UNIT = 1_000_000
 """Quanta of one unit."""

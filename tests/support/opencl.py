@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.opencl_devices import Device, choose, opencl_devices
-from simcore.errors import UserError
+from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends.opencl_devices import Device, choose, opencl_devices
+from binwright.simcore.errors import UserError
 
 
 def opencl_device() -> Device:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from agents.solver.model.fleet import ENDLESS, Fleet
-from agents.solver.search.packing import Packing, powers
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import ENDLESS, Fleet
+from binwright.agents.solver.search.packing import Packing, powers
+from binwright.simcore.types import Ints
 
 
 @st.composite

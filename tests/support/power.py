@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from scenarios.batch.journal import rows_of
-from simcore.file_tracking import digest_of
+from binwright.scenarios.batch.journal import rows_of
+from binwright.simcore.file_tracking import digest_of
 from tests.support.faults import Changes, contents, following, said_by
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fabric.multi_server import COMPLETE, begin, choose, filling
-from fabric.network import NetworkView, Provisioned
-from fabric.routing import find_route
-from simcore.types import Agent, Ints, Placement, Request, View
+from binwright.fabric.multi_server import COMPLETE, begin, choose, filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.routing import find_route
+from binwright.simcore.types import Agent, Ints, Placement, Request, View
 
 
 @dataclass

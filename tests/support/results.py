@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from analysis.measure.measuring import describe
-from analysis.results.columns import Columns, write_runs
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.results.columns import Columns, write_runs
 
 ALWAYS = {
     "version": "0", "status": "done", "error": "", "seconds": 1.0, "stopped": 0,

@@ -10,18 +10,18 @@ from typing import Any, Literal
 import numpy as np
 from hypothesis import strategies as st
 
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import measure
-from analysis.measure.samples import Sampler
-from analysis.measure.states import StateSampler
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.faults import Faults
-from simcore.play import Watchers, play
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
-from simcore.use import Use
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import measure
+from binwright.analysis.measure.samples import Sampler
+from binwright.analysis.measure.states import StateSampler
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.faults import Faults
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.simcore.use import Use
 
 RESOURCES = ("cpu", "mem")
 PRICES = {"cpu": 0.5, "mem": 3.0}

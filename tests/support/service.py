@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from agents.solver import examples
+from binwright.agents.solver import examples
 
 SMALL = examples()["vm-placement"]
 GRAPH = [(i, (i + 1) % 5) for i in range(5)]

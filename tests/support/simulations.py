@@ -17,23 +17,23 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement
-from simcore.faults import Faults, Kind
-from simcore.gangs import Gangs
-from simcore.play import play
-from simcore.preemption import Preemption
-from simcore.queues import REQUESTS, JobQueue, Queues
-from simcore.quotas import Quota, QuotaRules, Quotas
-from simcore.record import OUTCOMES, PLACED
-from simcore.roles import Roles
-from simcore.rules import DisruptionBudget, Overflow, PreemptionRules, cheapest, fewest, lowest, youngest
-from simcore.types import Agent, Ints, Placement, Request, Workload
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import Apart, AtMost, Near, Rule, ServerLabels, Spread, Together, numbered
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.faults import Faults, Kind
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.play import play
+from binwright.simcore.preemption import Preemption
+from binwright.simcore.queues import REQUESTS, JobQueue, Queues
+from binwright.simcore.quotas import Quota, QuotaRules, Quotas
+from binwright.simcore.record import OUTCOMES, PLACED
+from binwright.simcore.roles import Roles
+from binwright.simcore.rules import DisruptionBudget, Overflow, PreemptionRules, cheapest, fewest, lowest, youngest
+from binwright.simcore.types import Agent, Ints, Placement, Request, Workload
 from tests.reference.engine import Case, Decide, Demand, Reference, Room, Taken, Tenants, Where, feasible
 from tests.reference.quotas import Queue
 from tests.support.properties import forms

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents import AGENTS
-from simcore import rng
-from simcore.types import QUANTUM, Agent, View
+from binwright.agents import AGENTS
+from binwright.simcore import rng
+from binwright.simcore.types import QUANTUM, Agent, View
 from tests.support import ROOT
 from tests.support.views import view_of
 
@@ -33,7 +33,7 @@ def nothing_compiled() -> Iterator[None]:
     over = threading.Event()
     with pytest.MonkeyPatch.context() as patch:
         for what in ("search.find.prepare", "backends.cpu.prepare", "solving.searches.prepare_goals"):
-            patch.setattr(f"agents.solver.{what}", lambda *_: over.wait())
+            patch.setattr(f"binwright.agents.solver.{what}", lambda *_: over.wait())
         yield
     over.set()
 

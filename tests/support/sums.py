@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.value_es.trainer import Evolution
-from agents.learned.vmr.form import Forward, shapes
-from analysis.compare.statistics import bootstrap
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from workloads.demands import Law
+from binwright.agents.learned.value_es.trainer import Evolution
+from binwright.agents.learned.vmr.form import Forward, shapes
+from binwright.analysis.compare.statistics import bootstrap
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.workloads.demands import Law
 
 TIMES = {"seconds", "decision_us", "files"}
 SCENARIO: dict[str, Any] = {

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.costs.bill import Costs
-from analysis.measure.costs.tariffs import CostsSpec, Power, Reserved, Tariff
+from binwright.analysis.measure.costs.bill import Costs
+from binwright.analysis.measure.costs.tariffs import CostsSpec, Power, Reserved, Tariff
 
 
 def tariff(

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from agents.learned.common.tensors import read
+from binwright.agents.learned.common.tensors import read
 from tests.support.networks import SMALL_FABRIC
 
 TINY: dict[str, Any] = {

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.types import QUANTUM, Floats, Ints, Workload
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import QUANTUM, Floats, Ints, Workload
 
 
 class Table:

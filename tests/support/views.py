@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.types import Agent, Placement, Request, View
+from binwright.simcore.types import Agent, Placement, Request, View
 from tests.reference.agents import Demand, Room, Where
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.build.world import build_world
-from scenarios.schema.load import scenario_from
-from simcore.errors import ScenarioError, UserError
-from simcore.roles import Roles
-from simcore.types import Workload
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.roles import Roles
+from binwright.simcore.types import Workload
+from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange, changed
 from tests.support.properties import scaled
-from workloads.changes import DemandChange, HolidayChange, WaveChange, changed
 
 BASE = {
     "cluster": {"servers": 4, "node": {"cpu": 16, "mem": "64 GB"}},

@@ -16,10 +16,10 @@ import polars as pl
 import pytest
 
 from binwright.cli import main
-from scenarios.schema.load import load_scenario
-from simcore.errors import WorkloadError
-from workloads.traces.kubernetes import quantity
-from workloads.traces.library import detect, read
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import WorkloadError
+from binwright.workloads.traces.kubernetes import quantity
+from binwright.workloads.traces.library import detect, read
 
 INF = float("inf")
 

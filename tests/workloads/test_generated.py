@@ -14,17 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simcore.errors import WorkloadError
-from simcore.types import Floats, Workload
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.types import Floats, Workload
+from binwright.workloads import ARRIVALS, LIFETIMES
+from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
+from binwright.workloads.arrivals import Fixed as FixedGaps
+from binwright.workloads.fit import fit
+from binwright.workloads.generators import Flavour, Synthetic
+from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
+from binwright.workloads.starts import ApartStart, RandomStart
+from binwright.workloads.windows import TimeStart, Window, select
 from tests.support.properties import scaled
-from workloads import ARRIVALS, LIFETIMES
-from workloads.arrivals import Arrivals, Bursty, Poisson
-from workloads.arrivals import Fixed as FixedGaps
-from workloads.fit import fit
-from workloads.generators import Flavour, Synthetic
-from workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
-from workloads.starts import ApartStart, RandomStart
-from workloads.windows import TimeStart, Window, select
 
 INF = float("inf")
 SMALL = Flavour({"cpu": 1, "mem": 2}, weight=3)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from simcore.errors import WorkloadError
-from workloads.traces.library import read
+from binwright.simcore.errors import WorkloadError
+from binwright.workloads.traces.library import read
 
 
 def test_a_small_file_is_no_large_one(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simcore.errors import WorkloadError
-from simcore.types import QUANTUM, Workload
-from workloads.go_stream import GoStream
-from workloads.inflation import Draws, Inflated, fgd_order
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.go_stream import GoStream
+from binwright.workloads.inflation import Draws, Inflated, fgd_order
 
 
 def test_draws_what_go_draws() -> None:

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.errors import UserError, WorkloadError
-from simcore.types import QUANTUM, Floats, Workload
-from workloads.lublin import PUBLISHED, Lublin
-from workloads.traces.library import find, read
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.types import QUANTUM, Floats, Workload
+from binwright.workloads.lublin import PUBLISHED, Lublin
+from binwright.workloads.traces.library import find, read
 
 PROGRAM: dict[str, Any] = {
     "batch": {

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.cli import main
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import UserError, WorkloadError
-from simcore.roles import Role
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.roles import Role
+from binwright.workloads.column_guesses import propose
+from binwright.workloads.traces.library import read
 from tests.support.properties import scaled
-from workloads.column_guesses import propose
-from workloads.traces.library import read
 
 INF = float("inf")
 HEADER = "VM Name;Customer;vCPU (m);Memory (bytes);Created At;Deleted At;State;AZ\n"
@@ -265,7 +265,7 @@ def test_a_window_begins_at_a_date(tmp_path: Path) -> None:
 @scaled(0.3)
 def test_dates_are_what_python_says(rows: list[tuple[datetime, int, str]]) -> None:
     """Whatever the zone that they are written in."""
-    from workloads.traces.cells import moments
+    from binwright.workloads.traces.cells import moments
 
     texts = []
     for moment, quarters, between in rows:

@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
-from analysis.figures.densities import draw
+from binwright.analysis.figures.densities import draw
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError, WorkloadError
-from simcore.types import QUANTUM, Workload
-from workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
-from workloads.holding import LONGEST, average_load, find_holding
-from workloads.multiserver import MultiServerRequests
-from workloads.traced_demands import Alibaba, Azure, OpenBDemand
-from workloads.traces.library import FOLDER
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.types import QUANTUM, Workload
+from binwright.workloads.demands import DEMANDS, AlibabaLike, AzureLike, Demands, Law, Uniform
+from binwright.workloads.holding import LONGEST, average_load, find_holding
+from binwright.workloads.multiserver import MultiServerRequests
+from binwright.workloads.traced_demands import Alibaba, Azure, OpenBDemand
+from binwright.workloads.traces.library import FOLDER
 
 R = ("cpu", "mem")
 SPEC = MultiServerRequests(128, Uniform(), 31)

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.in_line import InLine
-from scenarios.build.world import build_world
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rng import stream
-from simcore.types import Workload
+from binwright.agents.heuristics.in_line import InLine
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Workload
+from binwright.workloads.priorities import LARGEST, number_of, prioritised
 from tests.support.properties import scaled
-from workloads.priorities import LARGEST, number_of, prioritised
 
 CLASSES = {"production": 1000, "batch": 10}
 

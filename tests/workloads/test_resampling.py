@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.build.world import build_world
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError, WorkloadError
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.workloads.resampling import Resample, resampled
+from binwright.workloads.starts import RandomStart
+from binwright.workloads.windows import Window, firsts, select
 from tests.support.properties import scaled
-from workloads.resampling import Resample, resampled
-from workloads.starts import RandomStart
-from workloads.windows import Window, firsts, select
 
 INF = float("inf")
 HOUR, DAY = 3600.0, 86_400.0

@@ -13,15 +13,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from simcore.errors import UnknownName, UserError, WorkloadError
+from binwright.simcore.errors import UnknownName, UserError, WorkloadError
+from binwright.workloads import TRACES, catalogue
+from binwright.workloads.describe import convert, describe
+from binwright.workloads.fit import fit
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import COMMON
+from binwright.workloads.traces.library import detect, find, read, read_mapped
+from binwright.workloads.windows import Window, select
 from tests.support import ROOT
-from workloads import TRACES, catalogue
-from workloads.describe import convert, describe
-from workloads.fit import fit
-from workloads.traces.base import Trace
-from workloads.traces.check import COMMON
-from workloads.traces.library import detect, find, read, read_mapped
-from workloads.windows import Window, select
 
 INF = float("inf")
 HUAWEI = "vmid,cpu,mem,at,lt\n"

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from simcore.errors import WorkloadError
-from simcore.types import Workload
-from workloads.use import RecordedUse, UseByResource, shape_of
-from workloads.use_models import ConstantUse, VaryingUse, draw_use
-from workloads.use_series import RecordedCase, _on_grid, _series
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.types import Workload
+from binwright.workloads.use import RecordedUse, UseByResource, shape_of
+from binwright.workloads.use_models import ConstantUse, VaryingUse, draw_use
+from binwright.workloads.use_series import RecordedCase, _on_grid, _series
 
 N = 60
 

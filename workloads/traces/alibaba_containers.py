@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.types import Floats
-from workloads.traces.base import Trace
-from workloads.traces.check import check
-from workloads.traces.text import number, read_headless
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Floats
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import check
+from binwright.workloads.traces.text import number, read_headless
 
 COLUMNS = ("container_id", "machine_id", "time_stamp", "app_du", "status", "cpu_request", "cpu_limit", "mem_size")
 USAGE = (

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.types import Floats
-from workloads.traces.base import Trace
-from workloads.traces.check import check, require
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Floats
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import check, require
 
 DAY = 86_400.0
 SIZES = {"cpu": "core", "mem": "memory", "hdd": "hdd", "ssd": "ssd", "nic": "nic"}

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.check import LABELS, check
-from workloads.traces.text import columns_of, number, read_headless, read_text
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import LABELS, check
+from binwright.workloads.traces.text import columns_of, number, read_headless, read_text
 
 COLUMNS = (
     *("vmid", "subscriptionid", "deploymentid", "vmcreated", "vmdeleted", "maxcpu", "avgcpu", "p95maxcpu"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from simcore.extras import pl
+from binwright.simcore.extras import pl
 
 
 class ServerFile(NamedTuple):
@@ -61,7 +61,7 @@ class Trace:
         Columns: `id` Int64 or String, `arrival` and `lifetime` Float64 in seconds (a lifetime of inf keeps
         running), then one Float64 column per resource, in its unit. Where requests name models of devices, there is a
         column `models`, String, as in `A100|V100`, empty for any; where they say something to rules of placement, those
-        of `PLACED` in `workloads.traces.check`.
+        of `PLACED` in `binwright.workloads.traces.check`.
         """
         raise NotImplementedError
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.check import check
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import check
 
 COLUMNS = {"timestamp": 0, "cpu cores": 1, "memory capacity provisioned": 5}
 USAGE = {

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from simcore.errors import UserError, WorkloadError
-from simcore.extras import pl
-from simcore.units import TIME, amount
-from workloads.traces.faults import RowFault, also, collected
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.units import TIME, amount
+from binwright.workloads.traces.faults import RowFault, also, collected
 
 NOTHING = ("", "-", "null", "none", "n/a", "na", "\\n", "unknown")
 """What stands for an empty cell, in small letters, where a number or a time is expected."""

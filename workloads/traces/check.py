@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simcore.errors import UserError, WorkloadError, as_one
-from simcore.extras import pl
-from simcore.roles import read_where
-from workloads.traces.cells import moment
-from workloads.traces.faults import RowFault, also, collected, lines_of
+from binwright.simcore.errors import UserError, WorkloadError, as_one
+from binwright.simcore.extras import pl
+from binwright.simcore.roles import read_where
+from binwright.workloads.traces.cells import moment
+from binwright.workloads.traces.faults import RowFault, also, collected, lines_of
 
 LATEST = 1e12
 """Seconds. Beyond it, floats do not tell thousandths of a second apart."""

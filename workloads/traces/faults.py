@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
-from simcore.extras import pl
+from binwright.simcore.extras import pl
 
 SHOWN = 8
 """Lines of a fault that are named."""

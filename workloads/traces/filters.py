@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simcore.errors import UserError, WorkloadError, suggest
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.cells import NOTHING, is_date, seconds_of_date
+from binwright.simcore.errors import UserError, WorkloadError, suggest
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import NOTHING, is_date, seconds_of_date
 
 COMPARES: dict[str, Callable[[Any, Any], Any]] = {
     ">=": operator.ge,

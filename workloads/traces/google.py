@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.check import LABELS, check
-from workloads.traces.text import contents
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import LABELS, check
+from binwright.workloads.traces.text import contents
 
 TYPES = (
     *("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST"),

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.check import cell, check
-from workloads.traces.text import columns_of, read_text
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.check import cell, check
+from binwright.workloads.traces.text import columns_of, read_text
 
 OF_INTERVALS = {"id": "vmid", "arrival": "at", "lifetime": "lt", "cpu": "cpu", "mem": "mem"}
 OF_EVENTS = {"id": "vmid", "arrival": "time", "cpu": "cpu", "mem": "memory", "type": "type"}

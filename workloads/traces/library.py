@@ -13,16 +13,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
-from simcore.extras import pl
-from simcore.files import user_cache
-from workloads import TRACES
-from workloads.traces.azure_packing import table_names
-from workloads.traces.base import ServerFile, Trace
-from workloads.traces.filters import FilteredTrace
-from workloads.traces.mapped import Columns, is_mapped, load, save, structured
-from workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
-from workloads.traces.text import GZIP, header
+from binwright.simcore.errors import FileNeeded, ResultsError, WorkloadError, meant, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.files import user_cache
+from binwright.workloads import TRACES
+from binwright.workloads.traces.azure_packing import table_names
+from binwright.workloads.traces.base import ServerFile, Trace
+from binwright.workloads.traces.filters import FilteredTrace
+from binwright.workloads.traces.mapped import Columns, is_mapped, load, save, structured
+from binwright.workloads.traces.table import PARQUET, Table, is_parquet, read_parquet
+from binwright.workloads.traces.text import GZIP, header
 
 LOG = logging.getLogger("binwright")
 FOLDER = "BINWRIGHT_TRACES"

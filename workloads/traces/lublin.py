@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from workloads.traces.swf import StandardWorkload
+from binwright.workloads.traces.swf import StandardWorkload
 
 
 class Lublin1(StandardWorkload):

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from simcore.files import replacing
-from workloads.traces.check import is_text
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import replacing
+from binwright.workloads.traces.check import is_text
 
 Columns: TypeAlias = npt.NDArray[Any]
 """Structured [rows]: a field per common column of `Trace.read`; `id` is int64, or bytes in UTF-8, as texts are."""

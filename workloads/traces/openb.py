@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.extras import pl
-from workloads.traces.base import ServerFile, Trace
-from workloads.traces.check import MODELS, check
-from workloads.traces.text import number, read_text
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import ServerFile, Trace
+from binwright.workloads.traces.check import MODELS, check
+from binwright.workloads.traces.text import number, read_text
 
 HEADER = frozenset({"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"})
 GB_PER_MIB = 1.048576e-3

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from workloads.traces.base import Trace
-from workloads.traces.cells import amounts, moments, spans
-from workloads.traces.check import check, require
-from workloads.traces.table import read_parquet
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import amounts, moments, spans
+from binwright.workloads.traces.check import check, require
+from binwright.workloads.traces.table import read_parquet
 
 TASKS = frozenset({"id", "submission_time", "duration", "cpu_count", "mem_capacity"})
 META = frozenset({"id", "start_time", "stop_time", "cpu_count", "mem_capacity"})

@@ -8,16 +8,16 @@ from math import inf
 from pathlib import Path
 from typing import ClassVar
 
-from simcore.errors import WorkloadError, suggest
-from simcore.extras import pl
-from simcore.units import COUNT, measure_of
-from workloads.traces.base import Trace
-from workloads.traces.cells import amounts, filled, marked, moments, spans
-from workloads.traces.check import COMMON, LABELS, check, is_text
-from workloads.traces.faults import collected, collecting
-from workloads.traces.filters import kept
-from workloads.traces.mapped import begins_with
-from workloads.traces.text import identity, read_text
+from binwright.simcore.errors import WorkloadError, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.units import COUNT, measure_of
+from binwright.workloads.traces.base import Trace
+from binwright.workloads.traces.cells import amounts, filled, marked, moments, spans
+from binwright.workloads.traces.check import COMMON, LABELS, check, is_text
+from binwright.workloads.traces.faults import collected, collecting
+from binwright.workloads.traces.filters import kept
+from binwright.workloads.traces.mapped import begins_with
+from binwright.workloads.traces.text import identity, read_text
 
 PARQUET = b"PAR1"
 HEADER = frozenset(COMMON)

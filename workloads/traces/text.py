@@ -9,9 +9,9 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from simcore.errors import WorkloadError
-from simcore.extras import pl
-from workloads.traces.check import require
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.extras import pl
+from binwright.workloads.traces.check import require
 
 GZIP = b"\x1f\x8b"
 SWELLING = 300

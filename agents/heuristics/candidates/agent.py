@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.heuristics.candidates.observation import forget, sight
-from agents.heuristics.candidates.search import place
-from agents.networked import network_of, provisioned
-from fabric.multi_server import COMPLETE
-from fabric.network import NetworkView, Provisioned
-from simcore.jit import prepared
-from simcore.types import Agent, Refusal, Request, View
+from binwright.agents.heuristics.candidates.observation import forget, sight
+from binwright.agents.heuristics.candidates.search import place
+from binwright.agents.networked import network_of, provisioned
+from binwright.fabric.multi_server import COMPLETE
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Agent, Refusal, Request, View
 
 
 class CheapestCandidate(Agent):

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.candidates.scoring import FEATURES, STYLES, likes
-from fabric.multi_server import Filling, filling
-from fabric.network import FAILED, NetworkView
-from fabric.reachable_servers import Flags
-from fabric.routing import Routes
-from fabric.topology import Indices, Small
-from simcore.jit import lean
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.heuristics.candidates.scoring import FEATURES, STYLES, likes
+from binwright.fabric.multi_server import Filling, filling
+from binwright.fabric.network import FAILED, NetworkView
+from binwright.fabric.reachable_servers import Flags
+from binwright.fabric.routing import Routes
+from binwright.fabric.topology import Indices, Small
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Amounts, Floats, Ints
 
 MOST_NEEDS, FAR_BYTES = 1021, 2**28
 """For so many needs it is kept how much styles like far racks, in so much room, taken from the machine as it fills."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.jit import lean
-from simcore.types import Floats, Ints
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Floats, Ints
 
 LIKES = {
     "given": (1.0, 1.0, 1.0, 0.5, 0.0),

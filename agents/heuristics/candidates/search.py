@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.heuristics.candidates.observation import Sight, look
-from agents.heuristics.candidates.scoring import STYLES, describe, score
-from fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, has_any
-from fabric.reachable_servers import Flags
-from fabric.routing import Routes, find_path
-from fabric.topology import Indices
-from simcore.jit import lean
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.heuristics.candidates.observation import Sight, look
+from binwright.agents.heuristics.candidates.scoring import STYLES, describe, score
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, Filling, begin, choose, has_any
+from binwright.fabric.reachable_servers import Flags
+from binwright.fabric.routing import Routes, find_path
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Amounts, Floats, Ints
 
 
 @lean

@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from fabric.devices import DeviceView
-from fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
-from simcore.errors import UserError
-from simcore.types import QUANTUM, Amounts, Floats, Ints
+from binwright.agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from binwright.fabric.devices import DeviceView
+from binwright.fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM, Amounts, Floats, Ints
 
 Numbers: TypeAlias = tuple[Ints, Floats, int, float, Floats, Ints]
 """Usual kinds and their shares, the place of the cpu, how many steps there are; scratch of fragments and devices."""

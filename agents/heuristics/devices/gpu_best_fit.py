@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import floor
 
-from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest_on_devices

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from simcore.types import QUANTUM, Amounts, Ints
+from binwright.agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from binwright.simcore.types import QUANTUM, Amounts, Ints
 
 
 @cheapest_on_devices

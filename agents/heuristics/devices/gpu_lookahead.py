@@ -6,11 +6,11 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.rules.on_devices import DeviceAgent
-from fabric.devices import Devices, DeviceView, fits_server, in_python, wanted
-from simcore.errors import UserError
-from simcore.jit import inlined, kernel
-from simcore.types import QUANTUM, Amounts, Ints, Placement, Request, View
+from binwright.agents.rules.on_devices import DeviceAgent
+from binwright.fabric.devices import Devices, DeviceView, fits_server, in_python, wanted
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.types import QUANTUM, Amounts, Ints, Placement, Request, View
 
 MOST = 1 << 22
 """Costs that are kept at most, of all kinds of requests together."""

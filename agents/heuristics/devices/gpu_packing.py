@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
-from fabric.devices import tightest
-from simcore.types import QUANTUM, Amounts, Ints
+from binwright.agents.rules.on_devices import Asked, At, DeviceAgent, cheapest_on_devices
+from binwright.fabric.devices import tightest
+from binwright.simcore.types import QUANTUM, Amounts, Ints
 
 
 @cheapest_on_devices

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.on_devices import DeviceAgent
-from agents.rules.random_numbers import drawn
-from fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
-from simcore.jit import kernel
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.rules.on_devices import DeviceAgent
+from binwright.agents.rules.random_numbers import drawn
+from binwright.fabric.devices import Devices, DeviceView, fits_server, tightest, wanted
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints
 
 
 @kernel

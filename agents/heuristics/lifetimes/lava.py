@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.heuristics.lifetimes.nilas import STEPS, Nilas, times
-from simcore.errors import UserError
-from simcore.types import Amounts, Ints, Placement, Refusal, Request, View
-from simcore.units import SHARE
+from binwright.agents.heuristics.lifetimes.nilas import STEPS, Nilas, times
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Amounts, Ints, Placement, Refusal, Request, View
+from binwright.simcore.units import SHARE
 
 CLASSES = ("1 h", "10 h", "100 h")
 """Lifetimes up to which the classes go, but for the last one, as published."""

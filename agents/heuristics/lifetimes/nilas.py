@@ -10,12 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.nested_agent import inner
-from fabric.network import NetworkView
-from simcore.agent_state import named
-from simcore.errors import UserError
-from simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View, part
-from simcore.units import TIME
+from binwright.agents.nested_agent import inner
+from binwright.fabric.network import NetworkView
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View, part
+from binwright.simcore.units import TIME
 
 
 class Exits:

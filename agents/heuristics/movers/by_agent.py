@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.heuristics.movers.draft import Draft
-from agents.nested_agent import inner
-from agents.rules.on_devices import choosing
-from simcore.moves import Move, Mover, Running
-from simcore.types import Placement, Request, View
+from binwright.agents.heuristics.movers.draft import Draft
+from binwright.agents.nested_agent import inner
+from binwright.agents.rules.on_devices import choosing
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import Placement, Request, View
 
 
 class ByAgent(Mover):

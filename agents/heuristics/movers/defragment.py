@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.rules.moving import (
+from binwright.agents.rules.moving import (
     NOWHERE,
     Aim,
     Goal,
@@ -20,11 +20,11 @@ from agents.rules.moving import (
     moved,
     shift,
 )
-from agents.rules.moving import standing as standing_of
-from simcore.errors import UserError
-from simcore.jit import kernel
-from simcore.moves import Move, Mover, Running
-from simcore.types import Ints, Request, View
+from binwright.agents.rules.moving import standing as standing_of
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import Ints, Request, View
 
 
 @kernel

@@ -8,15 +8,15 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from agents.heuristics.movers.draft import Draft
-from agents.nested_agent import inner
-from agents.rules.on_devices import choosing
-from fabric.devices import Devices, DeviceView, wanted
-from fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
-from simcore.errors import UserError, suggest
-from simcore.jit import kernel
-from simcore.moves import Move, Mover, Running
-from simcore.types import Floats, Ints, OnDevices, Placement, Request, View
+from binwright.agents.heuristics.movers.draft import Draft
+from binwright.agents.nested_agent import inner
+from binwright.agents.rules.on_devices import choosing
+from binwright.fabric.devices import Devices, DeviceView, wanted
+from binwright.fabric.fragmentation import CAUSES, TOP, cpu_of, fragments, typical
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.jit import kernel
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import Floats, Ints, OnDevices, Placement, Request, View
 
 Victims: TypeAlias = Literal["fragments", "random"]
 """Which requests are asked about: by the fragments that they leave, or by chance."""

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fabric.devices import Devices, DeviceView, in_python
-from simcore.moves import Running
-from simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
+from binwright.fabric.devices import Devices, DeviceView, in_python
+from binwright.simcore.moves import Running
+from binwright.simcore.types import QUANTUM, Floats, Ints, OnDevices, Placement, Request, View
 
 
 class Draft:

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from agents.rules.moving import Standing, apply, fits, moved
-from agents.rules.moving import standing as standing_of
-from simcore.jit import kernel
-from simcore.moves import Move, Mover, Running
-from simcore.types import Floats, Ints, Request, View
+from binwright.agents.rules.moving import Standing, apply, fits, moved
+from binwright.agents.rules.moving import standing as standing_of
+from binwright.simcore.jit import kernel
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import Floats, Ints, Request, View
 
 
 class Empty(Mover):

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simcore.jit import inlined, kernel
-from simcore.moves import Move, Mover, Running
-from simcore.types import Ints, Request, View
+from binwright.simcore.jit import inlined, kernel
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.types import Ints, Request, View
 
 MOST = 3
 """More moves for one request are not looked for: the search would take too long."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
-from agents.heuristics.networks.homes import (
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
+from binwright.agents.heuristics.networks.homes import (
     NONE,
     WHOLE,
     CostWeights,
@@ -22,11 +22,11 @@ from agents.heuristics.networks.homes import (
     want,
     worth,
 )
-from fabric.multi_server import COMPLETE, GOES_ON, begin
-from fabric.network import NetworkView, Provisioned
-from simcore.errors import UserError
-from simcore.jit import kernel, lean, lean_inlined
-from simcore.types import Amounts, Ints, Refusal, Request, View
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, begin
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
 
 DECLINED = Refusal("declined")
 

@@ -7,13 +7,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.networked import network_of
-from fabric.multi_server import Filling, choose, filling
-from fabric.network import NetworkView, Provisioned
-from fabric.routing import Routes, find_path
-from fabric.topology import Small
-from simcore.jit import kernel, lean, prepared
-from simcore.types import Agent, Amounts, Ints, Refusal, Request, View
+from binwright.agents.networked import network_of
+from binwright.fabric.multi_server import Filling, choose, filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.routing import Routes, find_path
+from binwright.fabric.topology import Small
+from binwright.simcore.jit import kernel, lean, prepared
+from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
 """(scratch, free, link_free, demand, bandwidth, weighted, masked) -> what `answered` returns.

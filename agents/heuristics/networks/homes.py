@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, largest
-from fabric.network import NetworkView
-from fabric.peaks import join, wire_of
-from fabric.topology import Indices
-from simcore.jit import lean, lean_inlined
-from simcore.types import Amounts, Ints
+from binwright.agents.heuristics.networks.common import Network, largest
+from binwright.fabric.network import NetworkView
+from binwright.fabric.peaks import join, wire_of
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import lean, lean_inlined
+from binwright.simcore.types import Amounts, Ints
 
 WHOLE = 1000
 """Weights are multiples of one part in this many."""

@@ -10,13 +10,13 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
-from agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
-from fabric.multi_server import GOES_ON, begin, has_any
-from fabric.network import NetworkView
-from fabric.topology import Indices
-from simcore.jit import kernel, lean, lean_inlined
-from simcore.types import Amounts, Ints
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, reaches, take
+from binwright.agents.heuristics.networks.tetris import Score, Scoring, best_scored, score, scoring
+from binwright.fabric.multi_server import GOES_ON, begin, has_any
+from binwright.fabric.network import NetworkView
+from binwright.fabric.topology import Indices
+from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.types import Amounts, Ints
 
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

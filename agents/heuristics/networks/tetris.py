@@ -7,16 +7,16 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take
-from fabric.changed_servers import BLOCK
-from fabric.multi_server import GOES_ON, begin
-from fabric.network import NetworkView
-from fabric.peaks import EXACT, Peaks, follow, peak, peaks, weigh, wire_of
-from fabric.topology import Indices
-from simcore.errors import UserError
-from simcore.jit import kernel, lean, lean_inlined
-from simcore.types import Amounts, Floats, Ints
-from simcore.units import SHARE
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take
+from binwright.fabric.changed_servers import BLOCK
+from binwright.fabric.multi_server import GOES_ON, begin
+from binwright.fabric.network import NetworkView
+from binwright.fabric.peaks import EXACT, Peaks, follow, peak, peaks, weigh, wire_of
+from binwright.fabric.topology import Indices
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel, lean, lean_inlined
+from binwright.simcore.types import Amounts, Floats, Ints
+from binwright.simcore.units import SHARE
 
 FINEST = 1000
 """Penalties are multiples of one part in this many."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from agents.rules.cheapest_place import cheapest, left
-from agents.rules.scan import ScanAgent
-from simcore.errors import UnknownName, suggest
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest, left
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.errors import UnknownName, suggest
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest

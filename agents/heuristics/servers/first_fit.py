@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest_place import cheapest
-from agents.rules.scan import ScanAgent
-from simcore.jit.cost_functions import ANY
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.jit.cost_functions import ANY
+from binwright.simcore.types import Amounts, Ints
 
 
 def _first_fit(free: Ints, capacity: Ints, demand: Amounts, spread: bool, node: int) -> int:

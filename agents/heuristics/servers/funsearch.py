@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from agents.rules.cheapest_place import cheapest, left
-from agents.rules.scan import ScanAgent
-from fabric.servers import fits_node, fits_spread
-from simcore.errors import UnknownName, suggest
-from simcore.jit import kernel
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest, left
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.errors import UnknownName, suggest
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Ints
 
 STEPS = ((2, 400), (3, 300), (5, 200), (7, 100), (9, 90), (12, 95), (15, 97), (21, 98), (150, 99))
 """Up to what rest of a bin of 150 the rule for the OR-Library's instances has which score, in hundredths."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.candidates import SIZE, room_lost
-from agents.rules.cheapest_place import cheapest, left
-from agents.rules.scan import ScanAgent
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.candidates import SIZE, room_lost
+from binwright.agents.rules.cheapest_place import cheapest, left
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest

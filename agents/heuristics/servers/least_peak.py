@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from simcore.errors import UserError
-from simcore.types import Agent, Floats, Ints, Placement, Request, View, part
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, Floats, Ints, Placement, Request, View, part
 
 DAY = 86_400.0
 HOURS = 24

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.rules.candidates import Filter, candidates, candidates_following, counts
-from agents.rules.random_numbers import drawn
-from agents.rules.ranking_updates import incremental
-from agents.rules.scan import ScanAgent
-from simcore.jit import kernel
-from simcore.types import Amounts, Floats, Ints, View
+from binwright.agents.rules.candidates import Filter, candidates, candidates_following, counts
+from binwright.agents.rules.random_numbers import drawn
+from binwright.agents.rules.ranking_updates import incremental
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints, View
 
 
 @kernel

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest_place import cheapest, left
-from agents.rules.scan import ScanAgent
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest, left
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest

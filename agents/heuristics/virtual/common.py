@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.networked import network_of
-from fabric.network import NetworkView
-from fabric.virtual import hosed
-from fabric.virtual_paths import route_pairs
-from simcore.errors import UserError
-from simcore.jit import prepared
-from simcore.types import Agent, Form, View, VirtualNetwork
+from binwright.agents.networked import network_of
+from binwright.fabric.network import NetworkView
+from binwright.fabric.virtual import hosed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Agent, Form, View, VirtualNetwork
 
 
 def tenants_of(agent: Agent, view: View) -> NetworkView:

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.heuristics.virtual.common import tenants_of, warm
-from fabric.network import NetworkView
-from fabric.virtual import hosed, routed
-from fabric.virtual_paths import route_pairs
-from simcore.jit import kernel, prepared
-from simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View, VirtualNetwork
+from binwright.agents.heuristics.virtual.common import tenants_of, warm
+from binwright.fabric.network import NetworkView
+from binwright.fabric.virtual import hosed, routed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent, Embedding, Floats, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 NO_ROOM, NO_PATHS = Refusal("no servers have the room"), Refusal("no paths have the bandwidth")
 TRIES = 32

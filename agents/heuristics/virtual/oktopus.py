@@ -6,12 +6,12 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from agents.heuristics.virtual.common import tenants_of, warm
-from fabric.array_kernels import ascending
-from fabric.virtual import hosed
-from fabric.virtual_tree import Tree, grouped, needed, tree
-from simcore.jit import kernel, prepared
-from simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View
+from binwright.agents.heuristics.virtual.common import tenants_of, warm
+from binwright.fabric.array_kernels import ascending
+from binwright.fabric.virtual import hosed
+from binwright.fabric.virtual_tree import Tree, grouped, needed, tree
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View
 
 NEVER = 2**62
 NO_SUBTREE = Refusal("no subtree has the slots and the bandwidth")

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
-from agents.heuristics.virtual.common import tenants_of, warm
-from fabric.topology import Indices, Topology
-from fabric.virtual import routed
-from fabric.virtual_paths import route_pairs
-from simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
+from binwright.agents.heuristics.virtual.common import tenants_of, warm
+from binwright.fabric.topology import Indices, Topology
+from binwright.fabric.virtual import routed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.simcore.types import Agent, Embedding, Form, Ints, Refusal, Request, View, VirtualNetwork
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
 NO_ROOM, NO_PATHS = Refusal("no cluster of servers has the room"), Refusal("no cluster of servers has the paths")

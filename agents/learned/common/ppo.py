@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.learned.common.proximal import Proximal
-from simcore.types import Floats
+from binwright.agents.learned.common.proximal import Proximal
+from binwright.simcore.types import Floats
 
 FORBIDDEN = -1e9
 """The logit of what the mask forbids: its probability is exactly 0."""

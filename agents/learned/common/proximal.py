@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import Count, FromZero, Positive
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import Count, FromZero, Positive
 
 
 def averages(optimiser: Any, prefix: str = "adam") -> Tensors:
@@ -40,7 +40,7 @@ def finite(parameters: Iterable[Any]) -> bool:
 
 @dataclass
 class Proximal:
-    """Improves a policy by `agents.learned.common.ppo`, with RLlib's defaults of 2021.
+    """Improves a policy by `binwright.agents.learned.common.ppo`, with RLlib's defaults of 2021.
 
     Only `minibatch` and `rate` are those of Nara's publication. A value may move by `value_clip`, and `value_weight` is
     what errors in values count in the loss.
@@ -56,7 +56,7 @@ class Proximal:
 
     def begin_ppo(self) -> None:
         """Import torch, and begin with the given weight of the KL penalty, which `improve` then adapts."""
-        self._torch, self._library = extra("torch"), extra("agents.learned.common.ppo")
+        self._torch, self._library = extra("torch"), extra("binwright.agents.learned.common.ppo")
         self._kl_weight: float = self.kl_weight
 
     def improve(

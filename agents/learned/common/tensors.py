@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from simcore.errors import ExtraNeeded, UserError, suggest
-from simcore.extras import install
-from simcore.files import replacing
+from binwright.simcore.errors import ExtraNeeded, UserError, suggest
+from binwright.simcore.extras import install
+from binwright.simcore.files import replacing
 
 Tensors: TypeAlias = dict[str, npt.NDArray[Any]]
 SHIPPED = Path(__file__).parents[1] / "weights"

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field
 
-from agents.learned.common.tensors import Tensors, extra
-from agents.world import World
-from simcore.errors import UserError
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
 
 Count: TypeAlias = Annotated[int, Field(strict=True, ge=1, le=100_000_000)]
 CountFromZero: TypeAlias = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]

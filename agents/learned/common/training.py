@@ -15,12 +15,12 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
 
-from agents.learned.common.tensors import Tensors, extra, read, write
-from agents.learned.common.trainer import Trainer, ValidatesAnywhere
-from agents.world import World
-from simcore.errors import UserError
-from simcore.extras import pl
-from simcore.files import sync, write_table
+from binwright.agents.learned.common.tensors import Tensors, extra, read, write
+from binwright.agents.learned.common.trainer import Trainer, ValidatesAnywhere
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import pl
+from binwright.simcore.files import sync, write_table
 
 Row: TypeAlias = dict[str, Any]
 WELL_BELOW = 0.05

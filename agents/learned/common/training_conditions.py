@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 LARGE = 0.4
 """Requests are large that take so much of a node, in some resource."""

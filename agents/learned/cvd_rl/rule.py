@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.numa.mlp import dense
-from agents.learned.numa.trajectory import exploring, write
-from agents.rules.candidates import candidates, candidates_following
-from agents.rules.ranking_updates import incremental
-from simcore.jit import kernel
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.learned.numa.mlp import dense
+from binwright.agents.learned.numa.trajectory import exploring, write
+from binwright.agents.rules.candidates import candidates, candidates_following
+from binwright.agents.rules.ranking_updates import incremental
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints
 
 NODES, RESOURCES = 2, 2
 LAYERS, WIDTH = 6, 32

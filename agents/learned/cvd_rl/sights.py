@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.cvd_rl.rule import NODES, inputs, look, look_around
-from agents.learned.numa.trajectory import Decisions
-from simcore.jit import kernel
-from simcore.types import Floats, Ints
+from binwright.agents.learned.cvd_rl.rule import NODES, inputs, look, look_around
+from binwright.agents.learned.numa.trajectory import Decisions
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats, Ints
 
 Numbers = npt.NDArray[np.int32]
 PIECE = 1000

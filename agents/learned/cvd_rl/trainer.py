@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import Count
-from agents.learned.cvd_rl.agent import described
-from agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_exploring, sizes
-from agents.learned.cvd_rl.sights import Sights, distinct, look_around_all
-from agents.learned.numa.dqn import DQN
-from agents.learned.numa.mlp import put, taken, untrained
-from agents.learned.numa.trajectory import Decisions
-from agents.rules.candidates import Filter, counts
-from simcore.types import Compiled, Floats, Ints
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import Count
+from binwright.agents.learned.cvd_rl.agent import described
+from binwright.agents.learned.cvd_rl.rule import LAYERS, NODES, WIDTH, cvd_rl, cvd_rl_exploring, sizes
+from binwright.agents.learned.cvd_rl.sights import Sights, distinct, look_around_all
+from binwright.agents.learned.numa.dqn import DQN
+from binwright.agents.learned.numa.mlp import put, taken, untrained
+from binwright.agents.learned.numa.trajectory import Decisions
+from binwright.agents.rules.candidates import Filter, counts
+from binwright.simcore.types import Compiled, Floats, Ints
 
 SIGHTS = 1_000_000
 """How many different sights of servers are kept, at least, before those that are in no decision any more are left out.
@@ -32,7 +32,7 @@ class CvdTrainer(DQN):
 
     `filter`, `k`, `lookahead` and `decomposition` are as in the agent; the network has `layers` layers of weights, and
     `width` units between them. With `sizes` absolute it also sees how much is free, and so of which kind a server is;
-    as measured by an average node of the training. More settings are in `agents.learned.numa.dqn`.
+    as measured by an average node of the training. More settings are in `binwright.agents.learned.numa.dqn`.
     """
 
     agent = "cvd-rl"
@@ -56,7 +56,7 @@ class CvdTrainer(DQN):
         self._sights, self._most = Sights(self.lookahead, self._units), SIGHTS
         self._numbers = np.empty((0, len(self.view.capacity) + self.slots()), np.int32)
         self._sizes = sizes(self.lookahead, servers, self.width, self.layers, absolute)
-        kind = extra("agents.learned.cvd_rl.network").Values
+        kind = extra("binwright.agents.learned.cvd_rl.network").Values
         return partial(kind, self._sizes, self.decomposition), untrained(self._sizes, rng)
 
     def remember(self, new: Decisions) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from agents.learned.common.tensors import find
-from agents.learned.numa.value_agent import ValueAgent
+from binwright.agents.learned.common.tensors import find
+from binwright.agents.learned.numa.value_agent import ValueAgent
 
 
 class Hindsight(ValueAgent):

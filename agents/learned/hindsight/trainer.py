@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.learned.common.proximal import averages, finite, put_averages
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import Count, CountFromZero, Positive, Share
-from agents.learned.numa.remaining_fits import SIZE_COLUMNS, fitting_on
-from agents.learned.numa.rollouts import rules_of, telling
-from agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from agents.learned.numa.value import HIDDEN, INPUTS, LARGE, MIDDLE, SIZE, SMALL, TERMS
-from agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
-from agents.world import World
-from fabric.compiled.numa_replay import Offer, Replay
-from simcore.rng import stream
-from simcore.types import Compiled, Floats, Ints
+from binwright.agents.learned.common.proximal import averages, finite, put_averages
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
+from binwright.agents.learned.numa.remaining_fits import SIZE_COLUMNS, fitting_on
+from binwright.agents.learned.numa.rollouts import rules_of, telling
+from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
+from binwright.agents.learned.numa.value import HIDDEN, INPUTS, LARGE, MIDDLE, SIZE, SMALL, TERMS
+from binwright.agents.learned.numa.value_agent import described, first_of, tensors_of, value_of
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Offer, Replay
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats, Ints
 
 SIMPLE = ("best-fit", "internal", "first-fit", "balance-fit")
 
@@ -35,7 +35,7 @@ class HindsightTrainer(NumaTrainer):
     known: by the plan, and by the policy itself, whichever gets farther. The policy takes places with probability
     softmax(gain / `temperature`), and learns to place more: the mean over its choices of log(requests placed) rises by
     Adam. What is validated is the mean of its weights over the last iterations (`memory` is the share kept of it),
-    paired with `against`. `sizes` are as in `agents.learned.value_es.trainer`.
+    paired with `against`. `sizes` are as in `binwright.agents.learned.value_es.trainer`.
     """
 
     agent = "hindsight"

@@ -7,19 +7,19 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from agents.environments.observation import observation, observe
-from agents.learned.common.tensors import extra, find, fitting, read
-from agents.learned.nara.inference import infer, layers, wiring
-from agents.learned.nara.variants import noted, shapes
-from agents.networked import network_of, provisioned
-from fabric.multi_server import begin, choose, filling
-from fabric.network import NetworkView, Provisioned
-from fabric.reachable_servers import allow, homes, narrow
-from simcore.jit import prepared
-from simcore.types import Agent, Refusal, Request, View
+from binwright.agents.environments.observation import observation, observe
+from binwright.agents.learned.common.tensors import extra, find, fitting, read
+from binwright.agents.learned.nara.inference import infer, layers, wiring
+from binwright.agents.learned.nara.variants import noted, shapes
+from binwright.agents.networked import network_of, provisioned
+from binwright.fabric.multi_server import begin, choose, filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.reachable_servers import allow, homes, narrow
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Agent, Refusal, Request, View
 
 FEATURES = ("enough free", "chosen")
-"""What the weights are for: see `agents.environments.observation`."""
+"""What the weights are for: see `binwright.agents.environments.observation`."""
 
 
 class Nara(Agent):
@@ -128,4 +128,4 @@ def described(view: View) -> dict[str, Any]:
 
 def import_network() -> Any:
     """Import the part that needs torch, which is not imported before."""
-    return extra("agents.learned.nara.network")
+    return extra("binwright.agents.learned.nara.network")

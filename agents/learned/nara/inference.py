@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.environments.observation import Reals, edge_index
-from agents.learned.nara.variants import CLUSTER, STAGES, Form
-from fabric.reachable_servers import Flags
-from fabric.topology import Topology
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.environments.observation import Reals, edge_index
+from binwright.agents.learned.nara.variants import CLUSTER, STAGES, Form
+from binwright.fabric.reachable_servers import Flags
+from binwright.fabric.topology import Topology
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 
 class Wiring(NamedTuple):

@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from agents.environments.observation import Reals
-from agents.learned.nara.inference import Wiring
-from simcore.jit import kernel
+from binwright.agents.environments.observation import Reals
+from binwright.agents.learned.nara.inference import Wiring
+from binwright.simcore.jit import kernel
 
 
 @kernel

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from agents.learned.nara.inference import wiring
-from agents.learned.nara.messages import Messages
-from agents.learned.nara.variants import CLUSTER, STAGES, Form
-from fabric.topology import Topology
+from binwright.agents.learned.nara.inference import wiring
+from binwright.agents.learned.nara.messages import Messages
+from binwright.agents.learned.nara.variants import CLUSTER, STAGES, Form
+from binwright.fabric.topology import Topology
 
 
 class GraphTensors:

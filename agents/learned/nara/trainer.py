@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from agents.environments.observation import Observer
-from agents.learned.common.proximal import Proximal, averages, put_averages
-from agents.learned.common.tensors import Tensors
-from agents.learned.common.trainer import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
-from agents.learned.nara.agent import described, import_network
-from agents.learned.nara.inference import infer_all, layers, wiring
-from agents.learned.nara.variants import WIDEST, WIDTH, Form
-from agents.world import World
-from simcore.rng import stream
+from binwright.agents.environments.observation import Observer
+from binwright.agents.learned.common.proximal import Proximal, averages, put_averages
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.common.trainer import TRAINING, Count, Finite, Positive, Share, ValidatesAnywhere
+from binwright.agents.learned.nara.agent import described, import_network
+from binwright.agents.learned.nara.inference import infer_all, layers, wiring
+from binwright.agents.learned.nara.variants import WIDEST, WIDTH, Form
+from binwright.agents.world import World
+from binwright.simcore.rng import stream
 
 
 @dataclass
@@ -28,7 +28,7 @@ class NaraTrainer(Proximal, ValidatesAnywhere):
     `placed`, `rejected` and `choice` reward a request that gets its place, one that does not, and a choice after which
     one still needs servers. `initial` says how weights are drawn: as torch does, or, `keras`, as the publication's
     libraries do. `readout`, `normalise`, `features`, `free`, `value` and `width` say the form of the network, as
-    `agents.learned.nara.variants` explains.
+    `binwright.agents.learned.nara.variants` explains.
     """
 
     episodes: Count = 16

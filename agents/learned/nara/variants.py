@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_type_hints
 
-from agents.environments.observation import Features
-from simcore.errors import UserError
+from binwright.agents.environments.observation import Features
+from binwright.simcore.errors import UserError
 
 STAGES, WIDTH, CLUSTER = 3, 16, 8
 WIDEST = 1024

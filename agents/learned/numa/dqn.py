@@ -11,19 +11,19 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.proximal import averages, finite, put_averages
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import Count, CountFromZero, Positive, PositiveShare, Share
-from agents.learned.numa import trajectory
-from agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
-from agents.learned.numa.settings import CompiledAgent
-from agents.learned.numa.trainer import NumaTrainer
-from agents.learned.numa.trajectory import Decisions
-from agents.world import World
-from fabric.compiled.numa_replay import Replay
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Compiled, Floats, Ints
+from binwright.agents.learned.common.proximal import averages, finite, put_averages
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, PositiveShare, Share
+from binwright.agents.learned.numa import trajectory
+from binwright.agents.learned.numa.rollouts import compiled_agent, replays_of, rules_of, telling
+from binwright.agents.learned.numa.settings import CompiledAgent
+from binwright.agents.learned.numa.trainer import NumaTrainer
+from binwright.agents.learned.numa.trajectory import Decisions
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats, Ints
 
 Tensor: TypeAlias = Any
 """torch.Tensor; torch is imported by those who train only."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simcore.jit import kernel
-from simcore.types import Floats
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats
 
 # Of every layer [inputs, outputs] the weights of the first input, of the second, ..., then the biases.
 

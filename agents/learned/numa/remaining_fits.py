@@ -12,9 +12,9 @@ from math import floor
 
 import numpy as np
 
-from fabric.ledger import Ledger
-from simcore.jit import inlined
-from simcore.types import Floats, Ints, Workload
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.jit import inlined
+from binwright.simcore.types import Floats, Ints, Workload
 
 SIZE_COLUMNS = 4
 PER_SIZE = 2

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from agents import AGENTS
-from agents.world import World
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.ledger import Ledger
-from simcore.cores import usable_cpus
-from simcore.errors import UserError
-from simcore.options import check_options
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Agent, Compiled, Floats, Ints
+from binwright.agents import AGENTS
+from binwright.agents.world import World
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import UserError
+from binwright.simcore.options import check_options
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Compiled, Floats, Ints
 
 TELLING = 0.02
 """An episode teaches something in which the best of some rules places so much more than the worst."""

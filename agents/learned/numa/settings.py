@@ -9,11 +9,11 @@ from pydantic import AfterValidator, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from agents import AGENTS
-from agents.learned.numa.rollouts import compiled_agent
-from simcore.errors import UserError
-from simcore.options import by_name
-from simcore.types import View
+from binwright.agents import AGENTS
+from binwright.agents.learned.numa.rollouts import compiled_agent
+from binwright.simcore.errors import UserError
+from binwright.simcore.options import by_name
+from binwright.simcore.types import View
 
 
 def _compiled(said: str | dict[str, Any]) -> str | dict[str, Any]:

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.common.trainer import TRAINING, Count, Trainer
-from agents.learned.common.training_conditions import regime_of
-from agents.learned.numa.rollouts import HeldOut, check_worlds
-from agents.learned.numa.settings import CompiledAgent, WarmStarts, check_servers
-from agents.world import World
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Compiled, View
+from binwright.agents.learned.common.trainer import TRAINING, Count, Trainer
+from binwright.agents.learned.common.training_conditions import regime_of
+from binwright.agents.learned.numa.rollouts import HeldOut, check_worlds
+from binwright.agents.learned.numa.settings import CompiledAgent, WarmStarts, check_servers
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, View
 
 SHARES = 0.0, 0.3, 0.5
 SAMPLED = 20

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.rules.random_numbers import drawn
-from simcore.jit import kernel
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.rules.random_numbers import drawn
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints
 
 ROWS, EPSILON, SLOTS, STOPS, SEED, DRAWN, HEAD = range(7)
 """Places in a tape's head: decisions so far; how often to explore; candidates in a row; 1 if a refusal ends the

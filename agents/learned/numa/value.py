@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.learned.numa.remaining_fits import room
-from agents.rules.cheapest_place import cheapest
-from fabric.compiled.numa_replay import Replay
-from simcore.jit import kernel, lean
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.learned.numa.remaining_fits import room
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.types import Amounts, Floats, Ints
 
 TERMS, HIDDEN, INPUTS = 6, 8, 4
 SIZE = TERMS + (INPUTS + 2) * HIDDEN

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors, fitting, read
-from agents.learned.common.training_conditions import Learned, noted
-from agents.learned.numa.remaining_fits import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
-from agents.learned.numa.settings import NODES, check_servers
-from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, table_of, value_es, value_es_by_table
-from agents.rules.scan import ScanAgent
-from agents.world import World
-from simcore.errors import UserError
-from simcore.types import Compiled, Floats, Ints, View
+from binwright.agents.learned.common.tensors import Tensors, fitting, read
+from binwright.agents.learned.common.training_conditions import Learned, noted
+from binwright.agents.learned.numa.remaining_fits import PER_SIZE, SIZE_COLUMNS, beginning_of, known_sizes, sizes_of
+from binwright.agents.learned.numa.settings import NODES, check_servers
+from binwright.agents.learned.numa.value import HIDDEN, KNOWN, SIZE, beginning, table_of, value_es, value_es_by_table
+from binwright.agents.rules.scan import ScanAgent
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Compiled, Floats, Ints, View
 
 
 class ValueAgent(Learned, ScanAgent):

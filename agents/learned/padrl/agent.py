@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors, find, fitting, read
-from agents.learned.common.training_conditions import Learned, noted
-from agents.learned.numa.settings import NODES, check_servers
-from agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
-from agents.rules.scan import ScanAgent
-from simcore.types import Floats, View
+from binwright.agents.learned.common.tensors import Tensors, find, fitting, read
+from binwright.agents.learned.common.training_conditions import Learned, noted
+from binwright.agents.learned.numa.settings import NODES, check_servers
+from binwright.agents.learned.padrl.network import CELLS, FORECAST, HIDDEN, MEMORY, SHAPES, SIZE, padrl
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.types import Floats, View
 
 
 class PADRL(Learned, ScanAgent):

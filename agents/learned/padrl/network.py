@@ -11,9 +11,9 @@ from math import exp, sqrt, tanh
 import numpy as np
 import numpy.typing as npt
 
-from fabric.servers import fits_node, fits_spread
-from simcore.jit import kernel, lean
-from simcore.types import Amounts, Floats, Ints
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.jit import kernel, lean
+from binwright.simcore.types import Amounts, Floats, Ints
 
 ASKED, CELLS, FORECAST = 3, 8, 6
 """Numbers of a request, units of the LSTM, numbers that it forecasts."""

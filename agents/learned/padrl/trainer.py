@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.proximal import Proximal, averages, finite, put_averages
-from agents.learned.common.tensors import Tensors
-from agents.learned.common.trainer import TRAINING, Count, CountFromZero, Positive
-from agents.learned.numa.rollouts import rules_of, telling
-from agents.learned.numa.trainer import NumaTrainer
-from agents.learned.padrl.agent import described, joined
-from agents.learned.padrl.network import (
+from binwright.agents.learned.common.proximal import Proximal, averages, finite, put_averages
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.common.trainer import TRAINING, Count, CountFromZero, Positive
+from binwright.agents.learned.numa.rollouts import rules_of, telling
+from binwright.agents.learned.numa.trainer import NumaTrainer
+from binwright.agents.learned.padrl.agent import described, joined
+from binwright.agents.learned.padrl.network import (
     ASKED,
     CELLS,
     HIDDEN,
@@ -25,11 +25,11 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.world import World
-from fabric.cluster import Cluster
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Compiled, Floats, Workload
+from binwright.agents.world import World
+from binwright.fabric.cluster import Cluster
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats, Workload
 
 AHEAD = 100
 """How many of the next requests are forecast together."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import find, fitting
-from agents.learned.numa.mlp import untrained as drawn
-from agents.learned.rl_scheduler.episode import LAYERS, SIZE, scores
-from agents.nested_agent import inner
-from agents.waiting_jobs import WINDOW, observed, visible
-from simcore.rng import stream
-from simcore.types import Agent, Floats, Placement, Refusal, Request, View
+from binwright.agents.learned.common.tensors import find, fitting
+from binwright.agents.learned.numa.mlp import untrained as drawn
+from binwright.agents.learned.rl_scheduler.episode import LAYERS, SIZE, scores
+from binwright.agents.nested_agent import inner
+from binwright.agents.waiting_jobs import WINDOW, observed, visible
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Floats, Placement, Refusal, Request, View
 
 NAME = "rl-scheduler"
 DESCRIBED = {"agent": NAME, "layers": list(LAYERS)}

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.numa.mlp import dense, size_of
-from agents.waiting_jobs import BELOW, FEATURES, LONGEST, WINDOW
-from simcore.jit import kernel
-from simcore.types import Floats, Ints
+from binwright.agents.learned.numa.mlp import dense, size_of
+from binwright.agents.waiting_jobs import BELOW, FEATURES, LONGEST, WINDOW
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats, Ints
 
 LAYERS = (FEATURES, 32, 16, 8, 1)
 """Of the network that scores each job by itself."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 
 def network(sizes: tuple[int, ...]) -> nn.Sequential:

@@ -8,16 +8,16 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from agents.learned.common.proximal import averages, finite, put_averages
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
-from agents.learned.numa.mlp import put, taken
-from agents.learned.rl_scheduler.agent import DESCRIBED, NAME, untrained
-from agents.learned.rl_scheduler.episode import LAYERS, STATES, Jobs, Tape, play
-from agents.world import World
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import QUANTUM, Floats
+from binwright.agents.learned.common.proximal import averages, finite, put_averages
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
+from binwright.agents.learned.numa.mlp import put, taken
+from binwright.agents.learned.rl_scheduler.agent import DESCRIBED, NAME, untrained
+from binwright.agents.learned.rl_scheduler.episode import LAYERS, STATES, Jobs, Tape, play
+from binwright.agents.world import World
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Floats
 
 NO_WEIGHTS = np.zeros(0)
 
@@ -56,7 +56,7 @@ class RLTrainer(Trainer):
 
     def begin(self, training: World, validation: World, seed: int, device: str) -> None:
         """Draw the jobs, and make the policy and its value."""
-        self._torch, self._library = extra("torch"), extra("agents.learned.rl_scheduler.policy_update")
+        self._torch, self._library = extra("torch"), extra("binwright.agents.learned.rl_scheduler.policy_update")
         self._seed, self._validation = seed, validation
         seeds = TRAINING + stream(seed, "train", "episodes").integers(2**40, size=self.pool)
         self._pool = [self._drawn(training, each) for each in seeds.tolist()]

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import find, fitting, read
-from agents.learned.common.training_conditions import Learned, noted
-from agents.learned.numa.mlp import depth_and_width, size_of
-from agents.learned.numa.settings import check_size
-from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, trunk
-from agents.rules.scan import ScanAgent
-from simcore.errors import UserError
-from simcore.types import Compiled, Ints, Placement, Request, View
+from binwright.agents.learned.common.tensors import find, fitting, read
+from binwright.agents.learned.common.training_conditions import Learned, noted
+from binwright.agents.learned.numa.mlp import depth_and_width, size_of
+from binwright.agents.learned.numa.settings import check_size
+from binwright.agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, trunk
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Compiled, Ints, Placement, Request, View
 
 
 class SchedRL(Learned, ScanAgent):

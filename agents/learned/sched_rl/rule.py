@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.numa.mlp import dense
-from agents.learned.numa.trajectory import exploring, write
-from agents.rules.candidates import candidates
-from simcore.jit import kernel
-from simcore.types import Amounts, Floats, Ints
+from binwright.agents.learned.numa.mlp import dense
+from binwright.agents.learned.numa.trajectory import exploring, write
+from binwright.agents.rules.candidates import candidates
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Amounts, Floats, Ints
 
 HIDDEN, WIDTH = 2, 128
 """Layers that the two streams share, and their units, if nothing else is said."""

@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import Count
-from agents.learned.numa.dqn import DQN
-from agents.learned.numa.mlp import put, size_of, taken, untrained
-from agents.learned.sched_rl.agent import check_servers, described, sizes
-from agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring, trunk
-from simcore.types import Compiled, Floats, Ints, View
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import Count
+from binwright.agents.learned.numa.dqn import DQN
+from binwright.agents.learned.numa.mlp import put, size_of, taken, untrained
+from binwright.agents.learned.sched_rl.agent import check_servers, described, sizes
+from binwright.agents.learned.sched_rl.rule import HIDDEN, WIDTH, sched_rl, sched_rl_exploring, trunk
+from binwright.simcore.types import Compiled, Floats, Ints, View
 
 
 @dataclass
 class SchedTrainer(DQN):
     """Dueling double DQN over all places.
 
-    The two streams share `hidden` layers of `width` units; more settings are in `agents.learned.numa.dqn`.
+    The two streams share `hidden` layers of `width` units; more settings are in `binwright.agents.learned.numa.dqn`.
     """
 
     agent = "sched-rl"
@@ -39,7 +39,7 @@ class SchedTrainer(DQN):
         capacity = self.view.capacity
         self._needed = sizes(capacity, self.width, self.hidden)
         numbers = [untrained(self._needed, rng), untrained((self._needed[-2], 1), rng)]
-        kind = extra("agents.learned.sched_rl.network").Dueling
+        kind = extra("binwright.agents.learned.sched_rl.network").Dueling
         return partial(kind, trunk(capacity, self.width, self.hidden), self._needed[-1]), np.concatenate(numbers)
 
     def inputs(self, rows: Ints, slots: Ints) -> tuple[npt.NDArray[Any], ...]:

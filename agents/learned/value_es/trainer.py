@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors
-from agents.learned.common.trainer import Count, CountFromZero, Positive, Share
-from agents.learned.numa.rollouts import play_all, rules_of, telling
-from agents.learned.numa.trainer import SAMPLED, NumaTrainer
-from agents.learned.numa.value import SIZE, TERMS, grains_of
-from agents.learned.numa.value_agent import by_table, described, first_of, tensors_of, value_of
-from agents.world import World
-from simcore.ordered_sums import rows_dot
-from simcore.rng import stream
-from simcore.types import Compiled, Floats
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.common.trainer import Count, CountFromZero, Positive, Share
+from binwright.agents.learned.numa.rollouts import play_all, rules_of, telling
+from binwright.agents.learned.numa.trainer import SAMPLED, NumaTrainer
+from binwright.agents.learned.numa.value import SIZE, TERMS, grains_of
+from binwright.agents.learned.numa.value_agent import by_table, described, first_of, tensors_of, value_of
+from binwright.agents.world import World
+from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats
 
 
 class Evolution:

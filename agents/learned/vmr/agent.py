@@ -7,15 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agents.learned.common.tensors import Tensors, find, fitting, read
-from agents.learned.vmr.form import LAYERS, Forward, shapes
-from agents.learned.vmr.observation import NODE, PLACE, REQUEST, lost
-from agents.learned.vmr.planning import follow
-from agents.rules.moving import Standing, checked_size, moved, standing
-from simcore.errors import UserError
-from simcore.moves import Move, Mover, Running
-from simcore.rng import stream
-from simcore.types import QUANTUM, Ints, Request, View
+from binwright.agents.learned.common.tensors import Tensors, find, fitting, read
+from binwright.agents.learned.vmr.form import LAYERS, Forward, shapes
+from binwright.agents.learned.vmr.observation import NODE, PLACE, REQUEST, lost
+from binwright.agents.learned.vmr.planning import follow
+from binwright.agents.rules.moving import Standing, checked_size, moved, standing
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Ints, Request, View
 
 SIZE = 16.0
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.vmr.observation import NODE, PLACE, REQUEST, look, look_there, lost, sight_of
-from agents.rules.moving import Standing, apply
-from simcore.jit import kernel
-from simcore.types import Floats, Ints
+from binwright.agents.learned.vmr.observation import NODE, PLACE, REQUEST, look, look_there, lost, sight_of
+from binwright.agents.rules.moving import Standing, apply
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats, Ints
 
 
 class Seen(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.learned.common.tensors import Tensors
-from agents.learned.vmr.observation import NODE, PLACE, REQUEST, Sight
-from simcore.types import Ints
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.vmr.observation import NODE, PLACE, REQUEST, Sight
+from binwright.simcore.types import Ints
 
 WIDTH = 32
 LAYERS = {

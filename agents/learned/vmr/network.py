@@ -1,12 +1,12 @@
-"""The network as torch trains it; `agents.learned.vmr.form.Forward` is the same without torch."""
+"""The network as torch trains it; `binwright.agents.learned.vmr.form.Forward` is the same without torch."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
 
-from agents.learned.common.tensors import Tensors
-from agents.learned.vmr.form import LAYERS
+from binwright.agents.learned.common.tensors import Tensors
+from binwright.agents.learned.vmr.form import LAYERS
 
 
 class Policy(nn.Module):

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from agents.rules.moving import Standing, fits, part_of
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.rules.moving import Standing, fits, part_of
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 NODE, REQUEST, PLACE = 9, 16, 10
 """How many numbers are seen of each."""

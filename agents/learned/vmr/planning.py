@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.learned.vmr.episodes import make
-from agents.learned.vmr.form import DIGITS, Forward, Matrix
-from agents.learned.vmr.observation import look, look_there, sight_of
-from agents.rules.moving import Standing, apply
-from simcore.types import Ints
+from binwright.agents.learned.vmr.episodes import make
+from binwright.agents.learned.vmr.form import DIGITS, Forward, Matrix
+from binwright.agents.learned.vmr.observation import look, look_there, sight_of
+from binwright.agents.rules.moving import Standing, apply
+from binwright.simcore.types import Ints
 
 
 def follow(forward: Forward, now: Standing, size: int, moves: int, rng: np.random.Generator | None) -> Ints:

@@ -9,22 +9,22 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator
 
-from agents import AGENTS
-from agents.learned.common.proximal import Proximal, averages, put_averages
-from agents.learned.common.tensors import Tensors, extra
-from agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
-from agents.learned.vmr.agent import described, untrained
-from agents.learned.vmr.episodes import Episodes, Seen
-from agents.learned.vmr.form import Forward
-from agents.learned.vmr.planning import follow
-from agents.rules.moving import Standing, fragment_rate, standing
-from agents.world import World
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.moves import Running
-from simcore.play import play
-from simcore.rng import stream
-from simcore.types import QUANTUM, Floats, View
+from binwright.agents import AGENTS
+from binwright.agents.learned.common.proximal import Proximal, averages, put_averages
+from binwright.agents.learned.common.tensors import Tensors, extra
+from binwright.agents.learned.common.trainer import TRAINING, Count, Positive, Share, Trainer
+from binwright.agents.learned.vmr.agent import described, untrained
+from binwright.agents.learned.vmr.episodes import Episodes, Seen
+from binwright.agents.learned.vmr.form import Forward
+from binwright.agents.learned.vmr.planning import follow
+from binwright.agents.rules.moving import Standing, fragment_rate, standing
+from binwright.agents.world import World
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Running
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Floats, View
 
 BEGIN = 0.5
 """Snapshots are taken after this share of a run's requests."""
@@ -112,7 +112,7 @@ class VmrTrainer(Proximal, Trainer):
         ]
         if not self._pool:
             raise UserError("nothing runs in any snapshot", key="train.episodes", remedy="Give more requests.")
-        self._policy = extra("agents.learned.vmr.network").Policy().to(self._device)
+        self._policy = extra("binwright.agents.learned.vmr.network").Policy().to(self._device)
         self._policy.put(untrained(seed))
         self._optimiser = torch.optim.Adam(self._policy.parameters(), lr=self.rate)
 

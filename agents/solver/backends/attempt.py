@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from agents.solver.backends.flat import Flat, Room
-from agents.solver.backends.reference import TURNS
-from agents.solver.backends.soft_constraints import lift, members, pinned, wish
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.random import below_kernel, stream_kernel
-from simcore.jit import lean
-from simcore.types import Ints
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.reference import TURNS
+from binwright.agents.solver.backends.soft_constraints import lift, members, pinned, wish
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
 
 Utilfn: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int], int]
-"""As `agents.solver.model.emit` says."""
+"""As `binwright.agents.solver.model.emit` says."""
 Scan: TypeAlias = Callable[[int, Ints, Ints, Ints, Ints, Ints, Ints, Ints, Ints, int, int], int]
 """(ball, alloc, data, numbers, used, ceiling, dims, amounts, bins, low, high): the first entry of bins[low:high] that
 UTILFN does not rule out for the ball, -1 if there is none."""

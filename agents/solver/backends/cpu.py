@@ -1,6 +1,6 @@
 """Run the published search on processors: attempts on every core, compiled for the problem at hand.
 
-The rules are those of `agents.solver.backends.reference`, step by step.
+The rules are those of `binwright.agents.solver.backends.reference`, step by step.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn, attempt
-from agents.solver.backends.flat import Flat, Room, room
-from agents.solver.backends.numbered_attempts import Result, in_waves
-from agents.solver.backends.reference import Found
-from agents.solver.model import arithmetic
-from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import word
-from simcore.jit import callback, generated, kernel
+from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt
+from binwright.agents.solver.backends.flat import Flat, Room, room
+from binwright.agents.solver.backends.numbered_attempts import Result, in_waves
+from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.model import arithmetic
+from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import word
+from binwright.simcore.jit import callback, generated, kernel
 
 CALLED = {one.__name__: kernel(one) for one in (arithmetic.placed, arithmetic.qmul, arithmetic.qdiv)}
 """What the sources of programs call."""

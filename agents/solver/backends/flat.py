@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from simcore.types import Ints
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.simcore.types import Ints
 
 
 class Flat(NamedTuple):

@@ -11,8 +11,8 @@ from threading import Lock
 from time import monotonic
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from simcore.cores import usable_threads
-from simcore.types import Ints
+from binwright.simcore.cores import usable_threads
+from binwright.simcore.types import Ints
 
 LONGEST = 10_000_000
 """Seconds that a search may have: the system counts no billions of them."""

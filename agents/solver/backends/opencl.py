@@ -1,7 +1,7 @@
 """Run the published search on OpenCL devices: graphics cards, and processors through PoCL, several at once.
 
 Devices are given consecutive attempts, each as many as should take it `WAVE`, and what they come to counts in the order
-of the attempts. So answers are those of `agents.solver.backends.reference`, whatever device was how fast.
+of the attempts. So answers are those of `binwright.agents.solver.backends.reference`, whatever device was how fast.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from math import inf
 from time import monotonic
 
-from agents.solver.backends.opencl_devices import chosen
-from agents.solver.backends.reference import Found
-from agents.solver.backends.session import Limit, Part, Session
-from agents.solver.model.problem import Problem
+from binwright.agents.solver.backends.opencl_devices import chosen
+from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.backends.session import Limit, Part, Session
+from binwright.agents.solver.model.problem import Problem
 
 
 def prepare(problem: Problem, devices: Sequence[int]) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 from signal import Signals
 from typing import NamedTuple
 
-from simcore.errors import UserError
-from simcore.extras import need
+from binwright.simcore.errors import UserError
+from binwright.simcore.extras import need
 
 PROBE = Path(__file__).with_name("probe.py")
 SECONDS = 60.0

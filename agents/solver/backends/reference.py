@@ -51,10 +51,10 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.model.evaluate import Added, Evaluate, evaluator
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.random import below, stream
+from binwright.agents.solver.model.evaluate import Added, Evaluate, evaluator
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.random import below, stream
 
 CHANCES = 1 << 32
 """The draws from here on say which sets an attempt imposes."""

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.flat import Flat, Sizes
-from agents.solver.backends.opencl_devices import Device
-from agents.solver.backends.probe import fault, found
-from agents.solver.backends.reference import WAVE
-from agents.solver.model.emit import C, utilfn
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.model.random import OPENCL
-from simcore.errors import UserError
-from simcore.types import Ints
+from binwright.agents.solver.backends.flat import Flat, Sizes
+from binwright.agents.solver.backends.opencl_devices import Device
+from binwright.agents.solver.backends.probe import fault, found
+from binwright.agents.solver.backends.reference import WAVE
+from binwright.agents.solver.model.emit import C, utilfn
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.random import OPENCL
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints
 
 RESIDENT = 64
 """Work-groups per compute unit of a processor at a time, at most."""

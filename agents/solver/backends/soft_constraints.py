@@ -1,17 +1,17 @@
 """Impose FRIENDS and FOES WITH a chance in an attempt on processors.
 
-`agents.solver.backends.reference` defines what that means.
+`binwright.agents.solver.backends.reference` defines what that means.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.flat import Flat, Room
-from agents.solver.backends.reference import CHANCES
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.random import below_kernel
-from simcore.jit import lean
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.reference import CHANCES
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.random import below_kernel
+from binwright.simcore.jit import lean
 
 
 @lean

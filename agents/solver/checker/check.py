@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from agents.solver.checker.code import op
-from agents.solver.checker.expressions import dimension, loop, number, truth, value
-from agents.solver.checker.scope import Scope
-from agents.solver.checker.values import micro
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import QUANTITY, Value
-from agents.solver.language.errors import SpecError
-from agents.solver.language.moves import MOVES
-from agents.solver.language.tables import Table
-from agents.solver.model.objective import Goal, Objective
-from agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
-from simcore.errors import suggest
-from simcore.types import Ints
+from binwright.agents.solver.checker.code import op
+from binwright.agents.solver.checker.expressions import dimension, loop, number, truth, value
+from binwright.agents.solver.checker.scope import Scope
+from binwright.agents.solver.checker.values import micro
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import QUANTITY, Value
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.language.moves import MOVES
+from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.model.objective import Goal, Objective
+from binwright.agents.solver.model.program import BIN, WIDE, Add, Block, Const, Expr, Family, If, Local, Program, Reject
+from binwright.simcore.errors import suggest
+from binwright.simcore.types import Ints
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import Table
-from agents.solver.model.arithmetic import OPERATIONS
-from agents.solver.model.program import Const, Expr, If, Local, Op, Reject, Set, Stmt
-from simcore.types import Ints
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.model.arithmetic import OPERATIONS
+from binwright.agents.solver.model.program import Const, Expr, If, Local, Op, Reject, Set, Stmt
+from binwright.simcore.types import Ints
 
 STEP_LIMIT = 1_000_000
 """Nodes that one call of UTILFN may evaluate."""

@@ -11,14 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.checker.code import op
-from agents.solver.checker.scope import Scope
-from agents.solver.checker.values import Typed, absolute, arithmetic, equal, extreme, floored, micro, negated, truth_of
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
-from agents.solver.language.errors import At, SpecError, indices_beside
-from agents.solver.language.tables import Table, quantity_of
-from agents.solver.model.program import (
+from binwright.agents.solver.checker.code import op
+from binwright.agents.solver.checker.scope import Scope
+from binwright.agents.solver.checker.values import (
+    Typed,
+    absolute,
+    arithmetic,
+    equal,
+    extreme,
+    floored,
+    micro,
+    negated,
+    truth_of,
+)
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
+from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.tables import Table, quantity_of
+from binwright.agents.solver.model.program import (
     MICRO,
     NULL,
     WIDE,
@@ -34,7 +44,7 @@ from agents.solver.model.program import (
     Set,
     Used,
 )
-from simcore.errors import suggest
+from binwright.simcore.errors import suggest
 
 LOOP_LIMIT = 6
 """Loops and sums in one another."""

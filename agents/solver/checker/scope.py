@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from agents.solver.checker.code import Code
-from agents.solver.checker.values import Typed
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import INT, PLACE, Value
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import Table
-from agents.solver.model.program import BALL, BIN, NULL, Const, Family, Local
-from simcore.types import Ints
+from binwright.agents.solver.checker.code import Code
+from binwright.agents.solver.checker.values import Typed
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import INT, PLACE, Value
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.model.program import BALL, BIN, NULL, Const, Family, Local
+from binwright.simcore.types import Ints
 
 
 class Scope:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from agents.solver.checker.code import Code, op
-from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import LARGEST
-from agents.solver.model.program import MICRO, WIDE, Const, Expr, Op
+from binwright.agents.solver.checker.code import Code, op
+from binwright.agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.tables import LARGEST
+from binwright.agents.solver.model.program import MICRO, WIDE, Const, Expr, Op
 
 
 class Typed(NamedTuple):

@@ -17,9 +17,9 @@ from math import ceil, inf
 
 import numpy as np
 
-from agents.solver.exact.kinds import Kinds
-from agents.solver.exact.pricing import Pricing
-from simcore.types import Floats, Ints
+from binwright.agents.solver.exact.kinds import Kinds
+from binwright.agents.solver.exact.pricing import Pricing
+from binwright.simcore.types import Floats, Ints
 
 ONE = 1 << 30
 """The price of the dearest bin."""

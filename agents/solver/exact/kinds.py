@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from agents.solver.model.fleet import Fleet
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.simcore.types import Ints
 
 SHARE = 1 << 20
 """The weight of a ball that fills a bin."""

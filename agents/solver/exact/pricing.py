@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.exact.kinds import Kinds
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.exact.kinds import Kinds
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 STATES = 2_000
 """A table has no more: wider dimensions are rounded, so that patterns that fit still do."""

@@ -18,10 +18,10 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.exact.columns import TINY, Columns
-from agents.solver.exact.kinds import Kinds
-from agents.solver.model.fleet import Fleet
-from simcore.types import Ints
+from binwright.agents.solver.exact.columns import TINY, Columns
+from binwright.agents.solver.exact.kinds import Kinds
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.simcore.types import Ints
 
 MOST_KINDS, MOST_BALLS = 600, 20_000
 """Of more, the linear programs take too long."""

@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
-from agents.solver.language.tables import Table
-from agents.solver.model.arithmetic import qdiv, qmul
-from agents.solver.model.program import MICRO, NULL, Family
-from simcore.types import Ints
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import BOOL, INT, PLACE, QUANTITY, Value
+from binwright.agents.solver.language.tables import Table
+from binwright.agents.solver.model.arithmetic import qdiv, qmul
+from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.simcore.types import Ints
 
 Data = Any
 """int64 [rows], or a number that is the same for all rows; truth values likewise."""
 
 
 class Column(NamedTuple):
-    """What an expression comes to in every row; see `agents.solver.language.constants.Value`."""
+    """What an expression comes to in every row; see `binwright.agents.solver.language.constants.Value`."""
 
     kind: str
     raw: Data

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import At, SpecError, indices_beside
-from agents.solver.language.tables import Table, quantity_of
-from agents.solver.model.program import MICRO, NULL, WIDE
-from simcore.errors import suggest
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.tables import Table, quantity_of
+from binwright.agents.solver.model.program import MICRO, NULL, WIDE
+from binwright.simcore.errors import suggest
 
 INT, QUANTITY, BOOL, PLACE = "a whole number", "a quantity", "a truth value", "a bin or NULL"
 STEP_LIMIT = 1_000_000

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import At
-from agents.solver.language.tables import Table
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import At
+from binwright.agents.solver.language.tables import Table
 
 DIFFERENT, BALLS = "DIFFERENT", "BALLS"
 ONE = "DIFFERENT set"

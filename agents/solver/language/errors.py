@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from simcore.errors import LONGEST, UserError, short
+from binwright.simcore.errors import LONGEST, UserError, short
 
 
 class At(NamedTuple):

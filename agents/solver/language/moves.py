@@ -6,8 +6,8 @@ These words are reserved, so no specification has tables or resources of these n
 
 from __future__ import annotations
 
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import At
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import At
 
 NOW, MOVES, DRAIN = "NOW", "MOVES", "DRAIN"
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import SpecError
-from simcore.errors import suggest
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import SpecError
+from binwright.simcore.errors import suggest
 
 Columns = list[str | None]
 """For each index of a table or a resource what stands behind AS where its names are read; None where it has none."""

@@ -12,12 +12,12 @@ from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, Unexpecte
 from lark.exceptions import VisitError
 from lark.tree import Meta
 
-from agents.solver.language import moves
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.hints import for_letter, for_word
-from agents.solver.model.program import MICRO
-from simcore.errors import suggest
+from binwright.agents.solver.language import moves
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.hints import for_letter, for_word
+from binwright.agents.solver.model.program import MICRO
+from binwright.simcore.errors import suggest
 
 TEXT_LIMIT = 100_000
 """Letters of a specification; larger tables belong into a file."""
@@ -51,7 +51,7 @@ def parse(text: str) -> s.Tree:
 
 @cache
 def _parser() -> Lark:
-    grammar = files("agents.solver.language").joinpath("alloc.lark").read_text(encoding="utf-8")
+    grammar = files("binwright.agents.solver.language").joinpath("alloc.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from agents.solver.language.errors import At
+from binwright.agents.solver.language.errors import At
 
 
 @dataclass(frozen=True, slots=True)

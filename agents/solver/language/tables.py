@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import At, SpecError
-from agents.solver.model.program import MICRO
-from simcore.errors import short, suggest
-from simcore.extras import pl
-from simcore.types import Ints
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.model.program import MICRO
+from binwright.simcore.errors import short, suggest
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Ints
 
 ENTRY_LIMIT = 20_000_000
 """Entries of one table."""

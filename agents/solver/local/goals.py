@@ -12,15 +12,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.solver.backends.cpu import CALLED
-from agents.solver.backends.flat import Sizes
-from agents.solver.local.state import DIMS, END, FIRST, LIST, MOVES, UNITS, State, begin_move, undo
-from agents.solver.model import emit
-from agents.solver.model.evaluate import reads
-from agents.solver.model.objective import Objective
-from agents.solver.model.problem import Problem
-from simcore.jit import callback, generated, lean
-from simcore.types import Ints
+from binwright.agents.solver.backends.cpu import CALLED
+from binwright.agents.solver.backends.flat import Sizes
+from binwright.agents.solver.local.state import DIMS, END, FIRST, LIST, MOVES, UNITS, State, begin_move, undo
+from binwright.agents.solver.model import emit
+from binwright.agents.solver.model.evaluate import reads
+from binwright.agents.solver.model.objective import Objective
+from binwright.agents.solver.model.problem import Problem
+from binwright.simcore.jit import callback, generated, lean
+from binwright.simcore.types import Ints
 
 LATE = 100
 """How many moves ago is some moves ago."""
@@ -35,7 +35,7 @@ KIND, START, FROM, TO, JOINED = range(5)
 KINDS = ("add", "min", "max")
 ADD, MIN, MAX = range(3)
 Goals: TypeAlias = Callable[[int, int, Ints, Ints, Ints, Ints, Ints, Ints], int]
-"""(which, at, alloc, data, numbers, used, totals, values), as `agents.solver.model.emit.goals` says."""
+"""(which, at, alloc, data, numbers, used, totals, values), as `binwright.agents.solver.model.emit.goals` says."""
 
 
 class GoalState(NamedTuple):

@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.reference import Partial
-from agents.solver.model.dense import by_bin
-from agents.solver.model.evaluate import Added, evaluator
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below, stream, word
-from agents.solver.model.tenants import Tenants, levels
-from simcore.types import Ints
+from binwright.agents.solver.backends.reference import Partial
+from binwright.agents.solver.model.dense import by_bin
+from binwright.agents.solver.model.evaluate import Added, evaluator
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below, stream, word
+from binwright.agents.solver.model.tenants import Tenants, levels
+from binwright.simcore.types import Ints
 
 GROUP = -5
 """The group in the key of its random numbers."""

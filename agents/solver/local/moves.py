@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn
-from agents.solver.local.state import (
+from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.local.state import (
     BOUND,
     CEILING,
     CHOSEN,
@@ -38,8 +38,8 @@ from agents.solver.local.state import (
     remove,
     sound,
 )
-from agents.solver.model.program import MICRO, NULL
-from simcore.jit import lean
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.simcore.jit import lean
 
 MOST_BINS, MOST_UNPLACED, MOST_UNITS = 4, 8, 6
 """Bins emptied, unplaced units offered, and single units taken out, in one move."""

@@ -9,19 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.cpu import compiled
-from agents.solver.backends.flat import Flat
-from agents.solver.backends.numbered_attempts import lowest
-from agents.solver.local import goals
-from agents.solver.local.goals import BEST, GoalState, goal_state
-from agents.solver.local.polish import load, polish
-from agents.solver.local.state import State, state
-from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.model.random import word
-from simcore.jit import prepared
-from simcore.types import Ints
+from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.flat import Flat
+from binwright.agents.solver.backends.numbered_attempts import lowest
+from binwright.agents.solver.local import goals
+from binwright.agents.solver.local.goals import BEST, GoalState, goal_state
+from binwright.agents.solver.local.polish import load, polish
+from binwright.agents.solver.local.state import State, state
+from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.random import word
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Ints
 
 RUNS, LEAST, EACH, SLICE = 4, 2000, 20, 1000
 """Runs that begin with the same allocation; moves of a run, and more of them for each unit; moves between two looks at

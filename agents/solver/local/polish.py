@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn
-from agents.solver.local.goals import (
+from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.local.goals import (
     BEST,
     FROM_BIN,
     KIND,
@@ -29,9 +29,9 @@ from agents.solver.local.goals import (
     take_back,
     worse,
 )
-from agents.solver.local.moves import MOST_OFFERED, empty_bins, offer_out, order, settle, take_some, trim
-from agents.solver.local.search import SPREADS
-from agents.solver.local.state import (
+from binwright.agents.solver.local.moves import MOST_OFFERED, empty_bins, offer_out, order, settle, take_some, trim
+from binwright.agents.solver.local.search import SPREADS
+from binwright.agents.solver.local.state import (
     BEFORE,
     BOUND,
     COUNT,
@@ -55,10 +55,10 @@ from agents.solver.local.state import (
     remove,
     sound,
 )
-from agents.solver.model.program import NULL
-from agents.solver.model.random import stream_kernel
-from simcore.jit import lean
-from simcore.types import Ints
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import stream_kernel
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
 
 GROUP = -3
 """The group in the key of its random numbers."""

@@ -10,20 +10,20 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn
-from agents.solver.backends.cpu import compiled, search
-from agents.solver.backends.flat import Flat, Room, room
-from agents.solver.backends.numbered_attempts import in_waves
-from agents.solver.backends.reference import Found
-from agents.solver.local.search import begin, improve, relent
-from agents.solver.local.state import State, state
-from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import word
-from agents.solver.search.find import luby
-from simcore.jit import prepared
-from simcore.types import Ints
+from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.backends.cpu import compiled, search
+from binwright.agents.solver.backends.flat import Flat, Room, room
+from binwright.agents.solver.backends.numbered_attempts import in_waves
+from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.local.search import begin, improve, relent
+from binwright.agents.solver.local.state import State, state
+from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import word
+from binwright.agents.solver.search.find import luby
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Ints
 
 PUBLISHED, TRIMMING, LOCAL = "published", "trimming", "local search"
 STEPS, BRIEF, SLICE = 64, 8, 1000
@@ -40,7 +40,7 @@ LONGEST, SHORTEST = 64.0, 0.25
 Ready: TypeAlias = Callable[[Callable[[], bool]], bool]
 """(cancelled) -> whether local search is compiled. It is called when the other searches have failed, and may wait."""
 Device: TypeAlias = Callable[..., Iterator[Found]]
-"""Makes attempts on a device, as `agents.solver.backends.reference.attempts`."""
+"""Makes attempts on a device, as `binwright.agents.solver.backends.reference.attempts`."""
 
 
 class Tried(NamedTuple):

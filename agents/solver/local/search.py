@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn
-from agents.solver.local.moves import MORE, TRIED, empty_bins, force, order, settle, take_some, trim
-from agents.solver.local.state import (
+from binwright.agents.solver.backends.attempt import Scan, Utilfn
+from binwright.agents.solver.local.moves import MORE, TRIED, empty_bins, force, order, settle, take_some, trim
+from binwright.agents.solver.local.state import (
     CEILING,
     COUNT,
     DRAWS,
@@ -30,13 +30,13 @@ from agents.solver.local.state import (
     keep_best,
     undo,
 )
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.random import below_kernel, stream_kernel
-from simcore.jit import lean
-from simcore.types import Ints
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
 
 GROUP = -2
-"""The group in the key of its random numbers: no group of bins has it, nor `agents.solver.search.ruin`."""
+"""The group in the key of its random numbers: no group of bins has it, nor `binwright.agents.solver.search.ruin`."""
 SPREADS = (2048, 4096, 512, 8192)
 """By how many 1024ths chance may raise a weight, run by run."""
 SAMPLES = 4

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.attempt import Utilfn, joins
-from agents.solver.backends.flat import Flat, Sizes
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below_kernel
-from simcore.jit import lean
-from simcore.types import Ints
+from binwright.agents.solver.backends.attempt import Utilfn, joins
+from binwright.agents.solver.backends.flat import Flat, Sizes
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below_kernel
+from binwright.simcore.jit import lean
+from binwright.simcore.types import Ints
 
 RING = 4
 """How many units are remembered for each dimension: those that touched it last."""

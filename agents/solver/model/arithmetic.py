@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.program import MICRO, NULL
 
 
 def placed(alloc: Sequence[int], other: int, ball: int) -> int:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.model.floor import Floor, floor, without_alloc
-from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.problem import Problem, leaving
-from agents.solver.model.program import NULL
-from simcore.types import Ints
+from binwright.agents.solver.model.floor import Floor, floor, without_alloc
+from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
+from binwright.agents.solver.model.problem import Problem, leaving
+from binwright.agents.solver.model.program import NULL
+from binwright.simcore.types import Ints
 
 
 def lower_bound(problem: Problem) -> int:

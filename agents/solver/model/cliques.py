@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 MOST = 800
 """Balls that are looked at: those with the largest share of any dimension. Any clique among them is one of all."""

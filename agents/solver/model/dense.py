@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.program import Family, Program
-from simcore.types import Ints
+from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.program import Family, Program
+from binwright.simcore.types import Ints
 
 
 @dataclass(frozen=True)

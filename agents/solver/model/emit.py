@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from agents.solver.model.objective import Objective
-from agents.solver.model.program import (
+from binwright.agents.solver.model.objective import Objective
+from binwright.agents.solver.model.program import (
     BALL,
     BIN,
     Add,
@@ -31,7 +31,7 @@ from agents.solver.model.program import (
     Set,
     Used,
 )
-from agents.solver.model.reductions import Reduction
+from binwright.agents.solver.model.reductions import Reduction
 
 LOOSE, SUM, PRODUCT, TIGHT = range(4)
 """How tightly an expression's outermost operator binds."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from agents.solver.model import emit
-from agents.solver.model.arithmetic import placed, qdiv, qmul
-from agents.solver.model.emit import PYTHON, goals, utilfn
-from agents.solver.model.objective import Objective
-from agents.solver.model.program import Block, For, If, Program, Reject
+from binwright.agents.solver.model import emit
+from binwright.agents.solver.model.arithmetic import placed, qdiv, qmul
+from binwright.agents.solver.model.emit import PYTHON, goals, utilfn
+from binwright.agents.solver.model.objective import Objective
+from binwright.agents.solver.model.program import Block, For, If, Program, Reject
 
 Added: TypeAlias = list[tuple[Any, Any]]
 """The dimension and the millionths of each addition."""

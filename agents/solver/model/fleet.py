@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 ENDLESS = 1 << 40
 """The count of a kind of which there are as many as anybody wants."""

@@ -13,10 +13,10 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from agents.solver.model.dense import by_bin
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import (
+from binwright.agents.solver.model.dense import by_bin
+from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import (
     BALL,
     BIN,
     MICRO,
@@ -35,7 +35,7 @@ from agents.solver.model.program import (
     Set,
     Used,
 )
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 STEPS = 2_000_000
 """Nodes of UTILFN that may be evaluated: a second."""

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from agents.solver.model.bounds import lower_bound
-from agents.solver.model.cliques import clique
-from agents.solver.model.dense import Matrix, by_bin
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.floor import floor, pairs
-from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.problem import Problem, leaving
-from agents.solver.model.program import MICRO, NULL
-from simcore.types import Ints
+from binwright.agents.solver.model.bounds import lower_bound
+from binwright.agents.solver.model.cliques import clique
+from binwright.agents.solver.model.dense import Matrix, by_bin
+from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.floor import floor, pairs
+from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
+from binwright.agents.solver.model.problem import Problem, leaving
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.simcore.types import Ints
 
 CALLS = 300_000
 """Nodes of UTILFN that may be evaluated here: some tenths of a second."""

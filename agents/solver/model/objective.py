@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from agents.solver.model.program import MICRO, Block, Expr
-from agents.solver.model.reductions import Reduction, take_out
-from simcore.types import Ints
+from binwright.agents.solver.model.program import MICRO, Block, Expr
+from binwright.agents.solver.model.reductions import Reduction, take_out
+from binwright.simcore.types import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Objective:
-    """All goals, as a program of the kind that `agents.solver.model.program` describes, with `Used` in it.
+    """All goals, as a program of the kind that `binwright.agents.solver.model.program` describes, with `Used` in it.
 
     Of two allocations the better one is that which is better in the first goal in which they differ.
     """

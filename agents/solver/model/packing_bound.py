@@ -10,7 +10,7 @@ and the balls above half of it. Then come, for every resource on its own and for
   Clautiaux and Moukrim ("New reduction procedures and lower bounds for the two-dimensional bin packing problem with
   fixed orientation", Computers and Operations Research 34, 2007);
 
-and for all resources together a clique of balls of which no two share a bin (`agents.solver.model.cliques`).
+and for all resources together a clique of balls of which no two share a bin (`binwright.agents.solver.model.cliques`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from agents.solver.model.cliques import clique
-from simcore.types import Ints
+from binwright.agents.solver.model.cliques import clique
+from binwright.simcore.types import Ints
 
 FINE = 1 << 20
 """A share of 1."""

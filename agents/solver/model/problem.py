@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agents.solver.model.dense import Matrix, dense
-from agents.solver.model.objective import Objective
-from agents.solver.model.program import MICRO, NULL, Family, Program
-from simcore.types import Ints
+from binwright.agents.solver.model.dense import Matrix, dense
+from binwright.agents.solver.model.objective import Objective
+from binwright.agents.solver.model.program import MICRO, NULL, Family, Program
+from binwright.simcore.types import Ints
 
 WIDEST = 2_000_000
 """Capacities that `Problem.widest` has, at most."""

@@ -3,7 +3,7 @@
 Every number is an int64. A *quantity* is a count of millionths (`MICRO` of them are 1), a boolean is 0 or 1, a bin is
 its index, and NULL, "not placed yet", is -1. The checker has proven that no intermediate result leaves +-`WIDE`, that
 every read stays inside its array and that no divisor is zero, so a back end needs no checks beside those that the
-program spells out as statements. `agents.solver.model.evaluate` runs a program in plain Python.
+program spells out as statements. `binwright.agents.solver.model.evaluate` runs a program in plain Python.
 
 **Expressions** are pure and total, apart from `and`/`or`, whose right operand is evaluated only if the left one does
 not decide (its reads may be legal only then):
@@ -35,7 +35,7 @@ from math import prod
 
 import numpy as np
 
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 
 MICRO = 1_000_000
 WIDE = 10**18

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simcore.jit import kernel
+from binwright.simcore.jit import kernel
 
 MASK = (1 << 64) - 1
 GAMMA = 0x9E3779B97F4A7C15

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.solver.model.program import Add, Block, Const, For, If, Local, Placed, Set, Stmt, Used
+from binwright.agents.solver.model.program import Add, Block, Const, For, If, Local, Placed, Set, Stmt, Used
 
 DIMENSION, BALL = 0, 1
 """What a term reads."""

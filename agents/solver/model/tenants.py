@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.evaluate import Added, evaluator
-from agents.solver.model.problem import Problem, Sets, joined
-from agents.solver.model.program import MICRO, NULL, Family
-from simcore.types import Ints
+from binwright.agents.solver.model.evaluate import Added, evaluator
+from binwright.agents.solver.model.problem import Problem, Sets, joined
+from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.simcore.types import Ints
 
 SAMPLE = 4
 """Balls that are asked which dimensions they touch in a bin, where those before are rejected there."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from agents.solver.model.problem import Problem, Sets
-from agents.solver.model.program import MICRO, NULL
-from simcore.types import Ints
+from binwright.agents.solver.model.problem import Problem, Sets
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.simcore.types import Ints
 
 MESSAGES = 20
 """No more than this are listed."""

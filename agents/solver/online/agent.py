@@ -7,17 +7,17 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from agents.nested_agent import inner
-from agents.solver.online.incremental import Online
-from agents.solver.online.jobs import Jobs
-from agents.solver.online.network_problem import Connected
-from agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
-from agents.solver.online.virtual import Virtual
-from fabric.network import NetworkView
-from simcore.agent_state import named
-from simcore.errors import UserError
-from simcore.types import Agent, Form, Ints, Placement, Refusal, Request, View, part
-from simcore.units import TIME
+from binwright.agents.nested_agent import inner
+from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.online.jobs import Jobs
+from binwright.agents.solver.online.network_problem import Connected
+from binwright.agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
+from binwright.agents.solver.online.virtual import Virtual
+from binwright.fabric.network import NetworkView
+from binwright.simcore.agent_state import named
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Agent, Form, Ints, Placement, Refusal, Request, View, part
+from binwright.simcore.units import TIME
 
 
 class Servers:

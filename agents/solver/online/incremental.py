@@ -16,17 +16,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.solver.backends.attempt import Scan, Utilfn, attempt
-from agents.solver.backends.cpu import compiled
-from agents.solver.backends.flat import Flat, Room, room
-from agents.solver.language import syntax as s
-from agents.solver.language.errors import SpecError
-from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below_kernel, stream_kernel
-from agents.solver.specification.load import specification
-from simcore.jit import kernel, prepared
-from simcore.types import Ints
+from binwright.agents.solver.backends.attempt import Scan, Utilfn, attempt
+from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.flat import Flat, Room, room
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.specification.load import specification
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Ints
 
 TEMPLATES = "agents/solver/templates"
 COST = "COST"

@@ -13,12 +13,12 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from agents.running import Running
-from agents.solver.online.incremental import Online
-from agents.solver.online.setup import BySize, Setup, Stated, in_units
-from fabric.network import NetworkView
-from simcore.errors import UserError
-from simcore.types import Ints, Placement, Request, View
+from binwright.agents.running import Running
+from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.online.setup import BySize, Setup, Stated, in_units
+from binwright.fabric.network import NetworkView
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints, Placement, Request, View
 
 NEARLY = 1e-9
 """Of a slot: what ends so little after it has ended in it."""

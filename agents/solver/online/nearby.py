@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from agents.solver.backends.cpu import called
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below, stream
-from agents.solver.online.incremental import Varying
-from agents.solver.online.nearby_attempt import (
+from binwright.agents.solver.backends.cpu import called
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below, stream
+from binwright.agents.solver.online.incremental import Varying
+from binwright.agents.solver.online.nearby_attempt import (
     NO_LIMIT,
     Free,
     Near,
@@ -32,8 +32,8 @@ from agents.solver.online.nearby_attempt import (
     slots,
     touched_bins,
 )
-from simcore.jit import prepared
-from simcore.types import Ints
+from binwright.simcore.jit import prepared
+from binwright.simcore.types import Ints
 
 
 class Nearby(Varying):

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.attempt import Utilfn, put, take_last
-from agents.solver.backends.flat import Flat, Room
-from agents.solver.backends.soft_constraints import impose
-from agents.solver.model.program import NULL
-from agents.solver.model.random import stream_kernel
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.backends.attempt import Utilfn, put, take_last
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.soft_constraints import impose
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import stream_kernel
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 NO_LIMIT = 1 << 60
 

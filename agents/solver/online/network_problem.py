@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from agents.solver.online.incremental import Online
-from agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
-from fabric.multi_server import begin, choose, filling
-from fabric.network import NetworkView, Provisioned
-from fabric.routing import Routes, find_path
-from simcore.jit import kernel, prepared
-from simcore.types import Amounts, Ints, Refusal, Request
+from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
+from binwright.fabric.multi_server import begin, choose, filling
+from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.routing import Routes, find_path
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import Amounts, Ints, Refusal, Request
 
 
 class Connected:

@@ -8,10 +8,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agents.solver.online.incremental import Online
-from agents.solver.specification.load import specification, text_of
-from simcore.errors import UserError
-from simcore.types import QUANTUM, Floats, Ints, Request
+from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.specification.load import specification, text_of
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM, Floats, Ints, Request
 
 
 class BySize:
@@ -79,7 +79,7 @@ class Setup:
 
     def given(self, stated: Stated) -> tuple[Any, ...]:
         """Return the arguments of `Varying` for a template, or for `path`."""
-        with as_file(files("agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
+        with as_file(files("binwright.agents.solver").joinpath("templates", f"{stated.template}.alloc")) as shipped:
             file = shipped if self.path is None else Path(self.path)
             text = text_of(file)
         declared = specification(text, file=file).declared

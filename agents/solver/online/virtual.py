@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.online.nearby import Nearby
-from agents.solver.online.setup import Setup, Stated, in_units
-from fabric.network import NetworkView
-from fabric.topology import Topology
-from fabric.virtual import hosed, routed
-from fabric.virtual_paths import route_pairs
-from fabric.virtual_tree import grouped, tree
-from simcore.jit import kernel, prepared
-from simcore.types import QUANTUM, Embedding, Ints, Request, VirtualNetwork
+from binwright.agents.solver.online.nearby import Nearby
+from binwright.agents.solver.online.setup import Setup, Stated, in_units
+from binwright.fabric.network import NetworkView
+from binwright.fabric.topology import Topology
+from binwright.fabric.virtual import hosed, routed
+from binwright.fabric.virtual_paths import route_pairs
+from binwright.fabric.virtual_tree import grouped, tree
+from binwright.simcore.jit import kernel, prepared
+from binwright.simcore.types import QUANTUM, Embedding, Ints, Request, VirtualNetwork
 
 SMALLEST = 512
 """Machines that a problem has room for, at least: it is compiled for this number, twice it, four times it, ..."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.packing_bound import lower_bound
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.simcore.types import Ints
 
 FINE = 1 << 20
 """How fine the numbers are by which needs are added."""

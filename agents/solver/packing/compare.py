@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from agents.solver.model.fleet import ENDLESS, Fleet
-from agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
-from simcore.errors import ResultsError, UserError, suggest
-from simcore.extras import need
-from simcore.files import replacing
-from simcore.types import QUANTUM, Ints
-from workloads.offline import ANY, Machines
+from binwright.agents.solver.model.fleet import ENDLESS, Fleet
+from binwright.agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
+from binwright.simcore.errors import ResultsError, UserError, suggest
+from binwright.simcore.extras import need
+from binwright.simcore.files import replacing
+from binwright.simcore.types import QUANTUM, Ints
+from binwright.workloads.offline import ANY, Machines
 
 NEEDS = {"z3": "z3", "z3-parts": "z3", "cp-sat": "ortools"}
 """Packages of the extra `rivals` that ways to pack need."""

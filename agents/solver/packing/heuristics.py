@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.search.published import fits
-from simcore.jit import kernel
-from simcore.types import Floats, Ints
+from binwright.agents.solver.search.published import fits
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Floats, Ints
 
 
 def ffd_prod(demand: Ints, capacity: Ints) -> Ints:

@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.backends.numbered_attempts import lowest
-from agents.solver.exact import prover
-from agents.solver.model.fleet import Fleet
-from agents.solver.packing import heuristics
-from agents.solver.packing.bin_selection import Bought, Mixes, emptied, exchanged, fit
-from agents.solver.packing.rivals import Tell
-from agents.solver.packing.runs import Runs
-from agents.solver.search.bin_count import fewest, rounds
-from agents.solver.search.find import find
-from agents.solver.search.packing import Packing
-from simcore.types import Ints
+from binwright.agents.solver.backends.numbered_attempts import lowest
+from binwright.agents.solver.exact import prover
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.packing import heuristics
+from binwright.agents.solver.packing.bin_selection import Bought, Mixes, emptied, exchanged, fit
+from binwright.agents.solver.packing.rivals import Tell
+from binwright.agents.solver.packing.runs import Runs
+from binwright.agents.solver.search.bin_count import fewest, rounds
+from binwright.agents.solver.search.find import find
+from binwright.agents.solver.search.packing import Packing
+from binwright.simcore.types import Ints
 
 SEARCHES = {"published": "published", "solver": "ruin"}
 QUADRATIC = 20_000

@@ -10,18 +10,18 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.backends.numbered_attempts import LONGEST
-from agents.solver.exact import prover
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.packing_bound import lower_bound
-from agents.solver.packing import heuristics, runs
-from agents.solver.packing.bin_selection import Bought, emptied, fit, least_cost
-from agents.solver.packing.lower_bound import SEARCHES, Upward
-from agents.solver.packing.rivals import Places
-from agents.solver.search.find import prepare
-from agents.solver.search.packing import Packing
-from simcore.errors import BinwrightError, UserError, suggest
-from simcore.types import Ints
+from binwright.agents.solver.backends.numbered_attempts import LONGEST
+from binwright.agents.solver.exact import prover
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.packing import heuristics, runs
+from binwright.agents.solver.packing.bin_selection import Bought, emptied, fit, least_cost
+from binwright.agents.solver.packing.lower_bound import SEARCHES, Upward
+from binwright.agents.solver.packing.rivals import Places
+from binwright.agents.solver.search.find import prepare
+from binwright.agents.solver.search.packing import Packing
+from binwright.simcore.errors import BinwrightError, UserError, suggest
+from binwright.simcore.types import Ints
 
 HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "ffd-prod": heuristics.ffd_prod,
@@ -30,11 +30,11 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "norm-greedy": heuristics.norm_greedy,
 }
 RIVALS = {
-    "z3": "agents.solver.packing.rivals.z3",
-    "z3-parts": "agents.solver.packing.rivals.z3_parts",
-    "cp-sat": "agents.solver.packing.rivals.cpsat",
-    "highs": "agents.solver.packing.rivals.highs",
-    "arc-flow": "agents.solver.packing.rivals.arcflow",
+    "z3": "binwright.agents.solver.packing.rivals.z3",
+    "z3-parts": "binwright.agents.solver.packing.rivals.z3_parts",
+    "cp-sat": "binwright.agents.solver.packing.rivals.cpsat",
+    "highs": "binwright.agents.solver.packing.rivals.highs",
+    "arc-flow": "binwright.agents.solver.packing.rivals.arcflow",
 }
 METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
 OF_KINDS = ("ffd-prod", "bfd-sum", "solver", "cp-sat", "highs")

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.random import word
-from agents.solver.packing.bin_selection import Bought
-from agents.solver.search import cheapest
-from agents.solver.search.find import SLICE, STEPS, luby
-from agents.solver.search.packing import Packing
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.random import word
+from binwright.agents.solver.packing.bin_selection import Bought
+from binwright.agents.solver.search import cheapest
+from binwright.agents.solver.search.find import SLICE, STEPS, luby
+from binwright.agents.solver.search.packing import Packing
+from binwright.simcore.types import Ints
 
 BAND = 0.02
 """By how much of the lowest cost a step may be above it when a run begins; it goes down to nothing."""

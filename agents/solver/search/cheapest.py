@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.model.random import below_kernel, stream_kernel
-from agents.solver.search.published import fits
-from agents.solver.search.ruin import SPREADS
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.search.published import fits
+from binwright.agents.solver.search.ruin import SPREADS
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 GROUP = -2
 """The group in the key of its random numbers."""

@@ -10,11 +10,11 @@ from math import inf
 
 import numpy as np
 
-from agents.solver.backends.numbered_attempts import Result, lowest
-from agents.solver.model.random import word
-from agents.solver.search import published, ruin
-from agents.solver.search.packing import Packing
-from simcore.types import Ints
+from binwright.agents.solver.backends.numbered_attempts import Result, lowest
+from binwright.agents.solver.model.random import word
+from binwright.agents.solver.search import published, ruin
+from binwright.agents.solver.search.packing import Packing
+from binwright.simcore.types import Ints
 
 CHUNK = 1 << 16
 """Balls that one chunk of attempts of the published search looks at, roughly: some 10 ms."""

@@ -11,11 +11,11 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.model.program import NULL
-from agents.solver.search.packing import Packing
-from agents.solver.search.published import parted
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.search.published import parted
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 
 def first_fit(packing: Packing, capacity: Ints, until: float = inf) -> Ints:

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from simcore.ordered_sums import rows_dot
-from simcore.types import Ints
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.types import Ints
 
 Groupings = tuple[Ints, Ints, Ints]
 """Offsets of each grouping's groups [groupings + 1]; offsets of each group's bins [groups + 1]; the bins."""

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.backends.reference import TURNS
-from agents.solver.model.random import below_kernel, stream_kernel
-from fabric.array_kernels import overwrite
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.backends.reference import TURNS
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.fabric.array_kernels import overwrite
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 
 @kernel

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from agents.solver.model.random import below_kernel, stream_kernel
-from agents.solver.search.published import fits, parted, start
-from fabric.array_kernels import ascending, overwrite
-from simcore.jit import kernel
-from simcore.types import Ints
+from binwright.agents.solver.model.random import below_kernel, stream_kernel
+from binwright.agents.solver.search.published import fits, parted, start
+from binwright.fabric.array_kernels import ascending, overwrite
+from binwright.simcore.jit import kernel
+from binwright.simcore.types import Ints
 
 GROUP = -1
 """The group in the key of its random numbers: no group of bins has it."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Literal, NamedTuple
 
-from agents.solver.model.problem import Fault, Part, Problem, Wish
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults, missed
-from simcore.errors import UserError
+from binwright.agents.solver.model.problem import Fault, Part, Problem, Wish
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults, missed
+from binwright.simcore.errors import UserError
 
 NAMED = 10
 """Sets that a note names."""

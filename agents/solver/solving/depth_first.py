@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from agents.solver.backends.reference import Partial
-from agents.solver.model.evaluate import Added, Evaluate, goal_values
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below, stream, word
+from binwright.agents.solver.backends.reference import Partial
+from binwright.agents.solver.model.evaluate import Added, Evaluate, goal_values
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below, stream, word
 
 GROUP = -3
 """The group in the key of its random numbers."""

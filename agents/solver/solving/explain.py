@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from agents.solver.model.evaluate import evaluator, rejection
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL, Family, Reject
-from agents.solver.model.verify import utilisation
-from simcore.errors import UserError
-from simcore.types import Ints
+from binwright.agents.solver.model.evaluate import evaluator, rejection
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL, Family, Reject
+from binwright.agents.solver.model.verify import utilisation
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints
 
 
 class Obstacle(NamedTuple):

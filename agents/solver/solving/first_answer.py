@@ -7,15 +7,15 @@ from math import inf
 
 import numpy as np
 
-from agents.solver.local.greedy import Greedy
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.tenants import Tenants, tenants
-from agents.solver.model.verify import faults
-from agents.solver.search.bin_count import fewest
-from agents.solver.solving.answer import Allocated
-from agents.solver.solving.searches import Searches
-from agents.solver.solving.shared_progress import Known
+from binwright.agents.solver.local.greedy import Greedy
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.tenants import Tenants, tenants
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.search.bin_count import fewest
+from binwright.agents.solver.solving.answer import Allocated
+from binwright.agents.solver.solving.searches import Searches
+from binwright.agents.solver.solving.shared_progress import Known
 
 NAME = "whole tenants"
 MOST_NODES = 25_000_000

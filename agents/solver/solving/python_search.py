@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from agents.solver.backends.reference import Partial, attempts_until
-from agents.solver.local.objective_search import Better
-from agents.solver.model.evaluate import Evaluate, evaluator, goal_values
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.random import below, stream, word
-from agents.solver.search.bin_count import fewest, rounds
-from agents.solver.solving.answer import Allocated
-from agents.solver.solving.depth_first import DepthFirst
-from agents.solver.solving.shared_progress import Known
+from binwright.agents.solver.backends.reference import Partial, attempts_until
+from binwright.agents.solver.local.objective_search import Better
+from binwright.agents.solver.model.evaluate import Evaluate, evaluator, goal_values
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.random import below, stream, word
+from binwright.agents.solver.search.bin_count import fewest, rounds
+from binwright.agents.solver.solving.answer import Allocated
+from binwright.agents.solver.solving.depth_first import DepthFirst
+from binwright.agents.solver.solving.shared_progress import Known
 
 LARGEST = 100_000
 """Balls times bins up to which plain Python gets through attempts."""

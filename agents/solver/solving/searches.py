@@ -10,19 +10,19 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.backends import reference
-from agents.solver.backends.numbered_attempts import Result, in_waves
-from agents.solver.backends.reference import Found
-from agents.solver.local import portfolio
-from agents.solver.local.objective_search import prepare as prepare_goals
-from agents.solver.local.portfolio import Portfolio
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.search import find
-from agents.solver.search.first_fit import first_fit, next_fit
-from agents.solver.search.packing import Packing
-from simcore.errors import UserError, suggest
-from simcore.types import Ints
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.backends.numbered_attempts import Result, in_waves
+from binwright.agents.solver.backends.reference import Found
+from binwright.agents.solver.local import portfolio
+from binwright.agents.solver.local.objective_search import prepare as prepare_goals
+from binwright.agents.solver.local.portfolio import Portfolio
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.search import find
+from binwright.agents.solver.search.first_fit import first_fit, next_fit
+from binwright.agents.solver.search.packing import Packing
+from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.types import Ints
 
 PAUSE = 0.05
 """Seconds between two looks whether somebody still wants to wait."""
@@ -96,12 +96,12 @@ def _attempts_on(device: str, problem: Problem) -> tuple[Attempts, Callable[[], 
     if name == "reference" and not number:
         return reference.attempts, lambda: None, lambda: None
     if name == "cpu" and not number:
-        from agents.solver.backends import cpu
+        from binwright.agents.solver.backends import cpu
 
         return cpu.attempts, lambda: cpu.prepare(problem), lambda: None
     if name == "opencl":
-        from agents.solver.backends import opencl
-        from agents.solver.backends.opencl_devices import chosen, numbers_in
+        from binwright.agents.solver.backends import opencl
+        from binwright.agents.solver.backends.opencl_devices import chosen, numbers_in
 
         numbers = numbers_in(number) if colon else ()
         made = partial(opencl.attempts, devices=numbers)

@@ -6,15 +6,15 @@ from functools import cached_property
 from math import inf
 from time import monotonic
 
-from agents.solver.exact.prover import LARGEST, Prover, prepare
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.impossible import hopeless
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.tenants import Tenants
-from agents.solver.search.packing import Packing
-from agents.solver.solving.answer import Allocated
-from agents.solver.solving.searches import Compiling
+from binwright.agents.solver.exact.prover import LARGEST, Prover, prepare
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.impossible import hopeless
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.tenants import Tenants
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.answer import Allocated
+from binwright.agents.solver.solving.searches import Compiling
 
 
 class Known:

@@ -12,26 +12,26 @@ from operator import index
 
 import numpy as np
 
-from agents.solver.backends.numbered_attempts import LONGEST
-from agents.solver.local.greedy import Greedy
-from agents.solver.local.objective_search import Better, better
-from agents.solver.local.portfolio import LOCAL
-from agents.solver.model.bounds import lower_bound, opened_bound
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.impossible import impossible, too_few
-from agents.solver.model.problem import Fault, Problem, leaving
-from agents.solver.model.program import NULL
-from agents.solver.model.tenants import Tenants
-from agents.solver.model.verify import faults
-from agents.solver.search.bin_count import fewest, rounds
-from agents.solver.search.packing import Packing
-from agents.solver.solving.answer import Allocated, Answer, Progress, conclude
-from agents.solver.solving.depth_first import DepthFirst
-from agents.solver.solving.first_answer import FirstAnswer
-from agents.solver.solving.python_search import Plain, climb
-from agents.solver.solving.searches import Searches
-from agents.solver.solving.shared_progress import SEARCH, Known, Proofs
-from simcore.errors import UserError
+from binwright.agents.solver.backends.numbered_attempts import LONGEST
+from binwright.agents.solver.local.greedy import Greedy
+from binwright.agents.solver.local.objective_search import Better, better
+from binwright.agents.solver.local.portfolio import LOCAL
+from binwright.agents.solver.model.bounds import lower_bound, opened_bound
+from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.impossible import impossible, too_few
+from binwright.agents.solver.model.problem import Fault, Problem, leaving
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.tenants import Tenants
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.search.bin_count import fewest, rounds
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.answer import Allocated, Answer, Progress, conclude
+from binwright.agents.solver.solving.depth_first import DepthFirst
+from binwright.agents.solver.solving.first_answer import FirstAnswer
+from binwright.agents.solver.solving.python_search import Plain, climb
+from binwright.agents.solver.solving.searches import Searches
+from binwright.agents.solver.solving.shared_progress import SEARCH, Known, Proofs
+from binwright.simcore.errors import UserError
 
 FIRST_ROUND = 16
 """Attempts per number of bins in the first round; every round doubles them."""

@@ -9,18 +9,18 @@ from typing import TypeVar
 
 import numpy as np
 
-from agents.solver.checker.check import check, check_goals
-from agents.solver.language import declared, moves
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import INT, Value, is_null, micro
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.tables import LARGEST, Table
-from agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
-from agents.solver.model.program import MICRO, NULL, Family
-from agents.solver.specification.inputs import COUNT_LIMIT, Given
-from agents.solver.specification.translated import DIM_LIMIT, Translated
-from simcore.errors import suggest
-from simcore.types import Ints
+from binwright.agents.solver.checker.check import check, check_goals
+from binwright.agents.solver.language import declared, moves
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import INT, Value, is_null, micro
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.model.problem import Least, Problem, Sets, Source, Wish, leaving
+from binwright.agents.solver.model.program import MICRO, NULL, Family
+from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Given
+from binwright.agents.solver.specification.translated import DIM_LIMIT, Translated
+from binwright.simcore.errors import suggest
+from binwright.simcore.types import Ints
 
 T = TypeVar("T")
 

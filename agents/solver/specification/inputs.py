@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import INT, Interpreter, Value, micro
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.named import Named
-from agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_names, from_rows
-from agents.solver.model.program import MICRO
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import INT, Interpreter, Value, micro
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.named import Named
+from binwright.agents.solver.language.tables import ENTRY_LIMIT, LARGEST, Table, from_file, from_names, from_rows
+from binwright.agents.solver.model.program import MICRO
 
 COUNT_LIMIT = 1_000_000
 """Balls, bins, members of sets."""

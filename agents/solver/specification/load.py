@@ -7,12 +7,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
-from simcore.extras import install
+from binwright.simcore.errors import ExtraNeeded, UserError, meant, suggest, unread
+from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
-    from agents.solver.model.problem import Problem
-    from agents.solver.specification.spec import Spec
+    from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.specification.spec import Spec
 
 
 import re
@@ -27,7 +27,7 @@ DATA = (".csv", ".parquet", ".json", ".xlsx")
 
 def examples() -> dict[str, str]:
     """Return the shipped specifications: name and text."""
-    folder = files("agents.solver").joinpath("examples")
+    folder = files("binwright.agents.solver").joinpath("examples")
     texts = {
         Path(one.name).stem: one.read_text(encoding="utf-8") for one in folder.iterdir() if one.name.endswith(".alloc")
     }
@@ -47,7 +47,7 @@ def load_problem(
         raise UserError("is data, and no specification", file=path, remedy=remedy)
     if not path.is_file():
         if str(source) in examples():
-            with as_file(files("agents.solver").joinpath("examples", f"{source}.alloc")) as example:
+            with as_file(files("binwright.agents.solver").joinpath("examples", f"{source}.alloc")) as example:
                 return load_problem(example, params, now)
         if "procedure" in str(source):
             remedy = "Make a problem of a text: agents.solver.problem(text)."
@@ -150,7 +150,7 @@ def changed(given: Problem, *how: Any) -> Problem:
 def specification(text: str, **more: Any) -> Spec:
     """Return `Spec(text, **more)`; raises `UserError` if lark is not installed."""
     try:
-        from agents.solver.specification.spec import Spec
+        from binwright.agents.solver.specification.spec import Spec
     except ModuleNotFoundError as error:
         if error.name != "lark":
             raise

@@ -13,20 +13,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, NamedTuple, TypeVar
 
-from agents.solver.language import syntax as s
-from agents.solver.language.columns import Columns
-from agents.solver.language.constants import INT, PLACE, QUANTITY, Interpreter, Value, micro
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.named import Named
-from agents.solver.language.parse import number, parse
-from agents.solver.language.tables import LARGEST, Table, are_names, from_array
-from agents.solver.model.impossible import impossible
-from agents.solver.model.problem import Fault, Part, Problem, Valued
-from agents.solver.model.program import MICRO, Family
-from agents.solver.specification.build import Build
-from agents.solver.specification.inputs import Given
-from simcore.errors import suggest
-from simcore.types import Ints
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.columns import Columns
+from binwright.agents.solver.language.constants import INT, PLACE, QUANTITY, Interpreter, Value, micro
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.named import Named
+from binwright.agents.solver.language.parse import number, parse
+from binwright.agents.solver.language.tables import LARGEST, Table, are_names, from_array
+from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.problem import Fault, Part, Problem, Valued
+from binwright.agents.solver.model.program import MICRO, Family
+from binwright.agents.solver.specification.build import Build
+from binwright.agents.solver.specification.inputs import Given
+from binwright.simcore.errors import suggest
+from binwright.simcore.types import Ints
 
 _MARKS = re.compile(r'"[^"\n]*"|#[^\n]*|[()\[\]]')
 

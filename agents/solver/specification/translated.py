@@ -1,6 +1,6 @@
 """Translate declarations into what there is without them: statements of UTILFN, resources, sets and goals.
 
-`agents.solver.language.declared` has the statements and goals.
+`binwright.agents.solver.language.declared` has the statements and goals.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from math import prod
 
 import numpy as np
 
-from agents.solver.language import declared, moves
-from agents.solver.language import syntax as s
-from agents.solver.language.constants import INT, Value, micro
-from agents.solver.language.errors import At, SpecError, indices_beside
-from agents.solver.language.tables import LARGEST, Table
-from agents.solver.model.program import MICRO, Family
-from agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
-from simcore.errors import suggest
-from simcore.types import Ints
+from binwright.agents.solver.language import declared, moves
+from binwright.agents.solver.language import syntax as s
+from binwright.agents.solver.language.constants import INT, Value, micro
+from binwright.agents.solver.language.errors import At, SpecError, indices_beside
+from binwright.agents.solver.language.tables import LARGEST, Table
+from binwright.agents.solver.model.program import MICRO, Family
+from binwright.agents.solver.specification.inputs import COUNT_LIMIT, Constants, Given
+from binwright.simcore.errors import suggest
+from binwright.simcore.types import Ints
 
 DIM_LIMIT = 5_000_000
 """Dimensions."""

@@ -11,11 +11,11 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.panels import few_rows, named_rows
-from analysis.figures.style import HARD, grid, heading, ink, new, note_value, tidy
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.panels import few_rows, named_rows
+from binwright.analysis.figures.style import HARD, grid, heading, ink, new, note_value, tidy
 
 
 @figure(

@@ -15,17 +15,17 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.compare.family import Bools, Family, in_words
-from analysis.compare.statistics import FEWEST, average_ranks, friedman
-from analysis.figures.chosen_style import Width, points
-from analysis.figures.figure_data import MOST, FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import grid, heading, ink, new
-from analysis.measure.metric import Metric
-from analysis.results.columns import Groups
-from analysis.results.folder import telling_keys
-from simcore.errors import ResultsError, suggest
-from simcore.types import Floats, Ints
+from binwright.analysis.compare.family import Bools, Family, in_words
+from binwright.analysis.compare.statistics import FEWEST, average_ranks, friedman
+from binwright.analysis.figures.chosen_style import Width, points
+from binwright.analysis.figures.figure_data import MOST, FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import grid, heading, ink, new
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.columns import Groups
+from binwright.analysis.results.folder import telling_keys
+from binwright.simcore.errors import ResultsError, suggest
+from binwright.simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
     import polars as pl

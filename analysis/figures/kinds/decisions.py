@@ -6,9 +6,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import grid, heading, legend, new, tidy
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import grid, heading, legend, new, tidy
 
 SLOW = 99
 """The percentile that the title names. Times above twice that are not shown: a few may be a thousand times as long."""

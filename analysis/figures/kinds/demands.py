@@ -7,12 +7,12 @@ import polars as pl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.figures.chosen_style import current, points
-from analysis.figures.densities import draw as draw_workloads
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import heading, narrow
-from simcore.types import QUANTUM, Workload
+from binwright.analysis.figures.chosen_style import current, points
+from binwright.analysis.figures.densities import draw as draw_workloads
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import heading, narrow
+from binwright.simcore.types import QUANTUM, Workload
 
 
 @figure(meaning="densities of what the requests asked for", needs="record: [requests]")

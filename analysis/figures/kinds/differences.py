@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.compare.table import Table
-from analysis.figures import entries
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from simcore.errors import ResultsError
+from binwright.analysis.compare.table import Table
+from binwright.analysis.figures import entries
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.simcore.errors import ResultsError
 
 
 @figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")

@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import heading, new, shades, tidy
-from simcore.errors import ResultsError
-from simcore.types import Floats
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import heading, new, shades, tidy
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.types import Floats
 
 MOST = 4
 """Links for a server up to which axes go: 1 within a rack; two servers far apart have 3."""

@@ -8,12 +8,12 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from analysis.figures import entries
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import heading, new
-from simcore.errors import ResultsError
+from binwright.analysis.figures import entries
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import heading, new
+from binwright.simcore.errors import ResultsError
 
 MOST_CELLS = 300
 

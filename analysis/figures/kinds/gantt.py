@@ -16,15 +16,15 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.kinds.timeline import CLOCK
-from analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, tidy
-from analysis.results import escaping
-from simcore.errors import ResultsError, suggest
-from simcore.types import Floats
-from workloads.traces.check import LABELS
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.kinds.timeline import CLOCK
+from binwright.analysis.figures.style import COLOURS, GREY, VERMILLION, heading, ink, new, tidy
+from binwright.analysis.results import escaping
+from binwright.simcore.errors import ResultsError, suggest
+from binwright.simcore.types import Floats
+from binwright.workloads.traces.check import LABELS
 
 MOST_SERVERS, MOST_AGENTS, MOST_ROWS = 24, 4, 4096
 """Of more servers the first are drawn; requests take whole rows, so many at most."""

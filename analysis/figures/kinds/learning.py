@@ -19,11 +19,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.figure_data import MOST, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import grid, heading, legend, looks, new, tidy
-from simcore.errors import ResultsError, suggest
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.figure_data import MOST, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import grid, heading, legend, looks, new, tidy
+from binwright.simcore.errors import ResultsError, suggest
 
 LOG = "log.parquet"
 COLUMNS = ("step", "seconds", "split", "seed")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.panels import panels
-from simcore.errors import ResultsError
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.panels import panels
+from binwright.simcore.errors import ResultsError
 
 
 @figure(meaning="acceptance over the load", needs="a sweep that changes the load")

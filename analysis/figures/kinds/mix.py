@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.kinds.size import answer, does
-from analysis.figures.style import GREY, MARKERS, heading, new, tidy
-from simcore.errors import ResultsError
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.kinds.size import answer, does
+from binwright.analysis.figures.style import GREY, MARKERS, heading, new, tidy
+from binwright.simcore.errors import ResultsError
 
 MIXES = "mixes.csv"
 COLUMNS = ("agent", "cost", "cost_low", "cost_high", "until", "prices")

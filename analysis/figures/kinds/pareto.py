@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import Average, FigureData, Options, Point
-from analysis.figures.kind import figure
-from analysis.figures.style import GREY, grid, heading, legend, new, note_value, tidy
-from analysis.measure.metric import Metric
-from simcore.errors import ResultsError
+from binwright.analysis.figures.figure_data import Average, FigureData, Options, Point
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import GREY, grid, heading, legend, new, note_value, tidy
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import ResultsError
 
 WAYS = {"higher": ("right", "up"), "lower": ("left", "down")}
 Place = tuple[float, float]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.panels import stacked
-from analysis.figures.style import heading
-from analysis.results.folder import refused_shares
-from simcore.errors import ResultsError
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.panels import stacked
+from binwright.analysis.figures.style import heading
+from binwright.analysis.results.folder import refused_shares
+from binwright.simcore.errors import ResultsError
 
 MOST, OTHERS = 5, "others"
 """Reasons of their own; the others are one."""

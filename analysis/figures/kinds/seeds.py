@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import GREY, grid, heading, ink, new, note_value, tidy
-from simcore.types import Floats
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import GREY, grid, heading, ink, new, note_value, tidy
+from binwright.simcore.types import Floats
 
 PANELS = 6
 

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.kinds.timeline import CLOCK
-from analysis.figures.style import grid, heading, new, tidy
-from simcore.errors import ResultsError, suggest
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.kinds.timeline import CLOCK
+from binwright.analysis.figures.style import grid, heading, new, tidy
+from binwright.simcore.errors import ResultsError, suggest
 
 
 @figure(meaning="servers x time as a heat map per agent", needs="record: [states]")

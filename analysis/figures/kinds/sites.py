@@ -9,13 +9,13 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import MOST, FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.kinds.timeline import CLOCK
-from analysis.figures.style import COLOURS, heading, legend, new, tidy
-from simcore.errors import ResultsError, suggest
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import MOST, FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.kinds.timeline import CLOCK
+from binwright.analysis.figures.style import COLOURS, heading, legend, new, tidy
+from binwright.simcore.errors import ResultsError, suggest
 
 KNOWN = {"energy": "kWh in an hour", "carbon": "kg in an hour", "electricity": "cost in an hour"}
 

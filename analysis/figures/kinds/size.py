@@ -12,13 +12,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.style import GREY, heading, new, tidy
-from analysis.measure.metric import Metric
-from simcore.errors import ResultsError
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.style import GREY, heading, new, tidy
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import ResultsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.panels import stacked
-from analysis.figures.style import heading, shades
-from fabric.network import SPANS
-from simcore.errors import ResultsError
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.panels import stacked
+from binwright.analysis.figures.style import heading, shades
+from binwright.fabric.network import SPANS
+from binwright.simcore.errors import ResultsError
 
 
 @figure(meaning="share of placements by span, a bar per agent", needs="a network")

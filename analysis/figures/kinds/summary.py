@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from analysis.compare.table import Entry, Table
-from analysis.figures import entries
-from analysis.figures.entries import Compared
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.measure.metric import Metric
-from simcore.errors import ResultsError
+from binwright.analysis.compare.table import Entry, Table
+from binwright.analysis.figures import entries
+from binwright.analysis.figures.entries import Compared
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.measure.metric import Metric
+from binwright.simcore.errors import ResultsError
 
 
 @figure(meaning="paired differences to the baseline, then the table, a panel per metric", needs="what differs")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.panels import over_key
-from simcore.errors import ResultsError, suggest
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.panels import over_key
+from binwright.simcore.errors import ResultsError, suggest
 
 
 @figure(meaning="any metric over a swept number, a line per agent", needs="a sweep over numbers")

@@ -7,17 +7,17 @@ import polars as pl
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
-from analysis.figures.chosen_style import points
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kind import figure
-from analysis.figures.network_map import natural_size, paint, scale
-from analysis.figures.style import grid, heading, new
-from analysis.measure.metric import duration
-from analysis.results.network import network_of
-from fabric.topology import topology as build
-from simcore.errors import ResultsError
-from simcore.ordered_sums import rows_dot
-from simcore.types import Floats
+from binwright.analysis.figures.chosen_style import points
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kind import figure
+from binwright.analysis.figures.network_map import natural_size, paint, scale
+from binwright.analysis.figures.style import grid, heading, new
+from binwright.analysis.measure.metric import duration
+from binwright.analysis.results.network import network_of
+from binwright.fabric.topology import topology as build
+from binwright.simcore.errors import ResultsError
+from binwright.simcore.ordered_sums import rows_dot
+from binwright.simcore.types import Floats
 
 MOST = 4
 """More agents cannot be read beside one another."""

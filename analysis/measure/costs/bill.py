@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analysis.measure.costs.server_intervals import (
+from binwright.analysis.measure.costs.server_intervals import (
     COLUMNS,
     FAILED,
     OFF,
@@ -22,11 +22,11 @@ from analysis.measure.costs.server_intervals import (
     stretches,
     switching,
 )
-from analysis.measure.costs.tariffs import CostsSpec, Tariff
-from simcore.engine import Simulation
-from simcore.ordered_sums import dot
-from simcore.time_series import HOUR, TimeSeries
-from simcore.types import Floats, Ints
+from binwright.analysis.measure.costs.tariffs import CostsSpec, Tariff
+from binwright.simcore.engine import Simulation
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.time_series import HOUR, TimeSeries
+from binwright.simcore.types import Floats, Ints
 
 
 class SiteEnergy(NamedTuple):

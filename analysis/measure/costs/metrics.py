@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from analysis.measure.definition import Definition, metric
-from analysis.measure.finished_run import FinishedRun, Rows
-from analysis.measure.metric import MONEY, Table
-from simcore.ordered_sums import dot
-from simcore.types import Floats
+from binwright.analysis.measure.definition import Definition, metric
+from binwright.analysis.measure.finished_run import FinishedRun, Rows
+from binwright.analysis.measure.metric import MONEY, Table
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.types import Floats
 
 
 @metric(heading="income", unit=MONEY, better="higher", meaning="prices x amounts x hours held while the run lasted")

@@ -13,12 +13,12 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from simcore.errors import ScenarioError, suggest, unread
-from simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
-from simcore.json_schema import Schema, given
-from simcore.time_series import HOUR, TimeSeries
-from simcore.types import Floats
-from simcore.units import TIME
+from binwright.simcore.errors import ScenarioError, suggest, unread
+from binwright.simcore.fields import Model, Number, PositiveTime, Text, Time, wrong
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.time_series import HOUR, TimeSeries
+from binwright.simcore.types import Floats
+from binwright.simcore.units import TIME
 
 DAY = 86400.0
 

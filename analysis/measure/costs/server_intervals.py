@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from simcore.engine import Simulation
-from simcore.types import Floats, Ints
+from binwright.simcore.engine import Simulation
+from binwright.simcore.types import Floats, Ints
 
 EMPTY, USED, FAILED, OFF = range(4)
 COLUMNS = ("server", "begin", "end", "used", "state")

@@ -8,9 +8,9 @@ from unicodedata import category
 
 from pydantic import AfterValidator, Field, model_validator
 
-from analysis.measure.costs.over_time import OverTime
-from simcore.errors import suggest
-from simcore.fields import (
+from binwright.analysis.measure.costs.over_time import OverTime
+from binwright.simcore.errors import suggest
+from binwright.simcore.fields import (
     Count,
     FromOne,
     Model,
@@ -23,9 +23,9 @@ from simcore.fields import (
     Watts,
     wrong,
 )
-from simcore.json_schema import Schema, given
-from simcore.unions import PlainOrMapping
-from simcore.units import POWER
+from binwright.simcore.json_schema import Schema, given
+from binwright.simcore.unions import PlainOrMapping
+from binwright.simcore.units import POWER
 
 
 def _is_currency(name: str) -> str:

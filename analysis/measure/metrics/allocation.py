@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis.measure.definition import Definition, metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.memmap import blocks
-from simcore.ordered_sums import dot
-from simcore.record import IMPOSSIBLE, REJECTED
+from binwright.analysis.measure.definition import Definition, metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.simcore.memmap import blocks
+from binwright.simcore.ordered_sums import dot
+from binwright.simcore.record import IMPOSSIBLE, REJECTED
 
 Shares = Callable[[FinishedRun, range], list[float] | None]
 """(run, columns) -> the shares of these columns of the run's amounts: resources come first, then tiers."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import Definition, metric
-from analysis.measure.finished_run import FinishedRun
-from simcore.record import PLACED
-from simcore.types import Floats
+from binwright.analysis.measure.definition import Definition, metric
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.simcore.record import PLACED
+from binwright.simcore.types import Floats
 
 SHORT = 10.0
 """Seconds. Jobs that run for less count as if they ran for so long, since their slowdown would say nothing."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun
-from fabric.ledger import Ledger
-from simcore.types import Floats
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.types import Floats
 
 
 def _emptied(run: FinishedRun) -> tuple[Floats, Floats] | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import HOUR, FinishedRun
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import HOUR, FinishedRun
 
 
 @metric(

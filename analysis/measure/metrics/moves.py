@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun
-from simcore.types import QUANTUM
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.simcore.types import QUANTUM
 
 
 @metric(heading="moves", better="lower", meaning="requests that were moved while they ran, each as often as it arrived")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.rules import Eviction
-from simcore.types import QUANTUM
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.simcore.rules import Eviction
+from binwright.simcore.types import QUANTUM
 
 HOUR = 3600.0
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.engine import Simulation
-from simcore.record import IMPOSSIBLE, PLACED, REJECTED
-from simcore.types import Floats, Ints
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.simcore.engine import Simulation
+from binwright.simcore.record import IMPOSSIBLE, PLACED, REJECTED
+from binwright.simcore.types import Floats, Ints
 
 
 def _cut(run: FinishedRun) -> int:

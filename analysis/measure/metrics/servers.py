@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun
 
 
 @metric(heading="servers", better="lower", table="differs", meaning="at the end, with all expansion")

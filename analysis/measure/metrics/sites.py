@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.routing import Routing
-from simcore.types import Ints
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.simcore.routing import Routing
+from binwright.simcore.types import Ints
 
 
 def _placed(run: FinishedRun) -> tuple[Routing, Ints] | None:

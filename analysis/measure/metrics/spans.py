@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import Definition, metric
-from analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.definition import Definition, metric
+from binwright.analysis.measure.finished_run import FinishedRun
 
 
 @metric(

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from simcore.ordered_sums import dot, rows_dot
-from simcore.quotas import Quotas
-from simcore.types import QUANTUM, Floats, Ints
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.simcore.ordered_sums import dot, rows_dot
+from binwright.simcore.quotas import Quotas
+from binwright.simcore.types import QUANTUM, Floats, Ints
 
 HOUR = 3600.0
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.measure.definition import metric
-from analysis.measure.finished_run import FinishedRun, ratio
-from analysis.measure.metrics.requests import scheduled
+from binwright.analysis.measure.definition import metric
+from binwright.analysis.measure.finished_run import FinishedRun, ratio
+from binwright.analysis.measure.metrics.requests import scheduled
 
 
 @metric(

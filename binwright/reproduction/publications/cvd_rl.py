@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.learned.common.tensors import SHIPPED
+from binwright.agents.learned.common.tensors import SHIPPED
 from binwright.reproduction.claims import Published, Value, keys_of, published
 from binwright.reproduction.figures import Material, intervals
 from binwright.reproduction.measures import Measure, Runs, averaged, gain_of
-from simcore.types import Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
+    from binwright.analysis.figures.draw import Figure
 
 
 STARTS = 1000
@@ -126,7 +126,7 @@ def episode_seconds(runs: Runs, agent: str) -> Value:
 
 def by_size(given: Material, measure: Measure, y: str, title: str, agents: Sequence[str]) -> Figure:
     """Draw a measure over the number of servers; a size that an agent is not trained for is left out."""
-    from analysis.figures.lines import Line, Panel, lines
+    from binwright.analysis.figures.lines import Line, Panel, lines
 
     runs = {servers: given.of("sizes", f"servers={servers}") for servers in (2, 5, 10, 20, 50)}
     found: list[Line] = []
@@ -144,7 +144,7 @@ def by_size(given: Material, measure: Measure, y: str, title: str, agents: Seque
 
 def ablation(given: Material, agents: Sequence[str], title: str) -> Figure:
     """Draw by how many percent agents of the ablation are above Best-Fit, in a row, with their intervals."""
-    from analysis.figures.dots import Dot, Panel, dots
+    from binwright.analysis.figures.dots import Dot, Panel, dots
 
     runs = given.of("ablation", DRAWN)
     found = [Dot(name, *gain_of(BASE, "scheduled")(runs, name)[:3]) for name in (*agents, "internal")]

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from binwright.fabric.fragmentation import CAUSES, USABLE
 from binwright.reproduction.claims import Value, keys_of, published
 from binwright.reproduction.figures import Material, intervals
 from binwright.reproduction.measures import Measure, Runs, averaged
-from fabric.fragmentation import CAUSES, USABLE
-from simcore.extras import pl
-from simcore.types import Floats
+from binwright.simcore.extras import pl
+from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
+    from binwright.analysis.figures.draw import Figure
 
 
 def held(found: pl.DataFrame) -> Floats:
@@ -53,7 +53,7 @@ allocated, fragmented = when_arrived(held), when_arrived(in_fragments)
 
 def curves(given: Material, metric: str, title: str) -> Figure:
     """Draw a metric over what has arrived, ours and the published values."""
-    from analysis.figures.lines import Line, Panel, lines
+    from binwright.analysis.figures.lines import Line, Panel, lines
 
     panels, measured = [], list[Value]()
     for agent in given.of("inflated", "workload=default").labels:

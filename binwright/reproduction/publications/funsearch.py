@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.solver.model.packing_bound import l2
+from binwright.agents.solver.model.packing_bound import l2
 from binwright.reproduction.claims import Value
 from binwright.reproduction.measures import Runs, above
-from workloads import published_items
+from binwright.workloads import published_items
 
 
 def instances(given: str, count: int, bins: int) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from binwright.reproduction.claims import Published, Value, keys_of, published
 from binwright.reproduction.experiment import Publication
 from binwright.reproduction.figures import Material
 from binwright.reproduction.measures import Measure, Runs, above, averaged
-from simcore.errors import UserError, WorkloadError
-from workloads.demands import DEMANDS
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.workloads.demands import DEMANDS
 
 if TYPE_CHECKING:
-    from analysis.figures.draw import Figure
+    from binwright.analysis.figures.draw import Figure
 
 BASELINES = {"random": "random", "tetris": "{tetris: {near: ever, links: misplaced}}"}
 """Tetris as in the authors' program (docs/experiments/nara.md has it as described, too)."""
@@ -138,16 +138,16 @@ def weighed(found: Publication, weights: Path) -> Publication:
 
 def network(given: Material, name: str) -> Figure:
     """Draw a topology."""
-    from analysis.figures.network_map import draw
-    from fabric.topology import topology
+    from binwright.analysis.figures.network_map import draw
+    from binwright.fabric.topology import topology
 
     return draw(topology(name))
 
 
 def demands(given: Material) -> Figure:
     """Draw what requests ask for, of those that the runs draw from."""
-    from analysis.figures.densities import draw
-    from workloads.multiserver import MultiServerRequests
+    from binwright.analysis.figures.densities import draw
+    from binwright.workloads.multiserver import MultiServerRequests
 
     found = {}
     for name, steps in HOLDING.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from binwright.reproduction.claims import Published, Value, published
 from binwright.reproduction.measures import Measure, Runs, gain_of
-from simcore.types import Floats
+from binwright.simcore.types import Floats
 
 ORDERS = {"fcfs": "fcfs", "wfp3": "wfp3-slip", "unicep": "unicep-slip", "sjf": "sjf", "f1": "f1"}
 """What agents are called there, and the orders of ours that do the same."""

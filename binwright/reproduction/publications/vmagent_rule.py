@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agents.rules.cheapest_place import cheapest
-from agents.rules.scan import ScanAgent
-from simcore.jit import inlined
-from simcore.types import Amounts, Ints
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.jit import inlined
+from binwright.simcore.types import Amounts, Ints
 
 
 @cheapest

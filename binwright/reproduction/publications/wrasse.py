@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from binwright.reproduction.claims import Published, Value, published
 from binwright.reproduction.experiment import Key, Size
 from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
-from simcore.errors import UserError
-from simcore.types import Floats
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:
-    from agents.solver.packing.pack import Packed
-    from workloads.offline import Machines
+    from binwright.agents.solver.packing.pack import Packed
+    from binwright.workloads.offline import Machines
 
 
 def divided(metric: str, one: Published, by: Published, **kept: str) -> Published:
@@ -65,7 +65,7 @@ def lines(size: Size) -> Mapping[Key, Value | str]:
         if metric != SPECIFIED:
             found[problem, agent, metric] = "Ours is in Python, and shares code with other agents."
             continue
-        text = files("agents").joinpath(SPECIFICATIONS[problem.removeprefix("problem=")]).read_text("utf-8")
+        text = files("binwright.agents").joinpath(SPECIFICATIONS[problem.removeprefix("problem=")]).read_text("utf-8")
         count = sum(not line.lstrip().startswith("#") for line in text.splitlines() if line.strip())
         found[problem, agent, metric] = Value(float(count), None, None, 1)
     return found
@@ -84,8 +84,8 @@ def packing_derived() -> list[Published]:
 
 def packing(size: Size) -> Mapping[Key, Value | str]:
     """Pack the machines of every application by every method."""
-    from agents.solver.packing.pack import pack
-    from workloads.offline import machines
+    from binwright.agents.solver.packing.pack import pack
+    from binwright.workloads.offline import machines
 
     found: dict[Key, Value | str] = {}
     for name in APPLICATIONS:
@@ -117,8 +117,8 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
 
 def _by_z3(given: Machines, name: str, size: Size) -> Packed | str:
     """Pack one application's machines by Z3 in parts, or say why there is no answer."""
-    from agents.solver.packing.pack import pack
-    from agents.solver.packing.rivals import module
+    from binwright.agents.solver.packing.pack import pack
+    from binwright.agents.solver.packing.rivals import module
 
     seconds = Z3_SECONDS[size].get(name)
     if seconds is None:

@@ -10,26 +10,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.adaptive.agent import Adaptive
-from agents.adaptive.lifetimes import Lifetimes
-from agents.adaptive.race import Race
-from agents.adaptive.resampling import Resampling
-from agents.heuristics.servers.best_fit import best_fit
-from agents.rules.scan import ScanAgent
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_futures import Future, Futures
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.ledger import Ledger
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.past import Past
-from simcore.play import play
-from simcore.record import PLACED, SPREAD
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Compiled, Placement, Request, View, Workload
+from binwright.agents.adaptive.agent import Adaptive
+from binwright.agents.adaptive.lifetimes import Lifetimes
+from binwright.agents.adaptive.race import Race
+from binwright.agents.adaptive.resampling import Resampling
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_futures import Future, Futures
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.past import Past
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED, SPREAD
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled, Placement, Request, View, Workload
 from tests.support.compiled import Case, cases
 
 COLUMNS = ("gaps", "demand", "stayed", "ended", "ages", "held", "spread", "server", "node")
@@ -267,7 +267,7 @@ def test_it_is_the_same_in_both_engines_and_leaves_the_worst_rule(overflow: Any)
 
 
 def test_what_it_remembers_is_all_that_it_goes_on_with() -> None:
-    from simcore.agent_state import memory
+    from binwright.simcore.agent_state import memory
 
     agent = Adaptive(["random-top"])
     simulation = world_of().simulation(0)

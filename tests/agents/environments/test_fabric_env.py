@@ -14,17 +14,17 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.environments.fabric_env import FabricEnv, FabricVector
-from agents.environments.observation import Features, Observer, edge_index
+from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
+from binwright.agents.environments.observation import Features, Observer, edge_index
 from binwright.environments import fabric, fabric_vector
-from fabric.compiled.network_episodes import NetworkEpisodes
-from fabric.graph import Graph, build
-from fabric.network import NetworkView
-from scenarios.build.world import build_learning, build_world
-from scenarios.schema.load import load_scenario
-from simcore.errors import ScenarioError, UserError
-from simcore.play import play
-from simcore.types import Request
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.graph import Graph, build
+from binwright.fabric.network import NetworkView
+from binwright.scenarios.build.world import build_learning, build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.play import play
+from binwright.simcore.types import Request
 from tests.support.properties import first, scaled
 from tests.support.recording import Recorder
 

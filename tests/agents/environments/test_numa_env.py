@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scenarios.build.world import build_world
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.types import Agent, Placement, Request, View
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.types import Agent, Placement, Request, View
 
 gymnasium = pytest.importorskip("gymnasium")
 NAME = "binwright.environments:binwright/Numa-v0"

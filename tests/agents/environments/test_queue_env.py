@@ -12,12 +12,12 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.environments.queue_env import QueueEnv
-from agents.waiting_jobs import visible
-from scenarios.build.world import build_learning
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
-from simcore.types import Request
+from binwright.agents.environments.queue_env import QueueEnv
+from binwright.agents.waiting_jobs import visible
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Request
 from tests.reference import rlscheduler
 from tests.reference.rlscheduler import Job
 from tests.support.properties import scaled

@@ -11,16 +11,16 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.environments.fabric_env import FabricVector
-from agents.environments.numa_env import NumaVector
-from agents.environments.stepping import Seen
+from binwright.agents.environments.fabric_env import FabricVector
+from binwright.agents.environments.numa_env import NumaVector
+from binwright.agents.environments.stepping import Seen
 from binwright.environments import fabric_vector, numa_vector
-from fabric.compiled.network_episodes import NetworkEpisodes
-from fabric.compiled.numa_episodes import NumaEpisodes
-from scenarios.build.world import build_learning
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.numa_episodes import NumaEpisodes
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
 from tests.reference import environments as reference
 from tests.support.properties import scaled
 

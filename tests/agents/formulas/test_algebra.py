@@ -8,11 +8,19 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 
-from agents import AGENTS
-from agents.formulas.agent import Formula
-from agents.formulas.algebra import COMPUTED, constants, expanded, ranking, simplified, with_constants, written
-from agents.formulas.as_python import python_of
-from agents.formulas.parse import Term, expression
+from binwright.agents import AGENTS
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.algebra import (
+    COMPUTED,
+    constants,
+    expanded,
+    ranking,
+    simplified,
+    with_constants,
+    written,
+)
+from binwright.agents.formulas.as_python import python_of
+from binwright.agents.formulas.parse import Term, expression
 from tests.reference import formulas
 from tests.reference.agents import feasible
 from tests.support.formulas import expressions, in_units, played

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 
-from agents.formulas.agent import Formula
-from agents.formulas.parse import NotAFormula, expression, source
-from agents.formulas.program import BLOCK, LOST, UNDEFINED
-from agents.formulas.source import ScoreFunction, checked
-from agents.rules.cheapest_place import cheapest
-from agents.rules.scan import ScanAgent
-from simcore.errors import UserError
-from simcore.types import Amounts, Ints
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.parse import NotAFormula, expression, source
+from binwright.agents.formulas.program import BLOCK, LOST, UNDEFINED
+from binwright.agents.formulas.source import ScoreFunction, checked
+from binwright.agents.rules.cheapest_place import cheapest
+from binwright.agents.rules.scan import ScanAgent
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Amounts, Ints
 from tests.reference import formulas
 from tests.support.formulas import expressions, in_units, played
 from tests.support.properties import scaled

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.in_line import Backfilling, InLine
-from agents.heuristics.orders import ORDERS
-from scenarios.batch.batch import Batch
-from scenarios.build.world import adapt_agent, build_world
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import UserError, WorkloadError
-from simcore.faults import Faults
-from simcore.gangs import Gangs
-from simcore.lifetime_info import LifetimeInfo
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Request
+from binwright.agents.heuristics.in_line import Backfilling, InLine
+from binwright.agents.heuristics.orders import ORDERS
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import adapt_agent, build_world
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.faults import Faults
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.lifetime_info import LifetimeInfo
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Request
 from tests.reference.backfilling import Backfilled, Job
 from tests.reference.engine import Case
 from tests.support.mixed import MIXED

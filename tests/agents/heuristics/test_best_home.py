@@ -9,18 +9,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import fabric.ledger
-from agents.heuristics.networks.best_home import BestHome, fill
-from agents.heuristics.networks.homes import MOST, Homes, see
-from fabric.cluster import NEVER, Cluster
-from fabric.multi_server import COMPLETE
-from fabric.network import NetworkLedger, Provisioned
-from fabric.routing import Routing
-from fabric.shapes import fabric as pods
-from fabric.topology import Topology
-from simcore.jit import kernel
-from simcore.rng import stream
-from simcore.types import QUANTUM, Amounts, Ints, Refusal, Request
+from binwright import fabric
+from binwright.agents.heuristics.networks.best_home import BestHome, fill
+from binwright.agents.heuristics.networks.homes import MOST, Homes, see
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.multi_server import COMPLETE
+from binwright.fabric.network import NetworkLedger, Provisioned
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric as pods
+from binwright.fabric.topology import Topology
+from binwright.simcore.jit import kernel
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Amounts, Ints, Refusal, Request
 from tests.support.networks import homes, lone
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import forms, scaled

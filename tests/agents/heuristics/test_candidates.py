@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.heuristics.candidates.observation import Sight, look, sight
-from agents.heuristics.candidates.scoring import FEATURES, STYLES, likes
-from agents.heuristics.candidates.search import fill, place
-from fabric.cluster import NEVER, Cluster
-from fabric.multi_server import COMPLETE, GOES_ON, begin, choose, filling
-from fabric.network import NetworkLedger, NetworkView
-from fabric.routing import Routing, find_route
-from fabric.shapes import fabric
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.types import Ints, Request
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.candidates.observation import Sight, look, sight
+from binwright.agents.heuristics.candidates.scoring import FEATURES, STYLES, likes
+from binwright.agents.heuristics.candidates.search import fill, place
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.multi_server import COMPLETE, GOES_ON, begin, choose, filling
+from binwright.fabric.network import NetworkLedger, NetworkView
+from binwright.fabric.routing import Routing, find_route
+from binwright.fabric.shapes import fabric
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Ints, Request
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import scaled
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.heuristics.movers.by_agent import ByAgent
-from agents.heuristics.movers.deschedule import Deschedule
-from fabric.device_ledger import DeviceLedger
-from fabric.devices import Usual
-from simcore.errors import UserError
-from simcore.moves import Mover
-from simcore.rng import stream
-from simcore.types import OnDevices, Request
+from binwright.agents.heuristics.movers.by_agent import ByAgent
+from binwright.agents.heuristics.movers.deschedule import Deschedule
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.devices import Usual
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Mover
+from binwright.simcore.rng import stream
+from binwright.simcore.types import OnDevices, Request
 from tests.reference import devices as reference
 from tests.reference.devices import UNIT, Ask, Held, Server
 from tests.support.devices import CPU, ask_of, asks, filled, ledger_of, request_of, running_of

@@ -10,17 +10,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from agents import AGENTS
-from agents.heuristics.devices.fgd import FGD
-from agents.heuristics.devices.gpu_lookahead import GPULookahead, futures_of
-from agents.heuristics.servers.first_fit import FirstFit
-from agents.rules.on_devices import WithDevices
-from fabric.device_ledger import DeviceLedger
-from fabric.devices import Usual
-from fabric.fragmentation import CAUSES, fragments, stranded, typical
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Agent, Ints, OnDevices, Placement
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.devices.fgd import FGD
+from binwright.agents.heuristics.devices.gpu_lookahead import GPULookahead, futures_of
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.rules.on_devices import WithDevices
+from binwright.fabric.device_ledger import DeviceLedger
+from binwright.fabric.devices import Usual
+from binwright.fabric.fragmentation import CAUSES, fragments, stranded, typical
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Ints, OnDevices, Placement
 from tests.reference import devices as reference
 from tests.reference.devices import SCORES, UNIT, Ask, Server, choices
 from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of
@@ -106,7 +106,7 @@ def test_lookahead_agrees_with_its_reference(
     ledger.view.usual = usual_of(kinds)
     agent = GPULookahead(3, 4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agents.heuristics.devices.gpu_lookahead.KINDS", kept)
+        patch.setattr("binwright.agents.heuristics.devices.gpu_lookahead.KINDS", kept)
         agent.start(ledger.view, stream(0, "agent"))
     futures = as_asks(futures_of(ledger.view, 3, 4, stream(0, "agent")))
     empty = [Server(CPU, MEM, [UNIT] * len(server.left), server.model) for server in servers]

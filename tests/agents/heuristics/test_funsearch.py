@@ -8,19 +8,19 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.heuristics.servers.funsearch import FunSearch
-from agents.solver.model.packing_bound import l2
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.errors import UnknownName
-from simcore.play import play
-from simcore.types import QUANTUM, Ints
+from binwright.agents.heuristics.servers.funsearch import FunSearch
+from binwright.agents.solver.model.packing_bound import l2
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UnknownName
+from binwright.simcore.play import play
+from binwright.simcore.types import QUANTUM, Ints
+from binwright.workloads.offline import machines
+from binwright.workloads.published_items import BINPACK, NAMES, sizes
 from tests.reference.agents import funsearch, funsearch_or
-from workloads.offline import machines
-from workloads.published_items import BINPACK, NAMES, sizes
 
 
 @pytest.mark.parametrize(("rule", "name"), [("weibull", "weibull-5k"), ("or", "binpack2")])

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.least_peak import LeastPeak
-from simcore.errors import AgentError
-from simcore.faults import Faults
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Workload
+from binwright.agents.heuristics.servers.least_peak import LeastPeak
+from binwright.simcore.errors import AgentError
+from binwright.simcore.faults import Faults
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Workload
 from tests.reference.least_peak import SlowLeastPeak
 from tests.support.properties import scaled
 from tests.support.use import Table, simulation

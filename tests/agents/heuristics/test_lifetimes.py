@@ -11,19 +11,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents.heuristics.lifetimes.lava import Lava
-from agents.heuristics.lifetimes.nilas import Nilas
-from agents.rules.on_devices import WithDevices
-from fabric.cluster import NEVER, Cluster
-from fabric.devices import DeviceView
-from fabric.ledger import Ledger
-from scenarios.build.world import build_world
-from scenarios.schema.scenario import Scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.predictor import Predictor
-from simcore.types import Agent, Placement, Refusal, Request, View, Workload
+from binwright.agents.heuristics.lifetimes.lava import Lava
+from binwright.agents.heuristics.lifetimes.nilas import Nilas
+from binwright.agents.rules.on_devices import WithDevices
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.devices import DeviceView
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.predictor import Predictor
+from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
 from tests.reference import devices
 from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations

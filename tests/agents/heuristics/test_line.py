@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.availability import AvailabilityProfile
-from agents.heuristics.in_line import InLine
-from agents.heuristics.two_stage import TwoStage
-from simcore.errors import UserError
-from simcore.types import View
+from binwright.agents.availability import AvailabilityProfile
+from binwright.agents.heuristics.in_line import InLine
+from binwright.agents.heuristics.two_stage import TwoStage
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
 from tests.support.simulations import decided

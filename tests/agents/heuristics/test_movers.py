@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.movers.by_agent import ByAgent
-from agents.heuristics.movers.defragment import Defragment
-from agents.heuristics.movers.empty import Empty, Lars
-from agents.heuristics.movers.make_room import MakeRoom
-from agents.rules.moving import aim_at, fragment_rate, standing
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from simcore import rng
-from simcore.errors import UserError
-from simcore.moves import Mover, Running
-from simcore.types import Request, View
+from binwright.agents.heuristics.movers.by_agent import ByAgent
+from binwright.agents.heuristics.movers.defragment import Defragment
+from binwright.agents.heuristics.movers.empty import Empty, Lars
+from binwright.agents.heuristics.movers.make_room import MakeRoom
+from binwright.agents.rules.moving import aim_at, fragment_rate, standing
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.simcore import rng
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Mover, Running
+from binwright.simcore.types import Request, View
 from tests.reference import defragment as slow
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.in_line import InLine
-from agents.heuristics.multifactor import FairShare, Multifactor, OtherOrder
-from scenarios.run.check import check_scenario
-from scenarios.schema.load import scenario_from
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Request, View
+from binwright.agents.heuristics.in_line import InLine
+from binwright.agents.heuristics.multifactor import FairShare, Multifactor, OtherOrder
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Request, View
 from tests.reference.fair_share import Ran, fair_share
 from tests.support.properties import scaled
 from tests.support.simulations import WatchedLedger, cluster_of, long_case, simulate, workload_of

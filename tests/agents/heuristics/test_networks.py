@@ -14,19 +14,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from agents import AGENTS
-from agents.heuristics.networks.tetris import scales
-from agents.heuristics.random_fit import DRAWS
-from fabric.cluster import NEVER, Cluster
-from fabric.graph import Graph, build
-from fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
-from fabric.peaks import EXACT
-from fabric.routing import Routing
-from fabric.shapes import fabric, tree
-from fabric.topology import Topology, topology
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Agent, Refusal, Request, View
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.networks.tetris import scales
+from binwright.agents.heuristics.random_fit import DRAWS
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.graph import Graph, build
+from binwright.fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
+from binwright.fabric.peaks import EXACT
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric, tree
+from binwright.fabric.topology import Topology, topology
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Refusal, Request, View
 from tests.reference.ledger import joined, span
 from tests.reference.network_agents import (
     Answer,

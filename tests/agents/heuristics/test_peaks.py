@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fabric.ledger
-from agents import AGENTS
-from fabric.cluster import NEVER, Cluster
-from fabric.network import NetworkLedger, NetworkView
-from fabric.peaks import MOST_PARTS, follow, peak, peaks, units, weigh
-from fabric.routing import Routing
-from fabric.shapes import fabric as pods
-from fabric.topology import Topology
-from simcore.rng import stream
-from simcore.types import QUANTUM, Agent, Placement, Request
+from binwright import fabric
+from binwright.agents import AGENTS
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.network import NetworkLedger, NetworkView
+from binwright.fabric.peaks import MOST_PARTS, follow, peak, peaks, units, weigh
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric as pods
+from binwright.fabric.topology import Topology
+from binwright.simcore.rng import stream
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request
 from tests.support.networks import homes, lone
 from tests.support.networks import ledger_of as ledger
 from tests.support.properties import first, scaled

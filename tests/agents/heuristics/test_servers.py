@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from agents import AGENTS
-from agents.heuristics.servers.best_fit import BestFit
-from simcore.errors import UnknownName
-from simcore.rng import stream
-from simcore.types import Agent, Ints, View
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.servers.best_fit import BestFit
+from binwright.simcore.errors import UnknownName
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Ints, View
 from tests.reference import spane
 from tests.reference.agents import RULES, Demand, feasible
 from tests.support.kinds import ON_ANY_SERVERS

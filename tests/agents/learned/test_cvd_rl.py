@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.random_top import RandomTop
-from agents.learned.common.tensors import write
-from agents.learned.cvd_rl.agent import CvdRL
-from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
-from agents.learned.numa.mlp import size_of, untrained
-from agents.rules.candidates import candidates, counts
-from agents.rules.random_numbers import drawn
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rng import stream
-from simcore.types import Agent, Amounts, Floats, Ints, View
+from binwright.agents.heuristics.servers.random_top import RandomTop
+from binwright.agents.learned.common.tensors import write
+from binwright.agents.learned.cvd_rl.agent import CvdRL
+from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
+from binwright.agents.learned.numa.mlp import size_of, untrained
+from binwright.agents.rules.candidates import candidates, counts
+from binwright.agents.rules.random_numbers import drawn
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Agent, Amounts, Floats, Ints, View
 from tests.reference.agents import Demand, Room, Where, after, feasible, remaining, sizes_lost
 from tests.support.learning import busy, shipped
 from tests.support.properties import scaled

@@ -9,27 +9,27 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
-from agents.heuristics.servers.first_fit import first_fit
-from agents.learned.common.tensors import read, write
-from agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
-from agents.learned.cvd_rl.trainer import CvdTrainer
-from agents.learned.numa import trajectory
-from agents.learned.numa.dqn import DQN, taught
-from agents.learned.numa.mlp import put, size_of, taken, untrained
-from agents.learned.numa.rollouts import replays_of
-from agents.learned.sched_rl import agent as sched
-from agents.learned.sched_rl.rule import sched_rl, trunk
-from agents.rules.candidates import counts
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from scenarios.batch.batch import Batch
-from scenarios.learn.training import course_of, train
-from scenarios.schema.load import load_scenario, scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.types import Compiled, Floats, Ints, Request, View
+from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.learned.common.tensors import read, write
+from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
+from binwright.agents.learned.cvd_rl.trainer import CvdTrainer
+from binwright.agents.learned.numa import trajectory
+from binwright.agents.learned.numa.dqn import DQN, taught
+from binwright.agents.learned.numa.mlp import put, size_of, taken, untrained
+from binwright.agents.learned.numa.rollouts import replays_of
+from binwright.agents.learned.sched_rl import agent as sched
+from binwright.agents.learned.sched_rl.rule import sched_rl, trunk
+from binwright.agents.rules.candidates import counts
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats, Ints, Request, View
 from tests.reference.agents import feasible
 from tests.support.learning import going_on, in_use, shipped, trained
 from tests.support.properties import first
@@ -143,7 +143,7 @@ def test_the_dueling_network_says_what_the_kernel_does() -> None:
 
 
 def test_dueling_streams() -> None:
-    from agents.learned.sched_rl.network import Dueling
+    from binwright.agents.learned.sched_rl.network import Dueling
 
     network = Dueling(trunk(np.ones((2, 2, 2), np.int64)), 4)
     state = torch.rand(3, 11)

@@ -8,21 +8,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.heuristics.servers.best_fit import best_fit
-from agents.heuristics.servers.internal import internal
-from agents.learned.hindsight.agent import Hindsight
-from agents.learned.hindsight.trainer import HindsightTrainer, Lesson, inputs_of, lesson_of, places_of, terms_of
-from agents.learned.numa.value import SIZE, TERMS, worth
-from fabric.compiled.numa_replay import Offer, Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from scenarios.learn.training import course_of, train
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Compiled, Floats
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.heuristics.servers.internal import internal
+from binwright.agents.learned.hindsight.agent import Hindsight
+from binwright.agents.learned.hindsight.trainer import (
+    HindsightTrainer,
+    Lesson,
+    inputs_of,
+    lesson_of,
+    places_of,
+    terms_of,
+)
+from binwright.agents.learned.numa.value import SIZE, TERMS, worth
+from binwright.fabric.compiled.numa_replay import Offer, Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled, Floats
 from tests.reference.value_es import gains
 from tests.support import ROOT
 from tests.support.learning import busy, going_on, in_use, shipped, trained

@@ -14,26 +14,26 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.environments.observation import edge_index
-from agents.learned.common import ppo
-from agents.learned.common.proximal import Proximal
-from agents.learned.common.tensors import SHIPPED, read, write
-from agents.learned.nara.agent import FEATURES
-from agents.learned.nara.inference import infer, layers, product, wiring
-from agents.learned.nara.messages import Messages
-from agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
-from agents.learned.nara.trainer import NaraTrainer
-from agents.learned.nara.variants import TEXT, WIDEST, WIDTH, Form, noted, shapes
-from fabric.topology import Topology, topology
-from scenarios.build.world import build_agent, build_learning, build_world
-from scenarios.schema.agent import AgentSpec
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.rng import stream
+from binwright.agents import AGENTS
+from binwright.agents.environments.observation import edge_index
+from binwright.agents.learned.common import ppo
+from binwright.agents.learned.common.proximal import Proximal
+from binwright.agents.learned.common.tensors import SHIPPED, read, write
+from binwright.agents.learned.nara.agent import FEATURES
+from binwright.agents.learned.nara.inference import infer, layers, product, wiring
+from binwright.agents.learned.nara.messages import Messages
+from binwright.agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
+from binwright.agents.learned.nara.trainer import NaraTrainer
+from binwright.agents.learned.nara.variants import TEXT, WIDEST, WIDTH, Form, noted, shapes
+from binwright.fabric.topology import Topology, topology
+from binwright.scenarios.build.world import build_agent, build_learning, build_world
+from binwright.scenarios.schema.agent import AgentSpec
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
 from tests.support.networks import SHAPES, lone
 from tests.support.properties import scaled
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.common.tensors import Tensors, write
-from agents.learned.padrl.agent import PADRL, joined
-from agents.learned.padrl.network import (
+from binwright.agents.learned.common.tensors import Tensors, write
+from binwright.agents.learned.padrl.agent import PADRL, joined
+from binwright.agents.learned.padrl.network import (
     ASKED,
     CELLS,
     FORECAST,
@@ -29,18 +29,18 @@ from agents.learned.padrl.network import (
     padrl_sampled,
     rows_of,
 )
-from agents.learned.padrl.trainer import AHEAD, sequence
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from scenarios.learn.training import train
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Compiled, Floats, Ints
+from binwright.agents.learned.padrl.trainer import AHEAD, sequence
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled, Floats, Ints
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled
 

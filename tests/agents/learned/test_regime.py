@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from agents.learned.common.tensors import SHIPPED, read
-from agents.learned.common.training_conditions import Regime, noted, outside, regime_of
-from analysis.measure.condition import outside_of
-from scenarios.batch.batch import Batch
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.errors import WorkloadError
+from binwright.agents.learned.common.tensors import SHIPPED, read
+from binwright.agents.learned.common.training_conditions import Regime, noted, outside, regime_of
+from binwright.analysis.measure.condition import outside_of
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import WorkloadError
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 

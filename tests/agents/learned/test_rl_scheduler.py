@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.learned.common.tensors import SHIPPED, read, write
-from agents.learned.numa.mlp import put
-from agents.learned.rl_scheduler.agent import DESCRIBED, untrained
-from agents.learned.rl_scheduler.episode import LAYERS, SIZE, Jobs, Tape, _seen, play, scores
-from agents.learned.rl_scheduler.trainer import jobs_of
-from agents.waiting_jobs import WINDOW, observed, visible
-from fabric.cluster import Cluster
-from fabric.ledger import Ledger
-from scenarios.build.world import build_learning
-from scenarios.learn.training import train
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play as play_engine
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Floats, Request, View, Workload
+from binwright.agents import AGENTS
+from binwright.agents.learned.common.tensors import SHIPPED, read, write
+from binwright.agents.learned.numa.mlp import put
+from binwright.agents.learned.rl_scheduler.agent import DESCRIBED, untrained
+from binwright.agents.learned.rl_scheduler.episode import LAYERS, SIZE, Jobs, Tape, _seen, play, scores
+from binwright.agents.learned.rl_scheduler.trainer import jobs_of
+from binwright.agents.waiting_jobs import WINDOW, observed, visible
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play as play_engine
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Floats, Request, View, Workload
 from tests.reference import rlscheduler
 from tests.support.learning import going_on
 from tests.support.properties import scaled
@@ -107,7 +107,7 @@ def test_kernels_see_whom_the_agent_sees(rows: list[tuple[int, int, bool]]) -> N
 @given(drawn, st.booleans(), st.integers(0, 9))
 @scaled(1)
 def test_a_tape_has_what_torch_learns_from(rows: list[tuple[int, int, int]], passing: bool, seed: int) -> None:
-    from agents.learned.rl_scheduler.policy_update import log_chances, network
+    from binwright.agents.learned.rl_scheduler.policy_update import log_chances, network
 
     jobs, values = listed(rows), some(seed)
     tape = Tape(len(rows), np.random.default_rng(seed).random(len(rows)))
@@ -124,7 +124,7 @@ def test_a_tape_has_what_torch_learns_from(rows: list[tuple[int, int, int]], pas
 
 
 def test_advantages_by_hand() -> None:
-    from agents.learned.rl_scheduler.policy_update import advantages_of
+    from binwright.agents.learned.rl_scheduler.policy_update import advantages_of
 
     advantages, returns = advantages_of(np.array([1.0, 0.0, 3.0]), np.array([-2.0, -1.0, -1.0]), 0.5)
     errors = [-1 - 1 + 2, 0 - 1 + 1, -3 + 1]

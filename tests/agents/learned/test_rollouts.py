@@ -7,22 +7,22 @@ from typing import Any
 
 import pytest
 
-from agents import AGENTS
-from agents.heuristics.servers.first_fit import first_fit
-from agents.heuristics.servers.internal import internal
-from agents.learned.numa.rollouts import HeldOut, play_all, replays_of
-from fabric.compiled.numa_loop import placement_of
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from scenarios.batch.batch import Batch
-from scenarios.build.world import build_learning
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Compiled
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.internal import internal
+from binwright.agents.learned.numa.rollouts import HeldOut, play_all, replays_of
+from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import build_learning
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled
 from tests.support.learning import busy, small, trained
 
 pytest.importorskip("safetensors")
@@ -107,7 +107,7 @@ def test_every_rule_fills_the_cluster_itself() -> None:
 
 def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
     pytest.importorskip("torch")
-    from scenarios.learn.training import train
+    from binwright.scenarios.learn.training import train
 
     asked = trained({"value-es": {"against": "random"}})
     with pytest.raises(UserError, match="is not an agent for compiled episodes"):

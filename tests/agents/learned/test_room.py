@@ -9,20 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.common.tensors import read, write
-from agents.learned.hindsight.trainer import HindsightTrainer, places_of
-from agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
-from agents.learned.numa.value import SIZE, value_es
-from agents.learned.numa.value_agent import begun, value_of
-from agents.learned.value_es.agent import ValueES
-from fabric.cluster import Cluster
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from simcore.errors import UserError
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Ints, Workload
+from binwright.agents.learned.common.tensors import read, write
+from binwright.agents.learned.hindsight.trainer import HindsightTrainer, places_of
+from binwright.agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
+from binwright.agents.learned.numa.value import SIZE, value_es
+from binwright.agents.learned.numa.value_agent import begun, value_of
+from binwright.agents.learned.value_es.agent import ValueES
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.errors import UserError
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
 from tests.support.learning import busy, going_on, in_use, trained
 from tests.support.properties import scaled

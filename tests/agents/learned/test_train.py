@@ -14,17 +14,17 @@ import pytest
 import torch
 
 import binwright as bw
-from agents.learned import TRAINERS
-from agents.learned.common import ppo
-from agents.learned.common.tensors import read
-from agents.learned.common.trainer import TRAINING
-from agents.learned.common.training import forget
-from agents.learned.nara.trainer import NaraTrainer
+from binwright.agents.learned import TRAINERS
+from binwright.agents.learned.common import ppo
+from binwright.agents.learned.common.tensors import read
+from binwright.agents.learned.common.trainer import TRAINING
+from binwright.agents.learned.common.training import forget
+from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
-from scenarios.learn.training import course_of
-from scenarios.schema.load import load_scenario, shipped
-from simcore.errors import ResultsError, ScenarioError, UserError
-from simcore.options import check_options
+from binwright.scenarios.learn.training import course_of
+from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.simcore.errors import ResultsError, ScenarioError, UserError
+from binwright.simcore.options import check_options
 from tests.support.training import TINY, interrupted, sound
 
 
@@ -374,7 +374,7 @@ def test_train_changes_no_run() -> None:
     """Runs are named by content, and this is none of it."""
     scenario = bw.scenario(TINY)
     bare = bw.scenario({key: value for key, value in TINY.items() if key != "train"})
-    from scenarios.build.plan import plan
+    from binwright.scenarios.build.plan import plan
 
     assert [run.name for run in plan(scenario)] == [run.name for run in plan(bare)]
 
@@ -396,7 +396,7 @@ def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:
 
 OWN = """
 import numpy as np
-from agents.learned.common.trainer import Trainer
+from binwright.agents.learned.common.trainer import Trainer
 
 class Falling(Trainer):
     def __init__(self, rate: float = 0.1, steep: float = 1.0) -> None:

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agents.learned.numa.rollouts import replays_of
-from fabric.compiled.numa_loop import ANSWERED
-from fabric.compiled.numa_replay import Replay
-from scenarios.batch.batch import Batch
-from scenarios.build.world import build_agent, build_learning
-from scenarios.learn.training import train
-from scenarios.schema.load import scenario_from
-from simcore.errors import InfeasiblePlacement, UserError
-from simcore.jit import kernel
-from simcore.record import PLACED
-from simcore.rng import stream
-from simcore.types import Amounts, Compiled, Ints
+from binwright.agents.learned.numa.rollouts import replays_of
+from binwright.fabric.compiled.numa_loop import ANSWERED
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.build.world import build_agent, build_learning
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import InfeasiblePlacement, UserError
+from binwright.simcore.jit import kernel
+from binwright.simcore.record import PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Amounts, Compiled, Ints
 from tests.support.learning import a_little, going_on, ruled
 
 pytest.importorskip("safetensors")

@@ -11,23 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.common.tensors import write
-from agents.learned.numa.remaining_fits import PER_SIZE
-from agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
-from agents.learned.numa.value_agent import by_table, value_of
-from agents.learned.value_es.agent import ValueES
-from fabric.cluster import NEVER
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from scenarios.learn.training import train
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import View
+from binwright.agents.learned.common.tensors import write
+from binwright.agents.learned.numa.remaining_fits import PER_SIZE
+from binwright.agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
+from binwright.agents.learned.numa.value_agent import by_table, value_of
+from binwright.agents.learned.value_es.agent import ValueES
+from binwright.fabric.cluster import NEVER
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import View
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.learned.common.tensors import write
-from agents.learned.vmr.agent import CONTROLS, Vmr, described, untrained
-from agents.learned.vmr.form import Forward, shapes
-from agents.learned.vmr.observation import look, look_there, sight_of
-from agents.learned.vmr.planning import follow
-from agents.rules.moving import standing
-from scenarios.learn.training import train
-from scenarios.schema.load import scenario_from
-from simcore.errors import UserError
-from simcore.moves import Running
-from simcore.types import QUANTUM, View
+from binwright.agents.learned.common.tensors import write
+from binwright.agents.learned.vmr.agent import CONTROLS, Vmr, described, untrained
+from binwright.agents.learned.vmr.form import Forward, shapes
+from binwright.agents.learned.vmr.observation import look, look_there, sight_of
+from binwright.agents.learned.vmr.planning import follow
+from binwright.agents.rules.moving import standing
+from binwright.scenarios.learn.training import train
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.moves import Running
+from binwright.simcore.types import QUANTUM, View
 from tests.reference import defragment as slow
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.learning import going_on, small
@@ -86,7 +86,7 @@ def test_what_is_seen_is_what_is_there(seed: int, left: int) -> None:
 @pytest.mark.long
 def test_numpy_prefers_what_torch_prefers() -> None:
     torch = pytest.importorskip("torch")
-    from agents.learned.vmr.network import Policy
+    from binwright.agents.learned.vmr.network import Policy
 
     policy = Policy()
     policy.put(untrained(4))

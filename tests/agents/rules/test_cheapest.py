@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from agents.rules.scan import ScanAgent
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
+from binwright.agents.rules.scan import ScanAgent
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
 from tests.reference.agents import Where, feasible
 from tests.support.batches import numbers
 from tests.support.costs import bounded, choosy, dear, picky
@@ -21,7 +21,7 @@ from tests.support.views import ask, view_of
 
 MINE = """
 from binwright import ScanAgent, cheapest
-from simcore.jit import kernel
+from binwright.simcore.jit import kernel
 
 SIGN = 1
 

@@ -11,26 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import fabric.ledger
-from agents import AGENTS
-from agents.heuristics.servers.best_fit import best_fit, best_fit_loose
-from agents.heuristics.servers.first_fit import first_fit
-from agents.heuristics.servers.internal import internal
-from agents.heuristics.servers.random_top import RandomTop
-from agents.heuristics.servers.worst_fit import worst_fit
-from agents.learned.numa.value_agent import begun, value_of
-from agents.rules.candidates import candidates, candidates_following
-from agents.rules.scan import ScanAgent
-from fabric.changed_servers import SERVERS_WORTH_IT, log_of
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.ledger import Ledger
-from fabric.ranking import standings
-from simcore.engine import Simulation
-from simcore.play import play
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Compiled
+from binwright import fabric
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.agents.heuristics.servers.internal import internal
+from binwright.agents.heuristics.servers.random_top import RandomTop
+from binwright.agents.heuristics.servers.worst_fit import worst_fit
+from binwright.agents.learned.numa.value_agent import begun, value_of
+from binwright.agents.rules.candidates import candidates, candidates_following
+from binwright.agents.rules.scan import ScanAgent
+from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.ranking import standings
+from binwright.simcore.engine import Simulation
+from binwright.simcore.play import play
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled
 from tests.reference.engine import Case as Run
 from tests.reference.moving import Rules
 from tests.support import simulations

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults
-from fabric.cluster import NEVER, Cluster
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
-from simcore.errors import InfeasiblePlacement
-from simcore.roles import Role, Roles, where_of
-from simcore.types import QUANTUM, Request, Workload
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.roles import Role, Roles, where_of
+from binwright.simcore.types import QUANTUM, Request, Workload
 from tests.support.placement import labelled, rule_of, rules
 from tests.support.properties import scaled
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults, missed
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults, missed
 
 PAGE = (Path(__file__).parents[3] / "docs/guides/recipes.md").read_text(encoding="utf-8")
 BASE, *RECIPES = re.findall(r"```\n(.*?)```", PAGE, re.DOTALL)

@@ -16,10 +16,10 @@ from polars.testing import assert_frame_equal
 from rich.console import Console
 from scipy import stats as reference
 
-from analysis.compare.comparison import Comparison
-from analysis.results_api import Results, load_many
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.results_api import Results, load_many
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import failed, row, write_results

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.compare import family
-from analysis.compare.comparison import Comparison
-from analysis.compare.table import BEST, TIED
-from analysis.figures.draw import draw
-from analysis.figures.figure_data import FigureData, Options
-from analysis.figures.kinds.critical_difference import ranked
-from analysis.report.words import answer
-from analysis.results_api import Results
+from binwright.analysis.compare import family
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.compare.table import BEST, TIED
+from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.figure_data import FigureData, Options
+from binwright.analysis.figures.kinds.critical_difference import ranked
+from binwright.analysis.report.words import answer
+from binwright.analysis.results_api import Results
 from tests.reference.stats import holm_slowly, slow_verdicts, values_of
 from tests.support.properties import scaled
 from tests.support.results import row, write_results

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from analysis.compare.finding import finding
-from analysis.compare.table import Table
-from analysis.results_api import Results
+from binwright.analysis.compare.finding import finding
+from binwright.analysis.compare.table import Table
+from binwright.analysis.results_api import Results
 from tests.support.results import row, write_results
 
 Shares = dict[str, list[float]]

@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from analysis.compare.comparison import Comparison
-from analysis.measure.condition import limit_of
-from analysis.measure.measuring import describe
-from analysis.results_api import Results
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.measure.condition import limit_of
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.results import row, write_results
 
 METRICS = describe(["cpu"], [])

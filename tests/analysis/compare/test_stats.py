@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from analysis.compare.statistics import (
+from binwright.analysis.compare.statistics import (
     average_ranks,
     bootstrap,
     by_count,

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy.stats import t as student
 
-from analysis.compare.statistics import mean_interval
-from analysis.compare.table import BEST, CUT, TIED, Entry, Table
-from analysis.figures.draw import draw
-from analysis.measure.measuring import describe
-from analysis.measure.metric import Metric
-from analysis.results_api import Results
-from scenarios.schema.load import scenario_from
-from simcore.errors import ResultsError, ScenarioError
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.compare.table import BEST, CUT, TIED, Entry, Table
+from binwright.analysis.figures.draw import draw
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results_api import Results
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import ResultsError, ScenarioError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
 from tests.support.results import failed, row, write_results
 

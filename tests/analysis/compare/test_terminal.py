@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from analysis.compare.terminal import fitted
-from analysis.results_api import Results
+from binwright.analysis.compare.terminal import fitted
+from binwright.analysis.results_api import Results
 from tests.support.properties import scaled
 from tests.support.results import row, write_results
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from analysis.figures import FIGURES
-from analysis.figures.draw import draw
-from analysis.figures.kind import kind_named
-from analysis.results_api import Results
+from binwright.analysis.figures import FIGURES
+from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kind import kind_named
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from simcore import registry
-from simcore.errors import ResultsError
+from binwright.scenarios.batch.batch import Batch
+from binwright.simcore import registry
+from binwright.simcore.errors import ResultsError
 from tests.support import ROOT
 from tests.support.batches import scenario
 
@@ -80,13 +80,13 @@ f = F()
 """
 WRAPS_OURS = """
 from functools import wraps
-from analysis.figures.kinds import bars
+from binwright.analysis.figures.kinds import bars
 
 @wraps(bars.draw._function)
 def f(chosen, options): return chosen.swept[0]
 """
 REFUSED_LATER = """
-from analysis.figures.style import new
+from binwright.analysis.figures.style import new
 
 def f(chosen, options):
     figure = new("column", 2.0)

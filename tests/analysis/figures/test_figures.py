@@ -25,18 +25,18 @@ from matplotlib.patches import StepPatch
 from scipy.stats import gaussian_kde
 
 import binwright as bw
-from analysis.compare.statistics import mean_interval
-from analysis.figures import FIGURES
-from analysis.figures.chosen_style import PLAIN
-from analysis.figures.draw import draw, svg
-from analysis.figures.kind import kind_named
-from analysis.figures.kinds import distances
-from analysis.figures.kinds.distances import DOTS, LARGEST
-from analysis.figures.kinds.gantt import rows
-from analysis.figures.style import SHIPPED, new, noted_values, save
-from analysis.results.combined import Together
-from analysis.results_api import Results
-from simcore.errors import ResultsError
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures import FIGURES
+from binwright.analysis.figures.chosen_style import PLAIN
+from binwright.analysis.figures.draw import draw, svg
+from binwright.analysis.figures.kind import kind_named
+from binwright.analysis.figures.kinds import distances
+from binwright.analysis.figures.kinds.distances import DOTS, LARGEST
+from binwright.analysis.figures.kinds.gantt import rows
+from binwright.analysis.figures.style import SHIPPED, new, noted_values, save
+from binwright.analysis.results.combined import Together
+from binwright.analysis.results_api import Results
+from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 from tests.support.properties import first
 from tests.support.results import row, write_results

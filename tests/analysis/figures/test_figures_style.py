@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents import AGENTS
-from analysis.figures.figure_data import number
-from analysis.figures.kinds.critical_difference import Ranks
-from analysis.figures.style import COLOURS, SHIPPED, looks
-from analysis.results_api import Results
+from binwright.agents import AGENTS
+from binwright.analysis.figures.figure_data import number
+from binwright.analysis.figures.kinds.critical_difference import Ranks
+from binwright.analysis.figures.style import COLOURS, SHIPPED, looks
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from fabric.topology import topology
+from binwright.fabric.topology import topology
 from tests.support.figures import NETWORK, log
 
 # -- colours -------------------------------------------------------------------------------------------------------

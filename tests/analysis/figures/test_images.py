@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from analysis.figures import draw
-from analysis.figures.chosen_style import style
-from analysis.figures.style import DPI, for_dark_pages, new
+from binwright.analysis.figures import draw
+from binwright.analysis.figures.chosen_style import style
+from binwright.analysis.figures.style import DPI, for_dark_pages, new
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 OURS = {"Date": None, "Creator": None, "Format": None, "Type": None}

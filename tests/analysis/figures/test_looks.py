@@ -12,18 +12,18 @@ import polars as pl
 import pytest
 import yaml
 
-from analysis.compare.comparison import Comparison
-from analysis.figures.chosen_style import style, style_of
-from analysis.figures.draw import draw, image
-from analysis.figures.lightness import INK, PAGE, on_dark
-from analysis.figures.style import COLOURS, FORMATS, looks, save, shades
-from analysis.figures.venues import VENUES, inches
-from analysis.report.page import Drawn
-from analysis.results_api import Results
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.figures.chosen_style import style, style_of
+from binwright.analysis.figures.draw import draw, image
+from binwright.analysis.figures.lightness import INK, PAGE, on_dark
+from binwright.analysis.figures.style import COLOURS, FORMATS, looks, save, shades
+from binwright.analysis.figures.venues import VENUES, inches
+from binwright.analysis.report.page import Drawn
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario
-from simcore.errors import ResultsError, ScenarioError, UserError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import ResultsError, ScenarioError, UserError
 from tests.support.batches import TEXT, data, scenario
 from tests.support.properties import first
 from tests.support.results import row, write_results
@@ -255,7 +255,7 @@ def test_headings_stand_in_tables_comparisons_and_figures_and_names_in_csv(tmp_p
 
 MINE = """
 from binwright import metric
-from agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.heuristics.servers.first_fit import FirstFit
 
 class Tight(FirstFit):
     def __init__(self, k: int = 1) -> None:
@@ -302,7 +302,7 @@ def test_headings_are_keyed_by_the_files_of_agents_and_metrics_too(
     assert "| A=B |" in capsys.readouterr().out
     assert main(["compare", "all", "--since", "again", "--metric", "acceptance", *words]) == 0
     assert "(c=d)" in capsys.readouterr().out
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     assert main(["report", "all", "--out", "report.html", *words]) == 0
     assert "(c=d)" in Path("report.html").read_text("utf-8")
     assert main(["compare", "all", "--heading", "tihgt.py:Tight=A"]) == 2

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from analysis.compare.statistics import mean_interval
-from analysis.figures.draw import draw
-from analysis.figures.kinds.pareto import Place, front
-from analysis.results_api import Results
-from simcore.errors import UserError
+from binwright.analysis.compare.statistics import mean_interval
+from binwright.analysis.figures.draw import draw
+from binwright.analysis.figures.kinds.pareto import Place, front
+from binwright.analysis.results_api import Results
+from binwright.simcore.errors import UserError
 from tests.support.results import row, write_results
 
 VALUES = {"a": (0.9, 0.5, 60.0), "b": (0.8, 0.7, 30.0), "c": (0.7, 0.6, 90.0)}

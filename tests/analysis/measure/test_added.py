@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from analysis.measure import METRICS
-from analysis.results_api import Results
+from binwright.analysis.measure import METRICS
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from scenarios.batch.batch import Batch
-from scenarios.schema.scenario import Scenario
-from simcore import registry
-from simcore.errors import ScenarioError, UserError
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore import registry
+from binwright.simcore.errors import ScenarioError, UserError
 from tests.support import ROOT
 from tests.support.batches import scenario
 

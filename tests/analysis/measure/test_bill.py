@@ -11,17 +11,17 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analysis.measure.costs.bill import Bill, Costs
-from analysis.measure.costs.tariffs import Tariff
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import measure
-from analysis.measure.samples import Sampler
-from simcore.engine import Simulation
-from simcore.errors import RunError
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.time_series import TimeSeries
-from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.analysis.measure.costs.bill import Bill, Costs
+from binwright.analysis.measure.costs.tariffs import Tariff
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import measure
+from binwright.analysis.measure.samples import Sampler
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.time_series import TimeSeries
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.reference import bill as reference
 from tests.support.networks import ledger_of
 from tests.support.runs import Case, Run, cases, run

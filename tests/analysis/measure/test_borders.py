@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measure.costs.bill import Costs
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.metrics import moves as metrics
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.run.refusals import refusals
-from scenarios.schema.load import scenario_from
-from simcore.errors import RunError
-from simcore.rules import Overflow
+from binwright.analysis.measure.costs.bill import Costs
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.metrics import moves as metrics
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.refusals import refusals
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.errors import RunError
+from binwright.simcore.rules import Overflow
 from tests.reference import engine
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure.metrics.requests import held, scheduled_bound
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore.rules import Overflow
+from binwright.analysis.measure.metrics.requests import held, scheduled_bound
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.rules import Overflow
 from tests.support.learning import small
 from tests.support.runs import Case, cases, run
 

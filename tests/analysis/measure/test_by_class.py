@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from scenarios.build.plan import plan
-from scenarios.run.check import check_scenario
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from scenarios.schema.scenario import Scenario
-from simcore.errors import UserError
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.check import check_scenario
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UserError
 
 
 def scenario(metrics: list[Any], **more: Any) -> Scenario:

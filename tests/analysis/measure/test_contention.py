@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import measure
-from simcore.run_options import ContentionRule
-from simcore.types import QUANTUM, Floats, Ints
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import measure
+from binwright.simcore.run_options import ContentionRule
+from binwright.simcore.types import QUANTUM, Floats, Ints
 from tests.reference import contention as reference
 from tests.support.runs import Case, Run, cases, run
 from tests.support.tariffs import costs, tariff

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import built_in, measure
-from analysis.measure.samples import Sampler
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from simcore import memmap
-from simcore.engine import Simulation
-from simcore.errors import RunError
-from simcore.play import play
-from simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import built_in, measure
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.simcore import memmap
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError
+from binwright.simcore.play import play
+from binwright.simcore.types import QUANTUM, Agent, Placement, Request, View, Workload
 from tests.support.properties import scaled
 from tests.support.runs import Case, Run, cases, run
 
@@ -41,7 +41,7 @@ def test_metrics_are_the_same_when_nothing_is_kept(case: Case) -> None:
     ran = run(case)
     kept = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.measure.cached_arrays.LARGE", 1)
+        patch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
         assert repr(measured(ran)) == repr(kept)
 
 
@@ -52,7 +52,7 @@ def test_metrics_are_the_same_block_by_block(case: Case, rows: int) -> None:
     whole = measured(ran)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memmap, "BLOCK", rows)
-        patch.setattr("analysis.measure.cached_arrays.LARGE", 1)
+        patch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
         found = measured(ran)
     assert found == (whole if isinstance(whole, str) else pytest.approx(whole, rel=1e-12, abs=1e-12))
 
@@ -75,7 +75,7 @@ def test_metrics_of_large_runs_take_little(monkeypatch: pytest.MonkeyPatch) -> N
     play(simulation, Only(), sampler)
     over = FinishedRun(simulation, 0, sampler.columns(), 0, prices={})
     built_in()  # imported
-    monkeypatch.setattr("analysis.measure.cached_arrays.LARGE", 1)
+    monkeypatch.setattr("binwright.analysis.measure.cached_arrays.LARGE", 1)
     monkeypatch.setattr(memmap, "BLOCK", 1000)
     tracemalloc.start()
     try:

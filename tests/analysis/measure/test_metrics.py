@@ -12,17 +12,17 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from analysis.measure import ASKED, BUILT_IN, METRICS
-from analysis.measure.definition import Asked
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.measuring import measure
-from analysis.measure.samples import KEPT
-from fabric.cluster import NEVER
-from simcore.cluster_events import Change
-from simcore.engine import Simulation
-from simcore.errors import RunError
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Workload
+from binwright.analysis.measure import ASKED, BUILT_IN, METRICS
+from binwright.analysis.measure.definition import Asked
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.measuring import measure
+from binwright.analysis.measure.samples import KEPT
+from binwright.fabric.cluster import NEVER
+from binwright.simcore.cluster_events import Change
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import RunError
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Workload
 from tests.reference.looks import stranded
 from tests.support.runs import PRICES, RESOURCES, Case, Demand, Run, cases, run
 

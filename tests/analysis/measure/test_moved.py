@@ -12,22 +12,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agents import MOVERS
-from analysis.measure.costs import metrics as bills
-from analysis.measure.finished_run import FinishedRun
-from analysis.measure.metrics import allocation
-from analysis.measure.metrics import moves as metrics
-from analysis.measure.samples import Sampler
-from analysis.measure.states import StateSampler
-from fabric.devices import DeviceView
-from fabric.fragmentation import CAUSES, USABLE, fragments, typical
-from scenarios.build.plan import plan
-from scenarios.run.execute import execute
-from scenarios.schema.load import scenario_from
-from simcore.engine import Simulation
-from simcore.moves import Move, Mover, Running
-from simcore.moving import Moving
-from simcore.types import Ints, OnDevices, Request, View
+from binwright.agents import MOVERS
+from binwright.analysis.measure.costs import metrics as bills
+from binwright.analysis.measure.finished_run import FinishedRun
+from binwright.analysis.measure.metrics import allocation
+from binwright.analysis.measure.metrics import moves as metrics
+from binwright.analysis.measure.samples import Sampler
+from binwright.analysis.measure.states import StateSampler
+from binwright.fabric.devices import DeviceView
+from binwright.fabric.fragmentation import CAUSES, USABLE, fragments, typical
+from binwright.scenarios.build.plan import plan
+from binwright.scenarios.run.execute import execute
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore.engine import Simulation
+from binwright.simcore.moves import Move, Mover, Running
+from binwright.simcore.moving import Moving
+from binwright.simcore.types import Ints, OnDevices, Request, View
 from tests.reference.engine import Case, Decide, Demand
 from tests.reference.moving import Rules
 from tests.support.moving import Told, move_in, rules_of_moves, shuffler

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from analysis.compare.comparison import Comparison
-from analysis.measure.overlap import overlap, overlap_of, worst
-from analysis.report.page import Drawn, compose
-from analysis.results_api import Results
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.measure.overlap import overlap, overlap_of, worst
+from binwright.analysis.report.page import Drawn, compose
+from binwright.analysis.results_api import Results
 from binwright.cli import main
 from tests.support.results import row
 
@@ -77,7 +77,7 @@ def test_every_command_warns(
         said = " ".join(capsys.readouterr().out.split())
         assert "The windows of these 5 seeds overlap: " in said, command
         assert "% of a seed's requests are met by another one too" in said
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     assert "The windows of these 5 seeds overlap" in compose(Results("drawn"))
     apart = [word for change in APART for word in ("--set", change)]
     for command in (["validate", "s.yaml", *apart[:2]], ["validate", "s.yaml", *apart]):

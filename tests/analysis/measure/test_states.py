@@ -13,24 +13,24 @@ from hypothesis import example, given
 from hypothesis.strategies import floats, integers
 
 import binwright as bw
-from agents import AGENTS
-from analysis.measure.samples import KEPT
-from analysis.measure.states import StateSampler, moments
-from fabric.cluster import NEVER, Cluster
-from fabric.network import NetworkLedger
-from fabric.routing import Routing
-from fabric.topology import topology
-from simcore.engine import Simulation
-from simcore.faults import Faults
-from simcore.play import play
-from simcore.record import INTERRUPTED, OUTCOMES, PLACED
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.run_options import Pacing
-from simcore.types import QUANTUM
+from binwright.agents import AGENTS
+from binwright.analysis.measure.samples import KEPT
+from binwright.analysis.measure.states import StateSampler, moments
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import topology
+from binwright.simcore.engine import Simulation
+from binwright.simcore.faults import Faults
+from binwright.simcore.play import play
+from binwright.simcore.record import INTERRUPTED, OUTCOMES, PLACED
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.run_options import Pacing
+from binwright.simcore.types import QUANTUM
+from binwright.workloads.demands import Uniform
+from binwright.workloads.multiserver import MultiServerRequests
 from tests.support.runs import RESOURCES, Case, cases, run
-from workloads.demands import Uniform
-from workloads.multiserver import MultiServerRequests
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "6 GB"}},

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from analysis.report.words import by_point
-from analysis.results_api import Results
+from binwright.analysis.report.words import by_point
+from binwright.analysis.results_api import Results
 from tests.support.results import row, write_results
 
 NOISE = (0.001, 0.002, 0.003, 0.005, 0.004, 0.006, 0.0065, 0.0075)

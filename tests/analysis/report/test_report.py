@@ -17,16 +17,16 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from analysis import report
-from analysis.report import replay as replays
-from analysis.report.page import Drawn, compose
-from analysis.report.replay import layout
-from analysis.report.tables import by_what, comparison_tables, main_table, refusals
-from analysis.report.words import answer
-from analysis.results.network import network_of
-from analysis.results_api import Results
+from binwright.analysis import report
+from binwright.analysis.report import replay as replays
+from binwright.analysis.report.page import Drawn, compose
+from binwright.analysis.report.replay import layout
+from binwright.analysis.report.tables import by_what, comparison_tables, main_table, refusals
+from binwright.analysis.report.words import answer
+from binwright.analysis.results.network import network_of
+from binwright.analysis.results_api import Results
 from binwright.cli import main
-from fabric.topology import topology
+from binwright.fabric.topology import topology
 from tests.support.results import row as row_of
 from tests.support.results import write_results
 
@@ -315,14 +315,14 @@ def test_words_when_there_is_little_to_say(
 ) -> None:
     results = made(tmp_path, values)
     assert words in said(results)
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     Page(compose(results))
 
 
 def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     values = {f"agent-{n}": [0.5 + (1 + n / 9) * noise for noise in NOISE] for n in range(4)}
     results = made(tmp_path, values, {"cluster.servers": [1, 2, 3]})
-    monkeypatch.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     page = compose(results)
     said = "corrected by Holm at each point for all comparisons of two agents by the metric, up to 6"
     answer, table, differences = (page.index(f'<section id="{key}"') for key in ("answer", "table", "differences"))
@@ -351,7 +351,7 @@ def test_metrics_that_would_make_it_too_large_are_named(tmp_path: Path, monkeypa
     shares = [pl.col("acceptance").alias(name) ** 2 for name in ("allocation_cpu", "fragmentation_cpu")]
     write_results(tmp_path, pl.read_parquet(tmp_path / "runs.parquet").with_columns(shares))
     results = Results(tmp_path)
-    monkeypatch.setattr("analysis.report.tables.MOST_ROWS", 2)
+    monkeypatch.setattr("binwright.analysis.report.tables.MOST_ROWS", 2)
     text = comparison_tables(results)
     assert len(Page(text).named("table")) == 1
     assert "shown by binwright compare: allocation_cpu, fragmentation_cpu" in text

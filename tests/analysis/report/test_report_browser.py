@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from analysis.report.page import Drawn
+from binwright.analysis.report.page import Drawn
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
 
 pytestmark = pytest.mark.skipif(
@@ -63,8 +63,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reported(scenario: dict[str, Any], folder: Path) -> Path:
     """The report of a scenario."""
     with pytest.MonkeyPatch.context() as patched:  # figures have tests of their own, and take their time
-        patched.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
-        patched.setattr("analysis.report.tables.FILTERED", 1)
+        patched.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+        patched.setattr("binwright.analysis.report.tables.FILTERED", 1)
         return bw.run(bw.scenario(scenario), out=folder / "results" / "x").report()
 
 

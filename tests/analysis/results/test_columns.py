@@ -10,12 +10,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from analysis.compare.comparison import Comparison
-from analysis.measure.metric import Metric
-from analysis.results.columns import Columns, digest_of, merged, read_columns, write_runs
-from analysis.results_api import Results
-from scenarios.batch.batch import Batch
-from simcore.errors import ResultsError
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.results.columns import Columns, digest_of, merged, read_columns, write_runs
+from binwright.analysis.results_api import Results
+from binwright.scenarios.batch.batch import Batch
+from binwright.simcore.errors import ResultsError
 from tests.support.batches import scenario
 from tests.support.figures import NETWORK
 from tests.support.results import row, write_results

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from analysis.compare.comparison import Comparison
-from analysis.figures.draw import draw, svg
-from analysis.measure.measuring import describe
-from analysis.measure.metric import Metric
-from analysis.report.page import Drawn, compose
-from analysis.results import escaping
-from analysis.results.columns import Columns, write_runs
-from analysis.results_api import Results
-from simcore.files import write_text
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.figures.draw import draw, svg
+from binwright.analysis.measure.measuring import describe
+from binwright.analysis.measure.metric import Metric
+from binwright.analysis.report.page import Drawn, compose
+from binwright.analysis.results import escaping
+from binwright.analysis.results.columns import Columns, write_runs
+from binwright.analysis.results_api import Results
+from binwright.simcore.files import write_text
 from tests.support.properties import scaled
 from tests.support.results import row
 
@@ -144,7 +144,9 @@ def _failed(frame: pl.DataFrame, error: str) -> pl.DataFrame:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The tags of a page with harmless names."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("analysis.report.page.figures", lambda results: Drawn({}, {"bars": "no"}, {"own": "no"}))
+        patched.setattr(
+            "binwright.analysis.report.page.figures", lambda results: Drawn({}, {"bars": "no"}, {"own": "no"})
+        )
         return set(Text(compose(made(tmp_path_factory.mktemp("usual"), list("abcdef")))).tags)
 
 
@@ -153,7 +155,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: list[str]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         results = made(Path(folder), texts)
-        patched.setattr("analysis.report.page.figures", lambda results: Drawn({}, {}, {"own": texts[0]}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {"own": texts[0]}))
         page = compose(results)
         table, comparison = results.table(), Comparison(results)
         both = shown(str(table)), shown(comparison.markdown())

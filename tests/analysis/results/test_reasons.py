@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.results.folder import refused_shares
-from analysis.results_api import Results
+from binwright.analysis.results.folder import refused_shares
+from binwright.analysis.results_api import Results
 from tests.support.results import row, write_results
 
 

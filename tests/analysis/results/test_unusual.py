@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from analysis.compare.comparison import Comparison
-from analysis.figures import FIGURES, style
-from analysis.figures.draw import draw
-from analysis.results.escaping import cut
-from analysis.results_api import Results
+from binwright.analysis.compare.comparison import Comparison
+from binwright.analysis.figures import FIGURES, style
+from binwright.analysis.figures.draw import draw
+from binwright.analysis.results.escaping import cut
+from binwright.analysis.results_api import Results
 from binwright.cli import main
 from tests.support.properties import first
 from tests.support.results import row, write_results

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from analysis.results.folder import as_written
+from binwright.analysis.results.folder import as_written
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from binwright.cli import MISTAKE, main
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.pool import Do, Pool, Worker, here
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
 from tests.support.hostile_http import hostile_request

@@ -20,8 +20,8 @@ from time import monotonic, sleep
 
 import pytest
 
-from agents.solver import examples, problem
-from agents.solver.model.verify import faults
+from binwright.agents.solver import examples, problem
+from binwright.agents.solver.model.verify import faults
 from tests.support.properties import first
 from tests.support.service import ENDLESS, SMALL, Server, gone, serving
 

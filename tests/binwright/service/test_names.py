@@ -13,7 +13,7 @@ import pytest
 from binwright.cli import MISTAKE, main
 from binwright.client import Client, Mistaken
 from binwright.placements import bins, drained
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.properties import first
 from tests.support.service import Server, serving
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agents.solver import examples
+from binwright.agents.solver import examples
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
 from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving

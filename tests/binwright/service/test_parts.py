@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from starlette.responses import Response
 
-from agents.solver import examples
-from agents.solver.backends.opencl_devices import Device, opencl_devices
+from binwright.agents.solver import examples
+from binwright.agents.solver.backends.opencl_devices import Device, opencl_devices
 from binwright.cli import main
 from binwright.client import Client, Mistaken
 from binwright.service import access_control
@@ -23,7 +23,7 @@ from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
 from binwright.service.offered_devices import named, offered
 from binwright.service.server import serve
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving
 

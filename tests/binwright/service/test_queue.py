@@ -17,7 +17,7 @@ from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.jobs import Jobs
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.service import ENDLESS, SMALL, serving
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from agents.solver import problem
-from agents.solver.solving.solve import solve
+from binwright.agents.solver import problem
+from binwright.agents.solver.solving.solve import solve
 from binwright.client import Client
 from binwright.service import pool
 from binwright.service.jobs import Jobs, Row

@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.best_fit import best_fit
-from agents.rules.scan import ScanAgent
-from analysis.measure.samples import Sampler
-from fabric.cluster import Cluster
-from fabric.compiled.cells_run import CellSimulation, play_cells
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.ledger import Ledger
-from simcore.errors import AgentError, UserError
-from simcore.jit import kernel
-from simcore.record import IMPOSSIBLE, PLACED, Record
-from simcore.run_options import Cells
-from simcore.types import Amounts, Ints
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.agents.rules.scan import ScanAgent
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.compiled.cells_run import CellSimulation, play_cells
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.errors import AgentError, UserError
+from binwright.simcore.jit import kernel
+from binwright.simcore.record import IMPOSSIBLE, PLACED, Record
+from binwright.simcore.run_options import Cells
+from binwright.simcore.types import Amounts, Ints
 from tests.reference import cells as reference
 from tests.reference.agents import best_fit as slow_best_fit
 from tests.reference.looks import looked
@@ -99,7 +99,7 @@ def test_one_cell_is_no_cell(seed: int, n: int, servers: int, window: float, kep
     )
     samplers = Sampler(plain, ledgers[0]), Sampler(celled, ledgers[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.measure.samples.KEPT", kept)
+        patch.setattr("binwright.analysis.measure.samples.KEPT", kept)
         play_compiled(plain, agent_of(best_fit), samplers[0])
         play_cells(celled, agent_of(best_fit), samplers[1])
     assert celled.record.sequence == plain.record.sequence

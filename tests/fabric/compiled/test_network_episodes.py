@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.network_episodes import NetworkEpisodes
-from fabric.network import NetworkLedger, NetworkView
-from fabric.routing import Routing
-from fabric.shapes import fabric
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.record import PENDING
-from simcore.run_options import Pacing
-from simcore.types import Ints, Workload
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.network import NetworkLedger, NetworkView
+from binwright.fabric.routing import Routing
+from binwright.fabric.shapes import fabric
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.record import PENDING
+from binwright.simcore.run_options import Pacing
+from binwright.simcore.types import Ints, Workload
 from tests.support.networks import SHAPES, UNIT
 from tests.support.properties import forms, scaled
 from tests.support.recording import Choice, Recorder

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.best_fit import best_fit
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_loop import placement_of
-from fabric.compiled.numa_replay import Replay
-from fabric.compiled.numa_run import CompiledSimulation
-from fabric.ledger import Ledger
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import AtMost, Drain, ServerLabels
-from fabric.servers import fits_node, fits_spread
-from simcore.engine import Simulation
-from simcore.record import PLACED
-from simcore.roles import Role, Roles
-from simcore.rules import Overflow
-from simcore.types import Compiled, Ints, Request, Workload
+from binwright.agents.heuristics.servers.best_fit import best_fit
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_replay import Replay
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import AtMost, Drain, ServerLabels
+from binwright.fabric.servers import fits_node, fits_spread
+from binwright.simcore.engine import Simulation
+from binwright.simcore.record import PLACED
+from binwright.simcore.roles import Role, Roles
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Compiled, Ints, Request, Workload
 from tests.support.compiled import Case, cases
 from tests.support.placement import ROLES, labelled, rules
 from tests.support.properties import scaled
@@ -112,8 +112,10 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
     case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
-        patch.setattr("fabric.placement.role_views.JOURNAL", 3)
+        patch.setattr(
+            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
+        )  # one slot
+        patch.setattr("binwright.fabric.placement.role_views.JOURNAL", 3)
         check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 

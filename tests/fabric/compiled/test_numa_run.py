@@ -10,23 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.heuristics.servers.first_fit import first_fit
-from analysis.measure.samples import Sampler
-from fabric.compiled import numa_loop, numa_run
-from fabric.compiled.numa_loop import placement_of
-from fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from fabric.ledger import Ledger
-from fabric.placement.ruled_ledger import ConstrainedLedger
-from fabric.placement.rules import ServerLabels
-from simcore.engine import Simulation
-from simcore.errors import AgentError, InfeasiblePlacement
-from simcore.gangs import Gangs
-from simcore.jit import kernel
-from simcore.play import play
-from simcore.record import PLACED
-from simcore.roles import Role, Roles
-from simcore.types import Amounts, Compiled, Floats, Ints
+from binwright.agents import AGENTS
+from binwright.agents.heuristics.servers.first_fit import first_fit
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.compiled import numa_loop, numa_run
+from binwright.fabric.compiled.numa_loop import placement_of
+from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
+from binwright.fabric.ledger import Ledger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
+from binwright.fabric.placement.rules import ServerLabels
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import AgentError, InfeasiblePlacement
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.jit import kernel
+from binwright.simcore.play import play
+from binwright.simcore.record import PLACED
+from binwright.simcore.roles import Role, Roles
+from binwright.simcore.types import Amounts, Compiled, Floats, Ints
 from tests.support.compiled import Case, agent_of, assert_same, busy, cases, played, wrong
 from tests.support.kinds import ON_ANY_SERVERS
 from tests.support.placement import ROLES, labelled, rules
@@ -68,8 +68,10 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24])))  # one slot
-        patch.setattr("fabric.placement.role_views.JOURNAL", 3)
+        patch.setattr(
+            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
+        )  # one slot
+        patch.setattr("binwright.fabric.placement.role_views.JOURNAL", 3)
         asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
         case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
         ledger = ConstrainedLedger(case.cluster, labels, written)

@@ -11,20 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.in_line import InLine
-from analysis.measure.samples import Sampler
-from fabric.cluster import NEVER, Cluster
-from fabric.compiled.numa_run import play_compiled
-from fabric.compiled.queue_run import CompiledQueue
-from fabric.ledger import Ledger
-from simcore.engine import Simulation
-from simcore.errors import InfeasiblePlacement
-from simcore.gangs import Gangs
-from simcore.lifetime_info import LifetimeInfo
-from simcore.play import Watchers, play
-from simcore.rng import stream
-from simcore.rules import Overflow
-from simcore.types import Agent, Floats, Workload
+from binwright.agents.heuristics.in_line import InLine
+from binwright.analysis.measure.samples import Sampler
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.compiled.numa_run import play_compiled
+from binwright.fabric.compiled.queue_run import CompiledQueue
+from binwright.fabric.ledger import Ledger
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import InfeasiblePlacement
+from binwright.simcore.gangs import Gangs
+from binwright.simcore.lifetime_info import LifetimeInfo
+from binwright.simcore.play import Watchers, play
+from binwright.simcore.rng import stream
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import Agent, Floats, Workload
 from tests.support.compiled import RULES, agent_of, assert_same, wrong
 from tests.support.properties import first, forms, scaled
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.solver.model.fleet import Fleet
-from agents.solver.packing.bin_selection import Bought
-from simcore.errors import ExtraNeeded
-from simcore.extras import install
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.packing.bin_selection import Bought
+from binwright.simcore.errors import ExtraNeeded
+from binwright.simcore.extras import install
+from binwright.simcore.types import Ints
 
 Tell = Callable[[int], None]
 """Is told what a placement costs that was just found."""

@@ -13,10 +13,10 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.exact.kinds import Kinds
-from agents.solver.model.fleet import Fleet
-from agents.solver.packing.rivals import Places, Tell
-from simcore.types import Ints
+from binwright.agents.solver.exact.kinds import Kinds
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.packing.rivals import Places, Tell
+from binwright.simcore.types import Ints
 
 LARGEST = 400_000
 """Arcs that a graph may have."""

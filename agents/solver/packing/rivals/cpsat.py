@@ -6,9 +6,9 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, Places, Tell, module
-from simcore.cores import usable_threads
-from simcore.types import Ints
+from binwright.agents.solver.packing.rivals import LARGEST, Places, Tell, module
+from binwright.simcore.cores import usable_threads
+from binwright.simcore.types import Ints
 
 PRESOLVED = 20_000
 """Choices up to which the model is simplified first: beyond, that takes a minute and no search begins."""

@@ -10,8 +10,8 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import Places, Tell
-from simcore.types import Ints
+from binwright.agents.solver.packing.rivals import Places, Tell
+from binwright.simcore.types import Ints
 
 LARGEST = 200_000
 """Choices of a ball and a bin that a model may have."""

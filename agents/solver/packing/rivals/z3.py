@@ -6,8 +6,8 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.packing.rivals import LARGEST, Places, Tell, module
-from simcore.types import Ints
+from binwright.agents.solver.packing.rivals import LARGEST, Places, Tell, module
+from binwright.simcore.types import Ints
 
 
 def improve(demand: Ints, places: Places, bound: int, seconds: float, seed: int, tell: Tell) -> tuple[Ints | None, int]:

@@ -6,12 +6,12 @@ from time import monotonic
 
 import numpy as np
 
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.packing_bound import lower_bound
-from agents.solver.packing import heuristics
-from agents.solver.packing.bin_selection import Bought
-from agents.solver.packing.rivals import Places, Tell, z3
-from simcore.types import Ints
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.packing import heuristics
+from binwright.agents.solver.packing.bin_selection import Bought
+from binwright.agents.solver.packing.rivals import Places, Tell, z3
+from binwright.simcore.types import Ints
 
 PART = 120
 """Balls of a part, at most."""

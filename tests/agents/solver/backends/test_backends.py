@@ -18,28 +18,28 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import cpu, opencl, reference
-from agents.solver.backends.attempt import Utilfn
-from agents.solver.backends.flat import Flat, Room
-from agents.solver.backends.flat import room as room_of
-from agents.solver.language.errors import SpecError
-from agents.solver.local.portfolio import Portfolio
-from agents.solver.model.emit import PYTHON, C, utilfn
-from agents.solver.model.evaluate import evaluator, rejection
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL, WIDE
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.specification.load import examples, load_problem
-from agents.solver.specification.spec import Spec
-from simcore.errors import UserError
-from simcore.jit import kernel
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import cpu, opencl, reference
+from binwright.agents.solver.backends.attempt import Utilfn
+from binwright.agents.solver.backends.flat import Flat, Room
+from binwright.agents.solver.backends.flat import room as room_of
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.local.portfolio import Portfolio
+from binwright.agents.solver.model.emit import PYTHON, C, utilfn
+from binwright.agents.solver.model.evaluate import evaluator, rejection
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL, WIDE
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.specification.load import examples, load_problem
+from binwright.agents.solver.specification.spec import Spec
+from binwright.simcore.errors import UserError
+from binwright.simcore.jit import kernel
+from binwright.workloads.offline import machines
 from tests.reference import interpreter
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first, scaled
 from tests.support.specifications import specifications, straight_specifications
-from workloads.offline import machines
 
 
 def answer(

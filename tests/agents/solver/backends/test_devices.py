@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import opencl, opencl_devices, probe, reference, session
-from agents.solver.model.problem import Problem
-from agents.solver.specification.load import load_problem
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import opencl, opencl_devices, probe, reference, session
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
-from simcore import extras
-from simcore.errors import UserError
+from binwright.simcore import extras
+from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.opencl import opencl_device
 from tests.support.properties import first
@@ -297,7 +297,7 @@ def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return wait(*arguments, **more)
 
-    monkeypatch.setattr("agents.solver.backends.opencl.wait", interrupted)
+    monkeypatch.setattr("binwright.agents.solver.backends.opencl.wait", interrupted)
     found = list[reference.Found]()
     with pytest.raises(KeyboardInterrupt):
         found.extend(opencl.attempts(packing(11), 2, 0, 1 << 40, devices=[number, number], until=monotonic() + 60))

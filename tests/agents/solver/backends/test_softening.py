@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import reference
-from agents.solver.model.impossible import hopeless
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.model.verify import faults
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.model.impossible import hopeless
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.verify import faults
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import scaled
 
@@ -128,7 +128,7 @@ def test_what_cannot_hold_is_not_waited_for(sets: str, bins: int | str) -> None:
 
 def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three pairs cannot all be together in bins of three, which is not plain to see."""
-    monkeypatch.setattr("agents.solver.solving.solve.PATIENCE", 200)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.PATIENCE", 200)
     answer = bw.solve(made("FRIENDS 2 * i, 2 * i + 1 WITH 0.99 for i in 3", balls=6, bins=2), search="published")
     assert (answer.status, answer.placed) == ("solved", 6)
     assert len(answer.wishes[0].broken) == 1

@@ -7,12 +7,12 @@ from time import monotonic
 import pytest
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import opencl, reference, session
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults
-from agents.solver.specification.load import load_problem
-from simcore import cores
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import opencl, reference, session
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.specification.load import load_problem
+from binwright.simcore import cores
 from tests.support.opencl import BACKENDS, opencl_device
 from tests.support.properties import first
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import examples, load_problem, problem
-from agents.solver.language.constants import STEP_LIMIT
-from agents.solver.language.errors import SpecError
-from agents.solver.language.parse import TEXT_LIMIT
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.language.constants import STEP_LIMIT
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.language.parse import TEXT_LIMIT
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.properties import scaled
 
 TOP = """TABLE T = [1, 2, 3] TABLE Q = [0.5, 1] TABLE R = [[1], [2, 0]]

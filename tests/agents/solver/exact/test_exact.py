@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import problem
-from agents.solver.exact import pricing
-from agents.solver.exact.columns import Columns
-from agents.solver.exact.kinds import Kinds
-from agents.solver.exact.pricing import Pricing
-from agents.solver.exact.prover import Prover
-from agents.solver.model.fleet import Fleet
-from agents.solver.model.packing_bound import lower_bound
-from agents.solver.packing.heuristics import ffd_prod
-from agents.solver.packing.pack import pack
-from agents.solver.search.packing import Packing
-from agents.solver.solving.solve import solve
-from simcore.types import Floats, Ints
+from binwright.agents.solver import problem
+from binwright.agents.solver.exact import pricing
+from binwright.agents.solver.exact.columns import Columns
+from binwright.agents.solver.exact.kinds import Kinds
+from binwright.agents.solver.exact.pricing import Pricing
+from binwright.agents.solver.exact.prover import Prover
+from binwright.agents.solver.model.fleet import Fleet
+from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.packing.heuristics import ffd_prod
+from binwright.agents.solver.packing.pack import pack
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.solving.solve import solve
+from binwright.simcore.types import Floats, Ints
+from binwright.workloads.offline import machines
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
-from workloads.offline import machines
 
 
 def patterns(kinds: Kinds, count: Ints) -> list[Ints]:
@@ -140,7 +140,7 @@ def test_a_prover_ends_where_there_are_too_many_kinds_or_no_time() -> None:
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give proofs all the time that they want, so that the search does not use so much."""
-    monkeypatch.setattr("agents.solver.solving.shared_progress.SHARE", 1e9)
+    monkeypatch.setattr("binwright.agents.solver.solving.shared_progress.SHARE", 1e9)
 
 
 @pytest.mark.long

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import examples, load_problem, problem
-from agents.solver.language.errors import SpecError
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import utilisation
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import utilisation
 from binwright.cli import main
+from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json
-from simcore.errors import UserError
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import opencl_device

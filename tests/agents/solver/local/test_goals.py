@@ -14,16 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import examples, load_problem, problem
-from agents.solver.local.goals import BEST, NOW
-from agents.solver.local.objective_search import ObjectiveSearch, better
-from agents.solver.model.evaluate import goal_values
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO
-from agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.local.goals import BEST, NOW
+from binwright.agents.solver.local.objective_search import ObjectiveSearch, better
+from binwright.agents.solver.model.evaluate import goal_values
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO
+from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.cli import main
-from simcore.errors import UserError
-from simcore.types import Ints
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints
 from tests.support.properties import first, scaled
 
 TERMS = [
@@ -135,7 +135,9 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     start = bw.solve(given, attempts=1).alloc
     answers = []
     for threads in (1, 3):
-        monkeypatch.setattr("agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
+        )
         *_, found = better(given, start, 5, 6)
         answers.append((found.alloc, found.values))
     assert answers[0] == answers[1]
@@ -176,7 +178,7 @@ def test_wishes_that_hold_go_on_holding() -> None:
 def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     bw.solve("power", attempts=1)  # compiled
     over = Event()
-    monkeypatch.setattr("agents.solver.solving.searches.prepare_goals", lambda _: over.wait(20))
+    monkeypatch.setattr("binwright.agents.solver.solving.searches.prepare_goals", lambda _: over.wait(20))
     try:
         answer = bw.solve("power", time=3)
     finally:

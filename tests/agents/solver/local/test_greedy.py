@@ -12,18 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.local import portfolio
-from agents.solver.local.greedy import Greedy
-from agents.solver.local.portfolio import Portfolio
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.tenants import Tenants, levels, tenants
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.first_answer import FirstAnswer
-from agents.solver.solving.searches import Searches
-from agents.solver.solving.shared_progress import Known
 from benchmarks.solver_jobs import GPUS, PER_RACK, Jobs
+from binwright.agents.solver import problem
+from binwright.agents.solver.local import portfolio
+from binwright.agents.solver.local.greedy import Greedy
+from binwright.agents.solver.local.portfolio import Portfolio
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.tenants import Tenants, levels, tenants
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving.first_answer import FirstAnswer
+from binwright.agents.solver.solving.searches import Searches
+from binwright.agents.solver.solving.shared_progress import Known
 from tests.support.properties import first, scaled
 
 

@@ -12,19 +12,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import cpu
-from agents.solver.backends.cpu import compiled
-from agents.solver.backends.flat import Flat
-from agents.solver.local import state as s
-from agents.solver.local.moves import offer_out
-from agents.solver.local.portfolio import Portfolio
-from agents.solver.local.search import begin, improve
-from agents.solver.model.emit import PYTHON, utilfn
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.verify import faults
 from benchmarks.solver_forms import FORMS
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import cpu
+from binwright.agents.solver.backends.cpu import compiled
+from binwright.agents.solver.backends.flat import Flat
+from binwright.agents.solver.local import state as s
+from binwright.agents.solver.local.moves import offer_out
+from binwright.agents.solver.local.portfolio import Portfolio
+from binwright.agents.solver.local.search import begin, improve
+from binwright.agents.solver.model.emit import PYTHON, utilfn
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.verify import faults
 from tests.reference.utilisation import evaluate
 from tests.support.forms import forms
 from tests.support.properties import scaled
@@ -116,7 +116,9 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     given = FORMS["pods"](0)
     answers = set()
     for threads in (1, 3):
-        monkeypatch.setattr("agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads)
+        monkeypatch.setattr(
+            "binwright.agents.solver.backends.numbered_attempts.usable_threads", lambda threads=threads: threads
+        )
         *_, found = Portfolio(given, 7).attempts(0, 6)
         answers.add((tuple(found.alloc), found.attempt, found.search))
     assert len(answers) == 1
@@ -135,7 +137,7 @@ def test_what_attempts_do_not_solve(form: str) -> None:
 
 def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[Problem] = []
-    monkeypatch.setattr("agents.solver.local.portfolio.prepare", compiled.append)
+    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", compiled.append)
     assert bw.solve("network", attempts=2).search == "published"
     assert compiled == []
     given = FORMS["pods"](1)
@@ -146,8 +148,8 @@ def test_local_search_is_compiled_where_the_others_fail(monkeypatch: pytest.Monk
 def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     given = FORMS["pods"](1)
     answer = bw.solve(given, attempts=60)
-    monkeypatch.setattr("agents.solver.solving.solve.TOLD", 0.2)
-    monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: sleep(0.4))
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.TOLD", 0.2)
+    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", lambda _: sleep(0.4))
     late = bw.solve(given, attempts=60)
     assert (late.alloc, late.search) == (answer.alloc, answer.search)
     assert any(note.startswith("compiling took ") for note in late.notes)
@@ -155,7 +157,7 @@ def test_without_a_limit_of_time_local_search_is_waited_for(monkeypatch: pytest.
 
 def test_within_a_limit_of_time_the_others_go_on_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     over = Event()
-    monkeypatch.setattr("agents.solver.local.portfolio.prepare", lambda _: over.wait(20))
+    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", lambda _: over.wait(20))
     try:
         began = monotonic()
         answer = bw.solve(FORMS["pods"](1), time=0.6)
@@ -170,7 +172,7 @@ def test_a_mistake_while_local_search_is_compiled_is_told(monkeypatch: pytest.Mo
     def fails(_: Problem) -> None:
         raise ValueError("compiler")
 
-    monkeypatch.setattr("agents.solver.local.portfolio.prepare", fails)
+    monkeypatch.setattr("binwright.agents.solver.local.portfolio.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
         bw.solve(FORMS["pods"](1), attempts=60)
 

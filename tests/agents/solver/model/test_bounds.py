@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import problem
-from agents.solver.language.errors import SpecError
-from agents.solver.model.bounds import lower_bound, opened_bound
-from agents.solver.model.cliques import clique
-from agents.solver.model.floor import floor, without_alloc
-from agents.solver.model.packing_bound import lower_bound as packing_bound
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults
-from agents.solver.solving.solve import solve
-from simcore.types import Ints
+from binwright.agents.solver import problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.bounds import lower_bound, opened_bound
+from binwright.agents.solver.model.cliques import clique
+from binwright.agents.solver.model.floor import floor, without_alloc
+from binwright.agents.solver.model.packing_bound import lower_bound as packing_bound
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving.solve import solve
+from binwright.simcore.types import Ints
 from tests.reference.interpreter import call
 from tests.support.properties import scaled
 from tests.support.specifications import BALLS, BINS, specifications

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import examples, load_problem, problem
-from agents.solver.model.impossible import impossible
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults
 from binwright.cli import main
 from tests.support.properties import first, scaled
 

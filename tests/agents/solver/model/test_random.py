@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver.backends import probe
-from agents.solver.model import random
+from binwright.agents.solver.backends import probe
+from binwright.agents.solver.model import random
 from tests.support.opencl import opencl_device
 
 SIGNED = st.integers(-(2**63), 2**63 - 1)

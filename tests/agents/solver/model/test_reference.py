@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import examples, load_problem, problem
-from agents.solver.backends.reference import attempt
-from agents.solver.language.errors import SpecError
-from agents.solver.model.arithmetic import OPERATIONS
-from agents.solver.model.bounds import lower_bound
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.answer import Answer, Progress
-from agents.solver.solving.solve import solve
-from simcore.errors import UserError
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.backends.reference import attempt
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.arithmetic import OPERATIONS
+from binwright.agents.solver.model.bounds import lower_bound
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving.answer import Answer, Progress
+from binwright.agents.solver.solving.solve import solve
+from binwright.simcore.errors import UserError
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver import problem
-from agents.solver.model.program import NULL
-from agents.solver.model.verify import faults
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.verify import faults
 from tests.support.properties import scaled
 
 SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True), max_size=4)
@@ -19,7 +19,7 @@ SETS = st.lists(st.lists(st.integers(0, 5), min_size=2, max_size=3, unique=True)
 def test_different_balls_are_in_bins_of_their_own(sets: list[list[int]], alloc: list[int], paired: int) -> None:
     """Whether a set becomes pairs, or a resource of which every bin has one."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agents.solver.specification.translated.PAIRED", paired)
+        patch.setattr("binwright.agents.solver.specification.translated.PAIRED", paired)
         given = problem(
             "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end",
             balls=6, bins=3, resources={"C[b in BINS]": 6}, different=sets,

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.heuristics.servers.first_fit import FirstFit
-from agents.solver.backends import reference
-from agents.solver.model.problem import Problem, Sets
-from agents.solver.model.random import below, stream
-from agents.solver.model.verify import faults
-from agents.solver.online.agent import Solver
-from agents.solver.online.incremental import Online
-from agents.solver.specification.load import load_problem
-from agents.solver.specification.load import problem as problem_of
-from fabric.routing import find_route
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import load_scenario, scenario_from
-from simcore.errors import UserError
-from simcore.types import QUANTUM, Placement, Refusal, Request, part
+from binwright.agents.heuristics.servers.first_fit import FirstFit
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.model.problem import Problem, Sets
+from binwright.agents.solver.model.random import below, stream
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.online.agent import Solver
+from binwright.agents.solver.online.incremental import Online
+from binwright.agents.solver.specification.load import load_problem
+from binwright.agents.solver.specification.load import problem as problem_of
+from binwright.fabric.routing import find_route
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
 from tests.reference.utilisation import evaluate
 from tests.support import ROOT
@@ -334,9 +334,9 @@ def test_wrong_templates(text: str | None, options: dict[str, Any], said: str, t
 
 def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "agents.solver.specification.spec",
-        "agents.solver.language.parse",
-        "agents.solver.online.incremental",
+        "binwright.agents.solver.specification.spec",
+        "binwright.agents.solver.language.parse",
+        "binwright.agents.solver.online.incremental",
         "lark",
     ):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -9,22 +9,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver.backends import reference
-from agents.solver.online import network_problem
-from agents.solver.online.agent import Solver
-from agents.solver.online.jobs import Jobs
-from agents.solver.online.setup import Setup
-from agents.solver.specification.load import problem as problem_of
-from fabric.cluster import NEVER, Cluster
-from fabric.ledger import Ledger
-from scenarios.batch.batch import Batch
-from scenarios.schema.load import scenario_from
-from simcore import rng
-from simcore.engine import Simulation
-from simcore.errors import UserError
-from simcore.play import play
-from simcore.rules import Overflow
-from simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.online import network_problem
+from binwright.agents.solver.online.agent import Solver
+from binwright.agents.solver.online.jobs import Jobs
+from binwright.agents.solver.online.setup import Setup
+from binwright.agents.solver.specification.load import problem as problem_of
+from binwright.fabric.cluster import NEVER, Cluster
+from binwright.fabric.ledger import Ledger
+from binwright.scenarios.batch.batch import Batch
+from binwright.scenarios.schema.load import scenario_from
+from binwright.simcore import rng
+from binwright.simcore.engine import Simulation
+from binwright.simcore.errors import UserError
+from binwright.simcore.play import play
+from binwright.simcore.rules import Overflow
+from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
 from tests.reference.agents import Room, feasible
 from tests.support.networks import ledger_of, request
 from tests.support.properties import scaled

@@ -15,23 +15,23 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
-import agents.solver.online.virtual as virtual
-from agents import AGENTS
-from agents.solver.backends import reference
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.online.nearby import Nearby
-from agents.solver.online.virtual import leading_out, parts_of
-from agents.solver.specification.load import load_problem, specification
-from fabric.cluster import Cluster
-from fabric.network import FAILED, NetworkLedger
-from fabric.routing import Routing
-from fabric.topology import topology
-from fabric.virtual_paths import widest_shortest
-from simcore import rng
-from simcore.errors import UserError
-from simcore.faults import Kind
-from simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
+import binwright.agents.solver.online.virtual as virtual
+from binwright.agents import AGENTS
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.online.nearby import Nearby
+from binwright.agents.solver.online.virtual import leading_out, parts_of
+from binwright.agents.solver.specification.load import load_problem, specification
+from binwright.fabric.cluster import Cluster
+from binwright.fabric.network import FAILED, NetworkLedger
+from binwright.fabric.routing import Routing
+from binwright.fabric.topology import topology
+from binwright.fabric.virtual_paths import widest_shortest
+from binwright.simcore import rng
+from binwright.simcore.errors import UserError
+from binwright.simcore.faults import Kind
+from binwright.simcore.types import QUANTUM, Agent, Embedding, Form, Request, VirtualNetwork
 from tests.reference.nearby import Slow
 from tests.support.networks import SMALL_FABRIC
 from tests.support.properties import first, scaled

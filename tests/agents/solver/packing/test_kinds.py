@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver.exact.prover import Prover
-from agents.solver.model.fleet import ENDLESS, Fleet
-from agents.solver.packing.bin_selection import fit, least_cost
-from agents.solver.packing.pack import OF_KINDS, keeps, pack
-from agents.solver.packing.runs import Runs
+from binwright.agents.solver.exact.prover import Prover
+from binwright.agents.solver.model.fleet import ENDLESS, Fleet
+from binwright.agents.solver.packing.bin_selection import fit, least_cost
+from binwright.agents.solver.packing.pack import OF_KINDS, keeps, pack
+from binwright.agents.solver.packing.runs import Runs
 from binwright.cli import main
-from simcore.errors import UserError
-from simcore.types import Ints
+from binwright.simcore.errors import UserError
+from binwright.simcore.types import Ints
 from tests.support.packings import cheapest, fleets
 from tests.support.properties import scaled
 

@@ -11,21 +11,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agents import AGENTS
-from agents.solver.model.packing_bound import lower_bound
-from agents.solver.packing import heuristics
-from agents.solver.packing.pack import HEURISTICS, pack
-from analysis.figures.search_progress import draw
+from binwright.agents import AGENTS
+from binwright.agents.solver.model.packing_bound import lower_bound
+from binwright.agents.solver.packing import heuristics
+from binwright.agents.solver.packing.pack import HEURISTICS, pack
+from binwright.analysis.figures.search_progress import draw
 from binwright.cli import main
-from scenarios.build.world import build_world
-from scenarios.schema.load import load_scenario
-from simcore.errors import UserError, WorkloadError
-from simcore.play import play
-from simcore.types import Ints
+from binwright.scenarios.build.world import build_world
+from binwright.scenarios.schema.load import load_scenario
+from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.play import play
+from binwright.simcore.types import Ints
+from binwright.workloads.offline import CLASSES, FITTED, NAMES, machines
+from binwright.workloads.offline_files import read_instance
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
-from workloads.offline import CLASSES, FITTED, NAMES, machines
-from workloads.offline_files import read_instance
 
 SHAPES = st.tuples(st.integers(1, 12), st.integers(1, 3))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver.search.bin_count import fewest, rounds
+from binwright.agents.solver.search.bin_count import fewest, rounds
 
 
 @given(

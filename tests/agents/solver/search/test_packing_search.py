@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agents.solver.backends import reference
-from agents.solver.backends.numbered_attempts import lowest
-from agents.solver.model import random
-from agents.solver.model.verify import faults
-from agents.solver.packing.pack import RIVALS, pack
-from agents.solver.packing.rivals import z3_parts
-from agents.solver.search import published, ruin
-from agents.solver.search.find import SEARCHES, find, luby
-from agents.solver.search.packing import Packing
-from agents.solver.specification.load import problem
-from simcore.errors import BinwrightError, UserError
-from simcore.types import Ints
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.backends.numbered_attempts import lowest
+from binwright.agents.solver.model import random
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.packing.pack import RIVALS, pack
+from binwright.agents.solver.packing.rivals import z3_parts
+from binwright.agents.solver.search import published, ruin
+from binwright.agents.solver.search.find import SEARCHES, find, luby
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.specification.load import problem
+from binwright.simcore.errors import BinwrightError, UserError
+from binwright.simcore.types import Ints
+from binwright.workloads.offline import machines
 from tests.support.packings import packings
 from tests.support.properties import scaled
-from workloads.offline import machines
 
 
 def allowed(packing: Packing, where: list[int], ball: int, target: int) -> bool:
@@ -244,7 +244,7 @@ def test_ctrl_c_ends_a_search_with_what_it_has(monkeypatch: pytest.MonkeyPatch) 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("agents.solver.backends.numbered_attempts.wait", interrupted)
+    monkeypatch.setattr("binwright.agents.solver.backends.numbered_attempts.wait", interrupted)
     given = machines("pgrank")
     found = find(Packing.alike(given.demand, given.capacity, 87), until=monotonic() + 60)
     assert found.interrupted

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.solving.explain import Explained, uses
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.solving.explain import Explained, uses
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.forms import forms
 from tests.support.properties import scaled
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults, missed
-from agents.solver.solving.depth_first import DepthFirst
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults, missed
+from binwright.agents.solver.solving.depth_first import DepthFirst
 from tests.support.properties import scaled
 from tests.support.solving import nothing_compiled
 

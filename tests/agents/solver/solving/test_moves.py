@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import changed, load_problem, problem
-from agents.solver.language.errors import SpecError
-from agents.solver.model.impossible import impossible
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.verify import faults
-from agents.solver.search import ruin
-from agents.solver.search.packing import Packing
+from binwright.agents.solver import changed, load_problem, problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.impossible import impossible
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.search import ruin
+from binwright.agents.solver.search.packing import Packing
 from binwright.cli import main
-from simcore.types import Ints
+from binwright.simcore.types import Ints
 from tests.support.properties import scaled
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -219,8 +219,8 @@ def test_first_fit_comes_first_only_where_many_balls_are_nowhere(
         asked.append(len(packing.demand))
         return np.full(len(packing.demand), NULL)
 
-    monkeypatch.setattr("agents.solver.solving.searches.first_fit", first_fit)
-    monkeypatch.setattr("agents.solver.solving.solve.LARGE", 10)
+    monkeypatch.setattr("binwright.agents.solver.solving.searches.first_fit", first_fit)
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.LARGE", 10)
     plain = problem(PLAIN, balls=40, bins=10, resources={"C[b in BINS]": 10}, tables={"D": [2] * 40})
     here = changed(plain, [ball % 10 for ball in range(int(40 * somewhere))])
     assert bw.solve(here, time=30, attempts=16).placed == 40
@@ -310,9 +310,11 @@ def test_what_the_command_cannot_read(
 @pytest.mark.parametrize("text", [PLAIN, SHARED])
 def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is compiled in time: all stay but the two that have to go, and their friends."""
-    monkeypatch.setattr("agents.solver.solving.searches.Searches.wait", lambda *_: False)
-    monkeypatch.setattr("agents.solver.solving.searches.Searches.one_attempt", lambda *_: iter(()))
-    monkeypatch.setattr("agents.solver.solving.searches.Searches._prepare_dense", lambda _: None)  # nor first fit
+    monkeypatch.setattr("binwright.agents.solver.solving.searches.Searches.wait", lambda *_: False)
+    monkeypatch.setattr("binwright.agents.solver.solving.searches.Searches.one_attempt", lambda *_: iter(()))
+    monkeypatch.setattr(
+        "binwright.agents.solver.solving.searches.Searches._prepare_dense", lambda _: None
+    )  # nor first fit
     home = [0, 0, 1, 2, 2, 3]
     given = problem(f"{text} FRIENDS 1, 4", balls=6, bins=4, resources={"C[b in BINS]": 9, "Z[z in 2]": 9},
                     tables={"D": [9, 0, 9, 9, 0, 9]})  # fmt: skip

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import load_problem, problem
-from agents.solver.language.errors import SpecError
-from agents.solver.model.evaluate import evaluator
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import faults
-from agents.solver.solving.depth_first import DepthFirst
+from binwright.agents.solver import load_problem, problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.evaluate import evaluator
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving.depth_first import DepthFirst
 from tests.reference.utilisation import evaluate
 from tests.support.properties import first, scaled
 from tests.support.solving import nothing_compiled
@@ -177,7 +177,7 @@ time.monotonic = lambda: monotonic() + 3600 * len(hours)
 
 class Slow(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "agents.solver.solving.solve":
+        if name == "binwright.agents.solver.solving.solve":
             hours.append(name)
 
 sys.meta_path.insert(0, Slow())

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.backends import reference
-from agents.solver.language.columns import Columns
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import NULL
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.search.first_fit import first_fit, next_fit
-from agents.solver.search.packing import Packing
-from agents.solver.specification.build import Build
-from agents.solver.specification.load import load_problem
-from simcore.errors import UserError
+from binwright.agents.solver import problem
+from binwright.agents.solver.backends import reference
+from binwright.agents.solver.language.columns import Columns
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import NULL
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.search.first_fit import first_fit, next_fit
+from binwright.agents.solver.search.packing import Packing
+from binwright.agents.solver.specification.build import Build
+from binwright.agents.solver.specification.load import load_problem
+from binwright.simcore.errors import UserError
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
@@ -57,7 +57,7 @@ def test_a_hundred_thousand_balls(search: str, bins: int | str) -> None:
 
 def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr("agents.solver.backends.opencl.prepare", lambda *_: over.wait(20))
+    monkeypatch.setattr("binwright.agents.solver.backends.opencl.prepare", lambda *_: over.wait(20))
     try:
         answer = bw.solve(load_problem("spain"), device="opencl:9", time=0.2)
     finally:
@@ -66,8 +66,8 @@ def test_a_device_that_was_not_found_in_time_is_said(monkeypatch: pytest.MonkeyP
 
 
 def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agents.solver.solving.solve.TOLD", 0.05)
-    monkeypatch.setattr("agents.solver.backends.cpu.prepare", lambda _: sleep(0.1))
+    monkeypatch.setattr("binwright.agents.solver.solving.solve.TOLD", 0.05)
+    monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", lambda _: sleep(0.1))
     answer = bw.solve("network", time=10, attempts=16)
     assert answer.seconds >= 0.1
     assert any(note.startswith("compiling took ") for note in answer.notes)
@@ -84,7 +84,7 @@ def test_a_mistake_while_compiling_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     def fails(_: object) -> None:
         raise ValueError("compiler")
 
-    monkeypatch.setattr("agents.solver.backends.cpu.prepare", fails)
+    monkeypatch.setattr("binwright.agents.solver.backends.cpu.prepare", fails)
     with pytest.raises(ValueError, match="compiler"):
         bw.solve("network", time=10, attempts=16)
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from agents.solver import examples, load_problem, problem
-from agents.solver.model.verify import faults
-from agents.solver.solving.solve import solve
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.model.verify import faults
+from binwright.agents.solver.solving.solve import solve
 from tests.support import ROOT
 from tests.support.properties import first
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.language.errors import SpecError
-from agents.solver.model.problem import Problem
+from binwright.agents.solver import problem
+from binwright.agents.solver.language.errors import SpecError
+from binwright.agents.solver.model.problem import Problem
 
 
 def made(bins: str, more: str = "", balls: int = 6, each: int = 2) -> Problem:

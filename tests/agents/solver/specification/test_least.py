@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults, missed
-from agents.solver.solving.answer import Answer
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults, missed
+from binwright.agents.solver.solving.answer import Answer
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 from tests.support.opencl import opencl_device
 from tests.support.properties import scaled
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import examples, load_problem, problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
-from agents.solver.model.verify import utilisation
+from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver.model.verify import utilisation
 from tests.reference.utilisation import evaluate
 from tests.support.opencl import opencl_device
 from tests.support.properties import scaled
@@ -62,7 +62,7 @@ def test_devices_agree(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On bandwidth, and on balls that are DIFFERENT by a resource."""
     if device == "opencl":
         opencl_device()
-    monkeypatch.setattr("agents.solver.specification.translated.PAIRED", 2)
+    monkeypatch.setattr("binwright.agents.solver.specification.translated.PAIRED", 2)
     declared = BY_HAND["oktopus"].source.extended("DIFFERENT 0, 6, 11, 15", {}).problem()
     answer = bw.solve(declared, attempts=20, search="published", device=device)
     assert answer.alloc == bw.solve(declared, attempts=20, search="published").alloc

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from agents.solver import load_problem
-from agents.solver.language.errors import At, SpecError
-from agents.solver.language.syntax import TableFrom
-from agents.solver.language.tables import from_file
-from agents.solver.model.problem import Problem
-from agents.solver.model.verify import faults, utilisation
-from agents.solver.specification.spec import Spec
+from binwright.agents.solver import load_problem
+from binwright.agents.solver.language.errors import At, SpecError
+from binwright.agents.solver.language.syntax import TableFrom
+from binwright.agents.solver.language.tables import from_file
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.verify import faults, utilisation
+from binwright.agents.solver.specification.spec import Spec
 from binwright.cli import main
 
 NODES = "name,zone,cpu\nn-a,east,16\nn-b,east,16\nn-c,west,16\nn-d,west,16\n"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import binwright as bw
-from agents.solver import problem
-from agents.solver.model.problem import Problem
-from agents.solver.model.program import MICRO, NULL
+from binwright.agents.solver import problem
+from binwright.agents.solver.model.problem import Problem
+from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.cli import main
-from simcore.errors import UserError
+from binwright.simcore.errors import UserError
 
 PLAIN = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += D[BALL] end"
 

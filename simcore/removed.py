@@ -1,0 +1,10 @@
+"""Names that 0.3 no longer has: messages about them say what to do instead. The table goes with 0.4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REMOVED: Mapping[str, str] = {
+    "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
+}
+"""What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME` of a registry."""
