@@ -1,7 +1,7 @@
 # make run       sets up .venv and runs the quickstart
-# make test      sets up .venv with every extra, then ruff, mypy and the tests, in 4 minutes on 2 cores, 2 when repeated
-# make check     the same for those who edit: ruff, mypy and the fast tests of the core, in half a minute
-# make test-all  the same as make test, then what is long by nature, in 16 minutes more
+# make test      sets up .venv with every extra, then all tests but the long ones, in 4 minutes on 2 cores
+# make check     ruff and mypy, in a minute and a half; seconds when repeated
+# make test-all  make check and make test, then the long tests and make versions, in 16 minutes more
 # make versions  the core alone: with every other Python from 3.11 to 3.13 on the PATH, and with the lowest versions
 # make setup     the set-up alone, every extra
 # make site      builds the documentation into build/site, to be read without a network; warnings are errors
@@ -19,8 +19,8 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 # Threads within the processes of the tests would only wait for one another.
-tests core rest: export OMP_NUM_THREADS = 1
-tests core rest: export POLARS_MAX_THREADS = 1
+test rest: export OMP_NUM_THREADS = 1
+test rest: export POLARS_MAX_THREADS = 1
 
 # Where a clone is called binwright, Python in the folder above takes the clone for the package, unless pip writes a path.
 EDITABLE := --config-settings editable_mode=compat --editable
@@ -28,7 +28,7 @@ EDITABLE := --config-settings editable_mode=compat --editable
 # As many tests at a time as there are processors, up to 8.
 PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run setup test check test-all rest versions FORCE lint types tests core bench docs site clean
+.PHONY: run setup test check test-all rest versions FORCE lint types bench docs site clean
 
 run: .venv/light
 	$(BIN)/binwright run quickstart
@@ -36,12 +36,12 @@ run: .venv/light
 setup: .venv/full
 
 test: .venv/full
-	@$(MAKE) --no-print-directory --jobs 3 lint types tests
+	$(PYTEST) -m "not long"
 
 check: .venv/full
-	@$(MAKE) --no-print-directory --jobs 3 lint types core
+	@$(MAKE) --no-print-directory --jobs 2 lint types
 
-test-all: test
+test-all: check test
 	@$(MAKE) --no-print-directory rest
 	@$(MAKE) --no-print-directory versions
 
@@ -52,13 +52,7 @@ lint: .venv/full
 types: .venv/full
 	@$(BIN)/mypy
 
-tests: .venv/full
-	$(PYTEST) -m "not long"
-
 CORE := tests/simcore tests/fabric tests/agents/heuristics/test_servers.py
-
-core: .venv/full
-	$(PYTEST) -m "not long" tests/test_layers.py $(CORE)
 
 # Each in an environment of its own below build/versions. A Python that is not there is said, and left out; so is that of
 # the set-up, with which make test has tested everything.

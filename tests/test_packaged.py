@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import tomllib
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib.metadata import requires
+from pathlib import Path
 
 import yaml
 
@@ -16,19 +19,20 @@ from binwright.simcore.file_tracking import SUBPACKAGES
 from tests.support import ROOT
 
 
+def package_files() -> Iterator[Path]:
+    """Yield every file of the package; in a checkout its sub-packages are symbolic links."""
+    for folder, _, names in os.walk(ROOT / "binwright", followlinks=True):
+        if "__pycache__" not in folder:
+            yield from (Path(folder) / name for name in names)
+
+
 def test_every_file_is_installed() -> None:
     options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     assert options["packages"]["find"]["include"] == ["binwright*"]
     patterns = [*options["package-data"]["*"], *options["package-data"]["binwright"]]
     patterns = [pattern.replace("**/", "*") for pattern in patterns]  # for fnmatch, * goes through folders
-    folders = {"": ROOT / "binwright"} | {f"{name}/": ROOT / name for name in SUBPACKAGES}
-    left = [
-        name
-        for prefix, folder in folders.items()
-        for file in folder.rglob("*")
-        if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".py"
-        and not any(fnmatch(name := prefix + file.relative_to(folder).as_posix(), pattern) for pattern in patterns)
-    ]  # fmt: skip
+    names = [file.relative_to(ROOT / "binwright").as_posix() for file in package_files() if file.suffix != ".py"]
+    left = [name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)]
     assert not left
 
 
@@ -41,7 +45,7 @@ def test_the_citation_is_of_this_version() -> None:
 
 
 def test_the_notice_names_what_was_learned_from_a_trace() -> None:
-    weights = ROOT / "agents/learned/weights"
+    weights = ROOT / "binwright/agents/learned/weights"
     learned = {file.stem for file in weights.glob("*.json") if '"trace"' in file.read_text(encoding="utf-8")}
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
     named = [
@@ -87,7 +91,7 @@ def test_what_is_said_names_pages_and_no_files_of_the_repository() -> None:
     """Whoever installed a wheel has no docs folder; what they can look for are titles of the documentation."""
     titles = {file.read_text(encoding="utf-8").split("\n", 1)[0][2:] for file in (ROOT / "docs").rglob("*.md")}
     named = []
-    for file in (file for name in ("binwright", *SUBPACKAGES) for file in (ROOT / name).rglob("*.py")):
+    for file in (file for file in package_files() if file.suffix == ".py"):
         tree = ast.parse(file.read_text(encoding="utf-8"))
         bare = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
         for node in ast.walk(tree):

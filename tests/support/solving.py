@@ -16,7 +16,7 @@ from binwright.simcore.types import QUANTUM, Agent, View
 from tests.support import ROOT
 from tests.support.views import view_of
 
-TEMPLATES = ROOT / "agents" / "solver" / "templates"
+TEMPLATES = ROOT / "binwright" / "agents" / "solver" / "templates"
 """The folder of the templates that are shipped."""
 
 

@@ -144,7 +144,7 @@ def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
 
 
 def test_weights_of_another_agent_are_refused() -> None:
-    file = ROOT / "agents" / "learned" / "weights" / "value-es-huawei-10.safetensors"
+    file = ROOT / "binwright" / "agents" / "learned" / "weights" / "value-es-huawei-10.safetensors"
     with pytest.raises(UserError, match="these are weights of value-es, not of hindsight"):
         Hindsight(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
 

@@ -28,7 +28,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
 from tests.reference.utilisation import evaluate
-from tests.support import ROOT
 from tests.support.networks import NETWORKS, ledger_of, request
 from tests.support.properties import scaled
 from tests.support.solving import TEMPLATES, servers, started
@@ -273,7 +272,7 @@ def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
 
 @pytest.mark.parametrize("name", ["solver-numa", "solver-fabric", "solver-batch", "jobs"])
 def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:
-    scenario = load_scenario(ROOT / "scenarios" / "wrasse" / f"{name}.yaml", ["workload.requests=60", "replications=1"])
+    scenario = load_scenario(f"wrasse/{name}", ["workload.requests=60", "replications=1"])
     results = Batch(scenario, tmp_path).run()
     assert not len(results.failed), results.failed["error"][0]
     assert results.runs["agent"].str.starts_with("solver").sum() > 0
