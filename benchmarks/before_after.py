@@ -1,13 +1,12 @@
 """Compares this checkout with another one: is it as fast, and are its numbers the same.
 
-`python -m benchmarks.before_after FOLDER [--rounds N] [--numbers]` prints, and never fails.
+`python -m benchmarks.before_after times CHECKOUT [--rounds N]` does 1,000 short runs by turns there and here. It
+prints seconds on the clock and of the CPU, each the median of all rounds, and by how much more this checkout takes. CPU
+seconds are what to go by where other things run on the machine. This Python runs both.
 
-1,000 short runs by turns in FOLDER, where the other checkout is, and here. Seconds on the clock and of the CPU, each
-the median of all rounds, and by how much more this one takes: CPU seconds are what to go by where other things run on
-the machine. Both are run by this Python, with what is installed for it.
-
-With `--numbers`, every shipped scenario is run in both instead, with its first seed and without its sweep, and columns
-that both have are compared, but for those that a clock measured.
+`python -m benchmarks.before_after write FOLDER` runs every shipped scenario, with its first seed and without its sweep,
+into a folder of its own below FOLDER. `python -m benchmarks.before_after numbers FOLDER` does so again and compares the
+rows of the agents that both have with those in FOLDER, but for columns that a clock measured.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -54,54 +52,62 @@ def took(checkout: Path) -> tuple[float, float]:
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def numbers(checkouts: Sequence[Path]) -> None:
-    """Print for every shipped scenario how many runs it has, and the columns in which two checkouts differ."""
-    runs_in_all = 0
+def write(folder: Path, name: str) -> str | None:
+    """Run a shipped scenario into the folder of its name; returns the first line of an error."""
+    arguments = [name, "--seeds", "1", "--set", "sweep=null", "--set", "train=null", "--out", str(folder / name)]
+    command = [sys.executable, "-m", "binwright", "run", *arguments]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+    return (done.stderr or done.stdout).strip().splitlines()[0] if done.returncode else None
+
+
+def compare(before: pl.DataFrame, after: pl.DataFrame) -> str:
+    """Describe the runs of agents that both frames have, and the columns in which these differ."""
+    columns = [column for column in before.columns if column in after.columns and column not in OTHERS]
+    agents = set(before["agent"]) & set(after["agent"])
+    before, after = (
+        frame.filter(pl.col("agent").is_in(agents)).select(columns).sort("agent", "seed") for frame in (before, after)
+    )
+    differ = [column for column in columns if not before[column].equals(after[column])]
+    return f"{len(after)} runs, " + (f"differ in {', '.join(differ)}" if differ else f"{len(columns)} columns the same")
+
+
+def numbers(folder: Path) -> None:
+    """Print how many runs each shipped scenario has, and the columns that differ from those in the folder."""
     for name in shipped():
         with tempfile.TemporaryDirectory() as scratch:
-            frames = []
-            for number, checkout in enumerate(checkouts):
-                out = Path(scratch) / str(number)
-                asked = [name, "--seeds", "1", "--set", "sweep=null", "--set", "train=null", "--out", str(out)]
-                command = [sys.executable, "-m", "binwright", "run", *asked]
-                done = subprocess.run(
-                    command,
-                    capture_output=True,
-                    check=False,
-                    cwd=scratch,
-                    env=os.environ | {"PYTHONPATH": str(checkout)},
-                    text=True,
-                )
-                if done.returncode:
-                    print(f"{name}: {(done.stderr or done.stdout).strip().splitlines()[0]}", flush=True)
-                    break
-                frames.append(pl.read_parquet(out / "runs.parquet"))
-            if len(frames) == len(checkouts):
-                before, after = frames
-                both = [column for column in before.columns if column in after.columns and column not in OTHERS]
-                differ = [column for column in both if not before[column].equals(after[column])]
-                runs_in_all += len(after)
-                what = f"differ in {', '.join(differ)}" if differ else f"{len(both)} columns the same"
-                print(f"{name}: {len(after)} runs, {what}", flush=True)
-    print(f"{runs_in_all} runs in all")
+            if not (folder / name / "runs.parquet").is_file():
+                print(f"{name}: not in {folder}", flush=True)
+            elif problem := write(Path(scratch), name):
+                print(f"{name}: {problem}", flush=True)
+            else:
+                frames = [pl.read_parquet(place / name / "runs.parquet") for place in (folder, Path(scratch))]
+                print(f"{name}: {compare(*frames)}", flush=True)
+
+
+def times(checkout: Path, rounds: int) -> None:
+    """Print how long 1,000 short runs take in another checkout and in this one."""
+    checkouts = [checkout.resolve(), Path(__file__).resolve().parents[1]]
+    print(f"{'':32}{'before':>10}{'after':>10}{'more':>9}")
+    seconds = [[took(each) for each in checkouts] for _ in range(rounds + 1)][1:]
+    for kind, what in enumerate(("seconds", "CPU seconds")):
+        before, after = (median(turn[place][kind] for turn in seconds) for place in (0, 1))
+        print(f"{'1,000 short runs, ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
 
 
 def main() -> None:
-    """Measure both, by turns."""
-    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("folder", type=Path, help="another checkout")
-    asked.add_argument("--rounds", type=int, default=7, help="default: 7, and one more that does not count")
-    asked.add_argument("--numbers", action="store_true", help="compare results, not times")
-    given = asked.parse_args()
-    checkouts = [given.folder.resolve(), Path(__file__).resolve().parents[1]]
-    if given.numbers:
-        numbers(checkouts)
-        return
-    print(f"{'':32}{'before':>10}{'after':>10}{'more':>9}")
-    rounds = [[took(checkout) for checkout in checkouts] for _ in range(given.rounds + 1)][1:]
-    for kind, what in enumerate(("seconds", "CPU seconds")):
-        before, after = (median(one[place][kind] for one in rounds) for place in (0, 1))
-        print(f"{'1,000 short runs, ' + what:32}{before:10.2f}{after:10.2f}{after / before - 1:9.1%}", flush=True)
+    """Compare times or numbers, or write numbers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["times", "write", "numbers"])
+    parser.add_argument("folder", type=Path, help="another checkout, or the folder of rows")
+    parser.add_argument("--rounds", type=int, default=7, help="of times; default: 7, and one more that does not count")
+    args = parser.parse_args()
+    if args.what == "times":
+        times(args.folder, args.rounds)
+    elif args.what == "numbers":
+        numbers(args.folder)
+    else:
+        for name in shipped():
+            print(f"{name}: {write(args.folder, name) or 'written'}", flush=True)
 
 
 if __name__ == "__main__":

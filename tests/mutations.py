@@ -200,7 +200,7 @@ def main() -> None:
         tree = Path(folder) / "tree"
         for name in subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")[:-1]:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
+            shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
         for file, count, tests in SOURCES:
             for mutant in drawn(tree, file, count, given.seed) if re.search(given.only, file) else ():
                 began = time.monotonic()
