@@ -40,7 +40,7 @@ class Preemption:
         """Evict for the first of these requests, the most urgent first, that can have room so; tells when it has it.
 
         The requests were refused. Nobody is evicted where there is room, for a request twice at an instant, or for one
-        that did not take such room before.
+        that did not take such room before. Where nobody can be, those on notice for the less urgent may leave room.
         """
         simulation, now, found = self._simulation, self._simulation.now, ""
         least = min((simulation.running_request(row).priority for row in simulation.ledger.running), default=inf)
@@ -48,9 +48,10 @@ class Preemption:
             row = request.index
             if row in self._noticed:
                 found = "later"
-            elif not self._in_vain(request) and self._tried.get(row) != now and self._lacks_room(request):
+            elif not self._in_vain(request) and self._lacks_room(request):
+                fresh = self._tried.get(row) != now and request.priority > least
                 self._tried[row] = now
-                victims = self._choose(request) if request.priority > least else []
+                victims = self._choose(request, self._victims(request)) if fresh else []
                 evictions = [Eviction(victim, row, now) for victim in victims]
                 self.log += evictions
                 if evictions and not self.rules.grace:
@@ -59,6 +60,7 @@ class Preemption:
                 if evictions:
                     self._noticed[row] = evictions
                     simulation.clock.at(now + self.rules.grace, self._end_of_grace, row)
+                if evictions or (self._noticed and self._choose(request, self._victims(request, noticed=True))):
                     found = "later"
         return "later" if found else ""
 
@@ -116,19 +118,19 @@ class Preemption:
 
     # -- who gives way --------------------------------------------------------------------------------------------
 
-    def _choose(self, request: Request) -> list[int]:
+    def _choose(self, request: Request, candidates: Sequence[Victim]) -> list[int]:
         """Choose the rows to be evicted for a request, all on one server; none where that makes no room.
 
-        On every server all less urgent requests go, but for those whom the request leaves room: the dearest by the rule
-        are tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then
-        the one with the fewest, then the first. For a gang it is all servers, or those of one domain, together.
+        On every server all `candidates` go, but for those whom the request leaves room: the dearest by the rule are
+        tried first, of equals those that hold least. Of the servers that has them whose victims cost least, then the
+        one with the fewest, then the first. For a gang it is all servers, or those of one domain, together.
         """
         simulation, ledger, rule, gang = self._simulation, self._simulation.ledger, self._cost, request.gang
         label = gang.rules.together if gang else "server"
         domain = ledger.domains(label) if label else None
         open_to, servers = self._open_to(request), simulation.record.server
         there: dict[int, list[Victim]] = {}
-        for victim in self._victims(request):
+        for victim in candidates:
             for place in {0 if domain is None else int(domain[servers[row]]) for row in victim.rows}:
                 there.setdefault(place, []).append(victim)
         best, chosen = (inf, inf, -1), list[Victim]()
@@ -152,18 +154,23 @@ class Preemption:
         except Exception as error:
             raise raised(rule, error, describe_request(request, view.resources)) from error
 
-    def _victims(self, request: Request) -> list[Victim]:
-        """List who may be evicted for a request, gangs as one."""
+    def _victims(self, request: Request, *, noticed: bool = False) -> list[Victim]:
+        """List who may be evicted for a request, or has notice for a less urgent one (`noticed`), gangs as one."""
         simulation, now = self._simulation, self._simulation.now
-        moving = simulation.moving.on_the_way if simulation.moving else ()
-        spared = {each.row for evictions in self._noticed.values() for each in evictions}.union(moving)
+        moving = {*simulation.moving.on_the_way} if simulation.moving else set[int]()
+        on_notice = {
+            each.row
+            for by, evictions in self._noticed.items()
+            if not noticed or simulation.running_request(by).priority < request.priority
+            for each in evictions
+        }
         total = simulation.view.capacity.sum(axis=(0, 1)).tolist()
         found: list[Victim] = []
         for row in sorted(simulation.ledger.running):
             one = simulation.running_request(row)
             if one.priority < request.priority and simulation.lead(row) == row:
                 rows = simulation.with_parts([row])
-                if spared.isdisjoint(rows):
+                if moving.isdisjoint(rows) and on_notice.isdisjoint(rows) != noticed:
                     ran = now - float(simulation.record.decided[row])
                     share = max(amount / most for amount, most in zip(one.demand, total, strict=True) if most)
                     found.append(Victim(one, ran, ran - self.rules.kept(ran), len(rows) * share, rows))
@@ -176,7 +183,8 @@ class Preemption:
         simulation = self._simulation
         held = simulation.quotas.held if simulation.quotas else ()
         waiting = {one.index for one in (*simulation.line, *held) if one.index >= len(simulation.workload)}
-        gone = waiting | {simulation.lead(each.row) for evictions in self._noticed.values() for each in evictions}
+        noticed = {simulation.lead(each.row) for evictions in self._noticed.values() for each in evictions}
+        gone = waiting | noticed
         running = waiting | {simulation.lead(row) for row in simulation.ledger.running}
         left = []
         for budget, of in self._budgets:
@@ -184,7 +192,8 @@ class Preemption:
             left.append((budget.at_most * there if budget.share else budget.at_most) - out)
         found = []
         for victim in reversed(victims):
-            mine = [n for n, (_, of) in enumerate(self._budgets) if of[simulation.source(victim.request.index)]]
+            row = victim.request.index
+            mine = [n for n, (_, of) in enumerate(self._budgets) if row not in noticed and of[simulation.source(row)]]
             if all(left[n] >= 1 for n in mine):
                 found.append(victim)
                 for n in mine:

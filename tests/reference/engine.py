@@ -645,6 +645,13 @@ class Reference:
                 found.append(((self.cost(out, preempt), len(out), server), sorted(out)))
         return min(found)[1] if found else []
 
+    def room_on_notice(self, i: int) -> bool:
+        """Will it have room on a server that it lacks now, when those who give way to the less urgent are gone?"""
+        gone = [j for _, by, rows in self.notices if self.priority(by) < self.priority(i) for j in rows]
+        there = {self.on(j): [k for k in gone if k in self.ends and self.on(k) == self.on(j)] for j in gone}
+        waits = i not in self.vain and self.why_not(i) != 0
+        return waits and any(self.may(i)[server] and self.room(i, server, rows) for server, rows in there.items())
+
     def on(self, i: int) -> int:
         where = self.rows[i].where
         assert where is not None
@@ -693,7 +700,7 @@ class Reference:
         if self.preempts([i]):
             return
         mode = self.case.mode
-        if any(by == i for _, by, _ in self.notices):
+        if any(by == i for _, by, _ in self.notices) or self.room_on_notice(i):
             self.stuck = True
             return
         if mode == "expand":

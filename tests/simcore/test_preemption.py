@@ -217,6 +217,23 @@ def test_a_gang_counts_once_in_a_budget(most: int, then: str, evicted: tuple[int
     assert refused(run).evicted == evicted
 
 
+V_CSV = "id,arrival,lifetime,cpu,prio\nlow,0,100,8,0\nmid,10,50,8,2\nhigh,12,50,8,9\n"
+
+
+@pytest.mark.parametrize("otherwise", ["drop", "wait"])
+def test_victims_on_notice_make_room_for_whoever_is_most_urgent_when_they_are_gone(
+    otherwise: str, tmp_path: Path
+) -> None:
+    (tmp_path / "v.csv").write_text(V_CSV)
+    workload = {"trace": "table", "path": str(tmp_path / "v.csv"), "labels": {"priority": "prio"}}
+    overflow = {"preempt": {"grace": "5 s", "otherwise": otherwise}}
+    cluster = {"servers": 1, "node": {"cpu": 8}}
+    [run] = plan(scenario(overflow, workload=workload, cluster=cluster, priorities={}))
+    execute(run, tmp_path)
+    [file] = (tmp_path / "details").glob("*.requests.parquet")
+    assert pl.read_parquet(file)["decided"][2] == 15
+
+
 def test_a_rule_of_victims_returns_a_number(tmp_path: Path) -> None:
     [run] = plan(scenario({"preempt": {"victims": f"{__name__}:no_number"}}))
     with pytest.raises(AgentError, match="it returned no number"):
