@@ -30,11 +30,11 @@ def number_of(name: str, classes: Mapping[str, int]) -> int | None:
     return int(name) if _NUMBER.fullmatch(name) and abs(int(name)) <= LARGEST else None
 
 
-def prioritised(base: Workload, classes: Mapping[str, int], seed: int) -> Workload:
+def prioritised(base: Workload, classes: Mapping[str, int], seed: int, needed: bool = True) -> Workload:
     """Return requests with `priority`, and with a label of this name.
 
-    What their roles say is drawn by weight; other requests have what their label says, or 0. A name that is no class is
-    refused if `classes` has any, and is 0 otherwise.
+    What their roles say is drawn by weight; other requests have what their label says, or 0 where it is empty. A name
+    that is neither a class nor a number is refused if priorities are `needed`, and 0 otherwise.
     """
     mixes = [role.priority for role in base.roles.all] if base.roles else []
     if base.priority is not None or not (LABEL in base.labels or any(mixes)):
@@ -47,13 +47,18 @@ def prioritised(base: Workload, classes: Mapping[str, int], seed: int) -> Worklo
             names = np.array([name for name, _ in mix], object)
             words[rows] = names[pick(tuple(weight for _, weight in mix), uniform[rows])]
     found, of = np.unique(words.astype(np.str_), return_inverse=True)
-    numbers = []
-    for name in found.tolist():
-        one = number_of(name, classes) if name else 0
-        if one is None and classes:
-            remedy = f"{suggest(name, classes)} Add the class to `priorities`."
-            raise WorkloadError(
-                "a request is of a class that has no priority", key="priorities", value=name, remedy=remedy
-            )
-        numbers.append(one or 0)
-    return replace(base, priority=np.array(numbers, np.int64)[of], labels={**base.labels, LABEL: found[of]})
+    numbers = [number_of(name, classes) if name else 0 for name in found.tolist()]
+    if needed and (unknown := [name for name, number in zip(found.tolist(), numbers, strict=True) if number is None]):
+        example = ", ".join(f"{name}: {len(unknown[:3]) - place - 1}" for place, name in enumerate(unknown[:3]))
+        near = suggest(unknown[0], classes) if classes else "These are no numbers."
+        raise WorkloadError(
+            "requests have no priority",
+            key="priorities",
+            value=", ".join(unknown),
+            remedy=f"{near} Give each a number, like `priorities: {{{example}}}`.",
+        )
+    return replace(
+        base,
+        priority=np.array([number or 0 for number in numbers], np.int64)[of],
+        labels={**base.labels, LABEL: found[of]},
+    )

@@ -43,8 +43,9 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     """
     base, classes = _requests_of(scenario, total, cache), scenario.priorities
     mixed = any(len(each.priority) > 1 for _, each in scenario.workload.placed)
-    how = partial(_with_priorities, classes)
-    found = Altered(base, "priorities", repr(sorted(classes.items())), how, base.drawn or mixed)
+    needed = bool(classes) or scenario.goes_by_priority
+    how = partial(_with_priorities, classes, needed)
+    found = Altered(base, "priorities", repr((sorted(classes.items()), needed)), how, base.drawn or mixed)
     use = scenario.use
     if use is None:
         return found
@@ -55,8 +56,8 @@ def requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | No
     return Altered(found, "use", repr(use), used, found.drawn or use.drawn)
 
 
-def _with_priorities(classes: dict[str, int], base: Workload, seed: int) -> Workload:
-    return prioritised(base, classes, seed)
+def _with_priorities(classes: dict[str, int], needed: bool, base: Workload, seed: int) -> Workload:
+    return prioritised(base, classes, seed, needed)
 
 
 def _requests_of(scenario: Scenario, total: Callable[[], Total], cache: Path | None) -> Requests:

@@ -412,6 +412,13 @@ class Scenario(Model):
         )
 
     @property
+    def goes_by_priority(self) -> bool:
+        """Whether a rule of the scenario, or an option of an agent, compares priorities."""
+        lower = self.quotas is not None and self.quotas.reclaim == "lower"
+        options = (str(agent.options) for agent in self.agents)
+        return bool(preempt_of(self.overflow) or self.spot or lower or any("priority" in each for each in options))
+
+    @property
     def grows(self) -> bool:
         """Whether servers are added."""
         return bool(self.cluster.expansion or expand_of(self.overflow))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,11 +81,36 @@ def test_labels_of_traces_are_classes_or_numbers() -> None:
     found = prioritised(replace(base, labels={"priority": words}), CLASSES, 0)
     assert found.priority is not None
     assert found.priority.tolist() == [1000, 7, 0, 2_000_001_000]
-    other = replace(base, labels={"priority": np.array(["gold", "7", "", ""])})
-    assert prioritised(other, {}, 0).priority.tolist() == [0, 7, 0, 0]  # type: ignore[union-attr]
-    with pytest.raises(UserError, match="no priority"):
-        prioritised(other, CLASSES, 0)
     assert [number_of(each, {}) for each in ("+3", str(LARGEST), str(LARGEST + 1), "3.5")] == [3, LARGEST, None, None]
+
+
+@pytest.mark.parametrize("classes", [{}, CLASSES])
+def test_label_values_that_are_neither_number_nor_class_are_refused_by_name(classes: dict[str, int]) -> None:
+    base = Workload.of_units([0, 1, 2, 3], 1, {"cpu": 1})
+    labelled = replace(base, labels={"priority": np.array(["gold", "7", "", "silver"])})
+    with pytest.raises(UserError, match=r"have no priority \(got 'gold, silver'\)") as refused:
+        prioritised(labelled, classes, 0)
+    assert "priorities: {gold: 1, silver: 0}" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ({}, False),
+        ({"overflow": {"preempt": {}}}, True),
+        ({"agents": [{"in-line": {"agent": "best-fit", "order": "priority"}}]}, True),
+    ],
+)
+def test_a_text_label_is_refused_where_something_compares_priorities(
+    change: dict[str, Any], refused: bool, tmp_path: Path
+) -> None:
+    table = tmp_path / "vms.csv"
+    table.write_text("start,hours,cpu,Tier\n0,1,1,gold\n1,1,1,bronze\n")
+    columns = {"arrival": "start", "lifetime": "hours", "cpu": "cpu"}
+    workload = {"trace": "table", "path": str(table), "columns": columns, "labels": {"priority": "Tier"}}
+    fields = {"cluster": {"servers": 1, "node": {"cpu": 8}}, "workload": workload, "agents": ["best-fit"]}
+    with pytest.raises(UserError, match="bronze, gold") if refused else nullcontext():
+        build_world(Scenario.model_validate(fields | change)).draw(0)
 
 
 @pytest.mark.parametrize(
