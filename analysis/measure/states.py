@@ -1,4 +1,4 @@
-"""How full every server and every link is, at moments of a run: what a replay shows."""
+"""How full every server and every link is, at moments of a run."""
 
 from __future__ import annotations
 
@@ -125,15 +125,15 @@ class StateSampler:
         return servers, down
 
 
-def moments(begin: float, end: float, most: int = KEPT) -> Floats:
+def moments(begin: float, end: float) -> Floats:
     """Choose the moments at which a run's state is kept: both ends, and between them multiples of a power of two.
 
-    The power is the smallest with at most `most` multiples, so that of two runs, or of two values of `most`, the one
-    with fewer moments has none between its ends that the other one has not.
+    The power is the smallest with at most `KEPT` multiples, so that of two runs the one with fewer moments has
+    none between its ends that the other one has not.
     """
     if end <= begin:
         return np.array([begin])
-    part, power = frexp((end - begin) / most)
+    part, power = frexp((end - begin) / KEPT)
     step = ldexp(1.0, power - (part == 0.5))
     between = step * np.arange(floor(begin / step) + 1, ceil(end / step))
     return np.unique(np.concatenate([[begin], between, [end]]))

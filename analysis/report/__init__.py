@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from binwright.analysis.report.page import compose
 from binwright.analysis.results.folder import ResultsFolder, check_target
-from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
 
 
 def write(
-    results: ResultsFolder,
-    path: str | Path | None = None,
-    say: Callable[[str], None] = lambda text: None,
-    played: Mapping[str, pl.DataFrame] | None = None,
+    results: ResultsFolder, path: str | Path | None = None, say: Callable[[str], None] = lambda text: None
 ) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
 
-    `say` is told what had to be left out. `played` has states of runs that were played again, where none were recorded.
+    `say` is told what had to be left out.
     """
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
-    write_text(target, compose(results, say, played or {}))
+    write_text(target, compose(results, say))
     return target

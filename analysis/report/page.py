@@ -6,13 +6,12 @@ import base64
 import os
 import platform
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -24,44 +23,27 @@ from binwright.analysis.figures.kind import FigureFailed, kind_named
 from binwright.analysis.figures.style import noted_values
 from binwright.analysis.measure.condition import outside_of
 from binwright.analysis.measure.overlap import overlap_of
-from binwright.analysis.report.replay import embedded, replay
 from binwright.analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
 from binwright.analysis.report.words import answer
 from binwright.analysis.results.folder import ResultsFolder, as_written
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
 ANSWERS = ("summary", "sweep")
 """One of these figures stands beside the answer."""
 MOST_ERRORS = 50
 """Different errors that are shown in full."""
-HOW_TO_REPLAY = (
-    "<p>No states of servers and links were recorded, and these runs were not played again for this report: they take "
-    "long, use code of your own, or their code or files have changed. Write <code>record: [states]</code> into the "
-    "scenario (or add <code>--set 'record=[states]'</code> to the command), run it again, and this section is a "
-    "replay: a slider over time that shows servers and links filling.</p>"
-)
 
 
-def compose(
-    results: ResultsFolder,
-    say: Callable[[str], None] = lambda text: None,
-    played: Mapping[str, pl.DataFrame] = MappingProxyType({}),
-    state: str = "",
-) -> str:
+def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: None) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
 
-    `say` is told what had to be left out. `played` has states of runs that were played again, if none were recorded.
-    The `state` is that of `page`.
+    `say` is told what had to be left out.
     """
     table = Table(results)
     drawn = figures(results)
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
-    states = replay(results, played)
     summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
     answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in answer(results, table))
     sections = {
@@ -77,46 +59,24 @@ def compose(
             f"{refusals(results)}\n{by_what(results)}",
         ),
         "figures": ("Figures", _figures(drawn)),
-        "replay": ("Replay", _player(states, bool(played)) if states else HOW_TO_REPLAY),
         "failed": ("Failed runs", failed_runs(results)),
         "scenario": ("Scenario", _scenario(results)),
         "versions": ("Versions", _versions(results)),
         "reproduce": ("Run it again", _reproduce(results)),
     }
-    scripts = ["report.js", *(["replay.js"] if states else [])]
-    return page(results.name, sections, scripts, state, description=_description(results), replay=embedded(states))
-
-
-def page(
-    title: str,
-    sections: Mapping[str, tuple[str, str]],
-    scripts: Sequence[str] = (),
-    state: str = "",
-    *,
-    description: str = "",
-    replay: str = "null",
-) -> str:
-    """Write a page of sections, each a heading and HTML.
-
-    A page that a server gives has the `state` of the batch, and hears of others from the server.
-    """
     return Template(_file("report.html")).substitute(
-        title=escape(title),
-        description=description,
+        title=escape(results.name),
+        description=_description(results),
         version=escape(version("binwright")),
-        policy=" connect-src 'self';" if state else "",
-        state=f' data-state="{escape(state)}"' if state else "",
         first=next(iter(sections)),
         contents="\n".join(f'<a href="#{key}">{heading}</a>' for key, (heading, _) in sections.items()),
-        sections="\n".join(section(key, *parts) for key, parts in sections.items()),
+        sections="\n".join(_section(key, *parts) for key, parts in sections.items()),
         css=_file("report.css"),
-        replay=replay,
-        script="".join(map(_file, [*scripts, *(["follow.js"] if state else [])])),
+        script=_file("report.js"),
     )
 
 
-def section(key: str, heading: str, text: str) -> str:
-    """Write a section of a page."""
+def _section(key: str, heading: str, text: str) -> str:
     named = f'<section id="{key}" aria-labelledby="{key}-heading">\n<h2 id="{key}-heading">{heading}</h2>'
     return f"{named}\n{text}\n</section>"
 
@@ -180,17 +140,6 @@ def _figures(drawn: Drawn) -> str:
     left = f"<details><summary>Not drawn</summary>\n<ul>\n{reasons}\n</ul>\n</details>" if drawn.missing else ""
     shown = "\n".join(drawn.shown.values())
     return f'{failed}<div class="figures">\n{shown}\n</div>\n{left}'
-
-
-def _player(states: dict[str, Any], again: bool) -> str:
-    shown, recorded = len(states["runs"]), states["recorded"]
-    if again:
-        which = "Played again for this report: one seed of each agent."
-    elif shown == recorded:
-        which = "All recorded runs."
-    else:
-        which = f"{shown} of {recorded} recorded runs, one seed of each agent."
-    return Template(_file("replay.html")).substitute(shown=which)
 
 
 def failed_runs(results: ResultsFolder) -> str:

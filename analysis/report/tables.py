@@ -92,7 +92,7 @@ def _filter(name: str) -> str:
     )
 
 
-def main_table(table: Table, *, sortable: bool = True) -> str:
+def main_table(table: Table) -> str:
     """Write the table at the end of `binwright run`: means with intervals, and whether the seeds can tell."""
     metrics = [(metric.heading, metric.meaning) for metric in table.metrics]
     heads = [
@@ -110,7 +110,7 @@ def main_table(table: Table, *, sortable: bool = True) -> str:
             for metric, cell, text in zip(table.metrics, row.entries, line[len(render_text) + 1 :], strict=True)
         ]
         rows.append([*render_text, runs, *numbers])
-    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows, sortable=sortable)
+    return html("table-all", "Agents and metrics", heads, len(table.swept) + 1, rows)
 
 
 def sites(results: ResultsFolder) -> str:

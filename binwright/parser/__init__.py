@@ -161,28 +161,6 @@ def _run(commands: Commands) -> None:
     run.add_argument("--dry-run", action="store_true", help="say what would run, and run nothing")
 
 
-def _watch(commands: Commands) -> None:
-    watch = commands.add_parser(
-        "watch",
-        help="show the progress of a run from elsewhere",
-        description="Watch the results of a run grow, from another terminal, until it is over. The exit code is 1 if "
-        "it ended before everything was done, or if some runs failed.",
-    )
-    watch.set_defaults(answer="live_page.watch")
-    watch.add_argument("results", metavar="RESULTS", help="the folder that it writes to")
-    how = watch.add_mutually_exclusive_group()
-    how.add_argument("--once", action="store_true", help="say it once, and end")
-    how.add_argument(
-        "--serve",
-        dest="answer",
-        action="store_const",
-        const="live_page.serve",
-        help="serve a page of it to browsers of this machine until Ctrl-C: runs under way, the table as it fills, what "
-        "failed, and the report when it is over; RESULTS need not be there yet",
-    )
-    watch.add_argument("--port", type=int, help="of the page of --serve (default: 8001); 0 is any free one")
-
-
 def _compare(commands: Commands) -> None:
     compare = commands.add_parser("compare", help="every agent beside a baseline: by how much, and can the seeds tell")
     compare.set_defaults(answer="comparing.compare")
@@ -226,7 +204,7 @@ def _why(commands: Commands) -> None:
 
 
 def _report(commands: Commands) -> None:
-    report = commands.add_parser("report", help="one HTML file: answer, tables, figures, failures and a replay")
+    report = commands.add_parser("report", help="one HTML file: answer, tables, figures and failures")
     report.set_defaults(answer="reporting.report")
     report.add_argument("results", metavar="RESULTS", help="a folder that runs wrote")
     report.add_argument("--out", metavar="FILE", help="the file to write (default: RESULTS/report.html)")
@@ -403,7 +381,7 @@ def _man(commands: Commands) -> None:
 
 GROUPS = {
     "First": (_run, _compare, _report, add_init, _size, add_solve),
-    "Run": (_validate, _watch, _reproduce),
+    "Run": (_validate, _reproduce),
     "Understand": (_why, add_figures, _export),
     "Plan": (add_pack, add_fit),
     "Learn": (add_train, add_tune, add_search, add_evaluate),

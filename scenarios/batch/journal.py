@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from io import IOBase
 from pathlib import Path
-from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from binwright.simcore.errors import ResultsError
@@ -71,26 +70,14 @@ def _digest(text: bytes) -> str:
     return hashlib.blake2b(text, digest_size=DIGITS // 2).hexdigest()
 
 
-PATIENCE = 0.05
-"""Seconds: far longer than `is_taken` holds a lock."""
-
-
 def lock(file: IOBase, folder: Path) -> None:
     """Take `folder` by its open `file`: two commands that write there would spoil each other's results.
 
     The lock ends when the file is closed, or with the process.
     """
     if not _locked(file):
-        sleep(PATIENCE)  # somebody may just look whether it is taken
-        if not _locked(file):
-            remedy = "Wait for it, or name another folder with --out."
-            raise ResultsError("another run is writing here", file=folder, remedy=remedy)
-
-
-def is_taken(file: Path) -> bool:
-    """Tell whether a command has taken the folder of this file; False on systems without such locks."""
-    with file.open("rb") as opened:
-        return not _locked(opened)
+        remedy = "Wait for it, or name another folder with --out."
+        raise ResultsError("another run is writing here", file=folder, remedy=remedy)
 
 
 def _locked(file: IOBase) -> bool:

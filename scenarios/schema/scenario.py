@@ -138,7 +138,7 @@ class Scenario(Model):
     record: tuple[Literal["requests", "samples", "states", "times", "devices", "moves", "sites", "use"], ...] = Field(
         default=(),
         description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
-        "over time), `states` (servers and links over time, for the report's replay), `times` (of "
+        "over time), `states` (servers and links over time), `times` (of "
         "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour), "
         "`use` (by step).",
         examples=["[requests]"],

@@ -11,9 +11,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import line_of, lock
-from tests.support.batches import TEXT, scenario
+from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
 from tests.support.terminal import Shown, Terminal, terminal
@@ -230,23 +228,6 @@ def test_reproduce(folder: Path, opened: Terminal, columns: int) -> None:
     shown.end()
     assert shown.code == 0
     is_left_in_order(shown, "published and ours")
-
-
-@pytest.mark.parametrize("columns", first(1, WIDTHS))
-def test_watch(folder: Path, opened: Terminal, columns: int) -> None:
-    batch = Batch(scenario(), folder / f"watched-{columns}")
-    batch.run()
-    file = batch.folder / "journal.jsonl"
-    *rows, last = batch.rows()
-    file.write_text("".join(map(line_of, rows)))
-    with file.open("ab") as journal:
-        lock(journal, batch.folder)
-        shown = opened.start("watch", batch.folder.name, columns=columns)
-        is_one_line(shown.until(lambda text: "5 of 6" in text), columns)
-        journal.write(line_of(last).encode())
-    shown.end()
-    assert shown.code == 0
-    is_left_in_order(shown, "small: 6 of 6 runs done. It is over.")
 
 
 @pytest.mark.parametrize("columns", first(1, WIDTHS))

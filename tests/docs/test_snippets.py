@@ -237,7 +237,7 @@ CHECKED = {
     "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
 }
 """Commands of which more than the words is checked, and not all is done."""
-RUN = {"compare", "report", "why", "agents", "movers", "watch"}
+RUN = {"compare", "report", "why", "agents", "movers"}
 """Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
 
 
@@ -306,8 +306,6 @@ def check_command(arguments: list[str]) -> None:
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
     elif command in ("agents", "movers"):
         assert cli.main(arguments) == 0
-    elif command == "watch":
-        check_there_and_run([asked.results], arguments)
 
 
 def check_metrics(names: list[str]) -> None:

@@ -108,11 +108,6 @@ def test_the_remedy_of_an_agents_own_mistake_is_told(here: Path) -> None:
     assert caught.value.remedy == "Take a smaller one."
 
 
-def test_a_port_without_a_page_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["watch", "results", "--once", "--port", "8005"]) == 2
-    assert "Add --serve." in capsys.readouterr().err
-
-
 def test_failures_that_differ_in_numbers_are_one(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "s.yaml").write_text(SCENARIO.replace("[first-fit]", '["mine.py:Raising"]') + "replications: 3\n")
     assert main(["run", "s.yaml", "--out", "out"]) == 1

@@ -310,7 +310,6 @@ def test_what_an_agent_does_not_depend_on_is_not_noted(session: Session) -> None
 
 
 def test_what_we_read_in_a_thread_is_none_of_it(tmp_path: Path) -> None:
-    """As the page of `watch --serve` does, for whoever runs in that process."""
     file = tmp_path / "read.yaml"
     file.write_text("name: read\n")
     thread = Thread(target=read, args=(file,))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shlex
 import webbrowser
-import zlib
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,15 +16,12 @@ import pytest
 
 import binwright as bw
 from binwright.analysis import report
-from binwright.analysis.report import replay as replays
 from binwright.analysis.report.page import Drawn, compose
-from binwright.analysis.report.replay import layout
 from binwright.analysis.report.tables import by_what, comparison_tables, main_table, refusals
 from binwright.analysis.report.words import answer
 from binwright.analysis.results.network import network_of
 from binwright.analysis.results_api import Results
 from binwright.cli import main
-from binwright.fabric.topology import topology
 from tests.support.results import row as row_of
 from tests.support.results import write_results
 
@@ -93,7 +88,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
             {"name": f"{folder / 'raises.py'}:Raises", "label": "raises"},
         ],
         "replications": 3,
-        "record": ["states"],
     }
     return bw.run(bw.scenario(scenario), out=folder / "results" / "small")
 
@@ -147,9 +141,7 @@ def test_users_text_stays_text(source: str) -> None:
     parsed = Page(source)
     assert not parsed.named("b")
     assert {image["src"][:11] for image in parsed.named("img") if image["src"]} == {"data:image/"}
-    assert len(parsed.named("script")) == 2
-    [data] = re.findall(r'<script type="application/json" id="replay-data">(.*?)</script>', source, re.DOTALL)
-    assert f"{HOSTILE}, seed 0" in [run["name"] for run in json.loads(data)["runs"]]
+    assert len(parsed.named("script")) == 1
 
 
 def test_the_command_in_it_gives_the_same_numbers(
@@ -165,44 +157,6 @@ def test_the_command_in_it_gives_the_same_numbers(
     both = [found.runs.drop("seconds", "decision_us") for found in (results, again)]
     assert both[0].equals(both[1])
     capsys.readouterr()
-
-
-def test_the_states_in_it_are_those_that_were_recorded(results: Results) -> None:
-    data = replays.replay(results)
-    assert data is not None
-    assert [run["agent"] for run in data["runs"]] == ["best-fit", HOSTILE]
-    assert data["recorded"] == 6
-    for run, agent in zip(data["runs"], ("best-fit", HOSTILE), strict=True):
-        name = results.runs.filter(pl.col("agent") == agent, pl.col("seed") == 0)["run"].item()
-        states = results.states(name)
-        changes = np.frombuffer(zlib.decompress(base64.b64decode(run["data"])), np.uint8).reshape(len(states), -1)
-        bytes_ = np.cumsum(changes, axis=0, dtype=np.uint8)
-        expected = np.hstack([np.array(states[f"used_{name}"].to_list()) for name in results.resources])
-        assert abs(bytes_ / replays.STEPS - expected).max() <= 0.5 / replays.STEPS + 1e-6
-        assert run["accepted"] == states["accepted"].to_list()
-
-
-def test_levels_tell_empty_from_nearly_empty_out_of_service_and_not_there() -> None:
-    shares = pl.Series([[0.0, 0.0001], [1.0, None, 0.5]], dtype=pl.List(pl.Float32))
-    absent, down, full = replays.ABSENT, replays.DOWN, replays.STEPS
-    assert replays.levels(shares).tolist() == [[0, 1, absent], [full, down, full // 2]]
-
-
-def test_the_replay_takes_no_more_room_than_it_may(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    whole = replays.replay(results)
-    assert whole is not None
-    for room in (10**6, len(replays.embedded(whole["runs"])) // 2, 10):
-        monkeypatch.setattr(replays, "ROOM", room)
-        data = replays.replay(results)
-        assert data is not None
-        found.append([len(run["time"]) for run in data["runs"]])
-    moments = len(whole["runs"][0]["time"])
-    assert found[0] == [moments] * 2
-    assert len(found[1]) == 2
-    assert all(moments / 8 < thinned < moments for thinned in found[1])
-    assert len(found[2]) == 1
-    assert found[2][0] <= 3
 
 
 def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +297,6 @@ def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
     Page(comparison_tables(results))
     text = compose(results)
     assert len(text.encode()) < 2_000_000
-    assert "record: [states]" in text
 
 
 def test_metrics_that_would_make_it_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -371,16 +324,6 @@ def test_every_point_has_its_network(tmp_path: Path, key: str, value: Any, netwo
     results = made(tmp_path, {"one": [0.3]}, {key: [value]})
     results.scenario_file.write_text("cluster: {network: {topology: {fat-tree: {k: 8}}, paths: 3}}\n")
     assert network_of(results, results.runs.row(0, named=True)) == network
-
-
-def test_every_server_and_link_has_its_place() -> None:
-    for name in ("alpha", "beta"):
-        built, placed = topology(name), layout({name: {}})
-        assert sorted(cell for rack in placed["servers"] for cell in rack["cells"]) == [*range(built.servers)]
-        assert [tier["name"] for tier in placed["tiers"]] == list(built.tiers)
-        assert sorted(cell for tier in placed["tiers"] for cell in tier["cells"]) == [*range(built.links)]
-        assert [rack["pod"] for rack in placed["servers"]] == built.pod_of.tolist()
-    assert layout({}) == layout({"file": {"path": "/not/here/any.graphml"}}) == {"servers": [], "tiers": []}
 
 
 def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
