@@ -49,7 +49,6 @@ AGENTS = Registry(
         "lava": "binwright.agents.heuristics.lifetimes.lava:Lava",
         "two-stage": "binwright.agents.heuristics.two_stage:TwoStage",
         "solver": "binwright.agents.solver.online.agent:Solver",
-        "adaptive": "binwright.agents.adaptive.agent:Adaptive",
         "formula": "binwright.agents.formulas.agent:Formula",
     },
     "binwright agents",

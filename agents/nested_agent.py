@@ -20,10 +20,7 @@ Book: TypeAlias = Literal["asked", "predicted"]
 
 
 def inner(name: str, options: Mapping[str, Any] | None, keys: tuple[str, str] = ("agent", "options")) -> Agent:
-    """Make the agent of that name, with these options.
-
-    A mistake in one of the two is reported under its key in `keys`.
-    """
+    """Make the agent of that name, with these options; a mistake in one of the two is reported under its key."""
     try:
         kind = AGENTS.load(name)
     except UnknownName as error:

@@ -148,7 +148,6 @@ class World:
             ("placement", self.ruled, "rules of placement hold for requests that wait together"),
             ("warm_start", warm is not None, "requests wait together after a warm start"),
             ("knowledge.lifetimes", self.asks_again, "predictions are asked again while requests wait together"),
-            ("agents", agent.reviews, f"{type(agent).__name__} reviews its rule, and requests wait together"),
             ("agents", self._orders_in_python(agent), f"{type(agent).__name__} chooses among requests in Python"),
         ):
             if waits and there:
@@ -156,8 +155,6 @@ class World:
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
                 return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
-            if each is not None and each.reviews and self.cells:
-                return key, f"{type(each).__name__} changes its rule on the way, and cells keep theirs"
             if each is not None and not each.any_size and self.cells:
                 return key, f"{type(each).__name__} is for one number of servers, and the cells have fewer"
             if each is not None and not each.any_size and self.grows_by:

@@ -7,7 +7,6 @@ environments and a debugger all drive it this way.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from functools import partial
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
@@ -23,7 +22,6 @@ from binwright.simcore.gang_placement import GangPlacement
 from binwright.simcore.meter import UseMeter
 from binwright.simcore.model import ResourceModel
 from binwright.simcore.offering import Offering
-from binwright.simcore.past import past_of
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rules import Overflow
 from binwright.simcore.run_state import RunState
@@ -74,7 +72,6 @@ class Simulation(RunState):
             self.clock.at(time, self.events.grow, by)
         for time, change, number in ledger.planned:
             self.clock.at(time, change, number)
-        self.view.past = partial(past_of, self)
         self.view.accounts = Accounts(self)
         self.view.meter = UseMeter(self, workload.use) if workload.use else None
         self._decisions = self._run() if ledger.offer is None else self._masked(ledger.offer)

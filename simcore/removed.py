@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 REMOVED: Mapping[str, str] = {
+    "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
 }
 """What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME` of a registry."""

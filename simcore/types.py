@@ -396,11 +396,10 @@ class View:
 
     Where agents are told how long requests stay, `placed` lists what was placed, and `placed.running` has the rows of
     what still runs. `asking` answers what is expected of that now, see `expected`; it is `None` where the truth is
-    known. `past` returns a `binwright.simcore.past.Past` of so many requests at most, and `accounts` are
-    the `simcore.accounts.Accounts` of what users have used; both are `None` where nobody keeps them. `meter` is the
-    `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that they ask for.
-    `closures` are announced: which server will be down, from when until when. `queues` are the `simcore.queues.Queues`
-    that requests wait in, `None` where there are none.
+    known. `accounts` are the `simcore.accounts.Accounts` of what users have used; `None` where nobody keeps them.
+    `meter` is the `binwright.simcore.meter.UseMeter` of what those that run used; `None` where requests use all that
+    they ask for. `closures` are announced: which server will be down, from when until when. `queues` are the
+    `simcore.queues.Queues` that requests wait in, `None` where there are none.
     """
 
     resources: tuple[str, ...]
@@ -414,7 +413,6 @@ class View:
     asked: Ints | None = None
     asking: LifetimeOracle | None = None
     placed: Placements = field(default_factory=lambda: Placements(frozenset()))
-    past: Callable[[int], Any] | None = None
     accounts: Any = None
     meter: Any = None
     closures: Sequence[tuple[int, float, float]] = ()
@@ -488,8 +486,6 @@ class Agent:
     """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
     keeps_queues: bool = False
     """Does its own `decide_line`, if it has one, go by the `queues` of the view?"""
-    reviews: bool = False
-    """Does it choose the kernel of a compiled run again and again? Then `review` is called."""
     remembers: Sequence[str] | None = None
     """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
     after `start`."""
@@ -499,10 +495,6 @@ class Agent:
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Where the request goes, or `None` or a `Refusal` to reject it."""
-        raise NotImplementedError
-
-    def review(self, view: View) -> int:
-        """Choose the kernel of a compiled run again, at a request; returns for how many decisions it then holds."""
         raise NotImplementedError
 
     def decide_line(

@@ -17,7 +17,7 @@ LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
         "rules nested_agent networked policy running waiting_jobs world", "availability", "environments formulas",
-        "heuristics learned solver", "adaptive",
+        "heuristics learned solver",
     ),
     "agents.heuristics": (
         "candidates devices lifetimes movers servers networks virtual orders multifactor", "random_fit",

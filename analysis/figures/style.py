@@ -56,7 +56,6 @@ SHIPPED: dict[str, Look] = {
     "alpha-evolve": (WINE, "D"),
     "funsearch": (WINE, "^"),
     "internal": (SKY, "p"),
-    "adaptive": (BLACK, "s"),
     "tetris": (BLUE, "<"),
     "nulb": (VERMILLION, "o"),
     "nalb": (GREEN, "s"),

@@ -63,8 +63,6 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     show(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
     if counted.evicted[0]:
         show("{:,} evicted for others; {:,} of them did not run again.".format(*counted.evicted))
-    if len(counted.choices):
-        _print_choices(counted.choices)
     if not refused:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
@@ -86,16 +84,6 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     _print_times(counted.times)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         show(f"What did every server lack? --request {example}")
-
-
-def _print_choices(choices: pl.DataFrame) -> None:
-    """Print which rule was followed when, and by how much it was ahead."""
-    table = new_table(">after", ">requests", "followed", "ahead of", ">by", ">futures")
-    for row in choices.iter_rows(named=True):
-        by = f"{row['ahead']:.2f} ± {1.96 * row['error']:.2f} {row['unit']}" if row["futures"] else ""
-        cells = duration(row["time"]), f"{row['requests']:,}", escape(row["rule"]), escape(row["other"])
-        table.add_row(*cells, by, f"{row['futures']:,}")
-    out.print(table)
 
 
 def _share(row: dict[str, Any]) -> tuple[str, str, str]:

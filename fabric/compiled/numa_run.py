@@ -114,18 +114,18 @@ class CompiledSimulation(Simulation):
             self._ready = decide, loop
         return self._ready[1], decide, weights
 
-    def go(self, rule: Compiled, answers: int = -1, ahead: bool = False) -> int:
+    def go(self, rule: Compiled, answers: int = -1) -> int:
         """Let a rule answer `answers` times, or to the end of the run when negative; returns how often it answered.
 
-        With `ahead` the clock runs on to the next request afterwards. Raises `InfeasiblePlacement` as `answer` does.
+        Raises `InfeasiblePlacement` as `answer` does.
         """
         made = 0
-        while (ahead or made != answers) and not self.state.at[STOPPED]:
+        while made != answers and not self.state.at[STOPPED]:
             mode = MODES.index(self.overflow.mode if self._may_grow else self.overflow.then)
             change = self._planned[-1][0] if self._planned else inf
             loop, *form = self._loop(rule)
             given = self.requests, self.state, self.rules, self.parts
-            more, status, code = loop(*form, *given, mode, change, answers - made, ahead)
+            more, status, code = loop(*form, *given, mode, change, answers - made, False)
             made += more
             self.follow()
             if status == GROW:
@@ -226,21 +226,12 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
         raise TypeError(f"{type(agent).__name__} is not compiled")
     simulation.prepare(rule)
     simulation.thought = 0
-    held = 0 if agent.reviews else -1
-    left = watch()
-    while left:
+    while left := watch():
         before = perf_counter_ns()
-        if not held:
-            simulation.go(rule, 0, ahead=True)
-            on_offer = simulation.waiting and not simulation.stopped
-            held, rule = agent.review(simulation.view) if on_offer else -1, agent.compiled or rule
-        asked = left if held < 0 else held if left < 0 else min(left, held)
-        made = simulation.go(rule, asked)
+        made = simulation.go(rule, left)
         simulation.thought += perf_counter_ns() - before
-        if made != asked:
+        if made != left:
             simulation.let_go()
             break
-        left, held = left - made if left > 0 else left, held - made
-        left = left or watch()
     simulation.ledger.confirm()
     return simulation.thought

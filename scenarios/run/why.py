@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.adaptive.agent import Adaptive
 from binwright.agents.world import World
 from binwright.analysis.measure.metric import duration
 from binwright.fabric.devices import DeviceView
@@ -92,23 +91,21 @@ class RefusedRequests(NamedTuple):
     `labels` has a row per `label` and `value` of it, such as each tenant: how many were `offered`, how many `refused`,
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
     than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
-    `end` in seconds, and how many that came then were `offered` and `refused`. `choices` has a row for each time that
-    the agent chose among rules, as `binwright.agents.adaptive.agent.Choice` says; it has none for other agents.
-    `evicted` says how many were evicted for others, and how many of these did not run again.
+    `end` in seconds, and how many that came then were `offered` and `refused`. `evicted` says how many were evicted for
+    others, and how many of these did not run again.
     """
 
     reasons: pl.DataFrame
     kinds: pl.DataFrame
     labels: pl.DataFrame
     times: pl.DataFrame
-    choices: pl.DataFrame
     evicted: tuple[int, int] = (0, 0)
 
 
 def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
     """Play a run to its end, and count what it refused."""
     world = build_world(run.scenario, cache)
-    first, simulation, agent = _played(run, world)
+    first, simulation = _played(run, world)
     record, asked = simulation.record, simulation.asked()
     own, back = np.arange(first, simulation.offered), np.arange(len(simulation.workload), record.rows)
     rows = np.concatenate([own, back])  # back: those that failures sent back
@@ -150,7 +147,6 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
         kinds.sort("refused", **largest_first),
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
         _over_time(frame),
-        pl.DataFrame(agent.choices if isinstance(agent, Adaptive) else []),
         _evicted(simulation),
     )
 
@@ -184,15 +180,15 @@ def _over_time(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame({"begin": ends[:-1], "end": ends[1:], "offered": counts[:, 0], "refused": counts[:, 1]})
 
 
-def _played(run: Run, world: World) -> tuple[int, Simulation, Agent]:
-    """Play a run to its end; returns the first row that its agent was asked about, and the agent, too."""
+def _played(run: Run, world: World) -> tuple[int, Simulation]:
+    """Play a run to its end; returns the first row that its agent was asked about, too."""
     agent, warm = agents_of(run, world)
     simulation, _, play_on = prepare_run(run, world, warm, is_compiled("auto", run, world, agent, warm))
     first = measured_from(simulation)
     begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
     play_on(simulation, agent, lambda: -1)
-    return first, simulation, agent
+    return first, simulation
 
 
 def _row(workload: Workload, wanted: str) -> int:

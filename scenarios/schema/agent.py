@@ -123,7 +123,7 @@ def _said(value: Any) -> Any:
 def shortly(agents: tuple[AgentSpec, ...]) -> tuple[AgentSpec, ...]:
     """Shorten the paths in labels that nobody gave, to their last two parts or as many as tell all labels apart.
 
-    Of long lists, such as candidates, the first item is named where that tells them apart.
+    Of long lists, such as steps, the first item is named where that tells them apart.
     """
     labels = [agent.label for agent in agents]
     ours = [bool(agent.options) and agent.label == _label(agent.name, agent.options) for agent in agents]

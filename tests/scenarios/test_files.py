@@ -464,10 +464,10 @@ def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None
 
 
 def test_labels_of_long_lists_name_the_first_item_if_that_tells_agents_apart(file: Path) -> None:
-    adaptive = "{adaptive: {candidates: [best-fit, internal, '-server_free_cpu - free_mem']}}"
-    assert labels_of(file, more=adaptive) == ["adaptive(candidates=[best-fit, 2 more])"]
-    both = labels_of(file, "x.csv", more=f"{adaptive}, {adaptive.replace('internal', 'worst-fit')}")
-    assert both[1].startswith("adaptive(candidates=['best-fit', 'internal', ")
+    nilas = "{nilas: {steps: [30 min, 1 h, 2 h, 4 h, 8 h, 1 d, 2 d]}}"
+    assert labels_of(file, more=nilas) == ["nilas(steps=[30 min, 6 more])"]
+    both = labels_of(file, "x.csv", more=f"{nilas}, {nilas.replace('4 h', '5 h')}")
+    assert both[1].startswith("nilas(steps=['30 min', '1 h', ")
 
 
 def test_the_key_that_was_given_is_no_remedy(file: Path) -> None:

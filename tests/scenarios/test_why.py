@@ -103,9 +103,8 @@ def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
     run = run_of()
     rows = requests_of(run, tmp_path)
-    reasons, kinds, labels, spans, choices, _ = refused(run)
+    reasons, kinds, labels, spans, _ = refused(run)
     assert labels.is_empty()
-    assert choices.is_empty()
     rejected = [row for row in rows if row["outcome"] == "rejected"]
     assert rejected
     assert {row["reason"]: row["requests"] for row in reasons.to_dicts()} == {

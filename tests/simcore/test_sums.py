@@ -27,7 +27,6 @@ NO_PRODUCTS = (
     "agents/environments",
     "agents/rules",
     "agents/heuristics",
-    "agents/adaptive",
     "agents/formulas",
     "scenarios/search",
     "analysis",

@@ -22,8 +22,6 @@ ON_DEVICES = {name for name in AGENTS if AGENTS.load(name).on_devices}
 ON_SERVERS = sorted(set(AGENTS) - _NEEDING - (EMBEDDING - ANYWHERE) - ONE_SIZE - ON_DEVICES)
 ON_TWO_NODES = {"cvd-rl", "value-es", "hindsight", "padrl"}
 """For servers of two nodes and two resources only."""
-PLAYS_THE_PAST = {"adaptive"}
-"""For runs, which show what has happened, not for a view alone."""
 NEEDS_WEIGHTS = {"rl-scheduler"} if find_spec("safetensors") is None else set()
 """For whom the extra `learned` is installed only."""
-ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - PLAYS_THE_PAST - NEEDS_WEIGHTS)
+ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - NEEDS_WEIGHTS)

@@ -122,7 +122,7 @@ def compiled_agent(said: str | Mapping[str, Any]) -> Agent:
     [[name, options]] = [(said, {})] if isinstance(said, str) else said.items()
     kind = AGENTS.load(name)
     agent: Agent = kind(**check_options(kind, options, (name,)))
-    if agent.compiled is None or agent.reviews:
+    if agent.compiled is None:
         remedy = "Name one that is, such as internal."
         raise UserError("is not an agent for compiled episodes", value=name, remedy=remedy)
     return agent
