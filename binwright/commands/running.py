@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ def run(asked: Namespace) -> int:
     from binwright.analysis.compare.sites import site_table
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
-    from binwright.scenarios.run.check import without_effect, without_order, without_requested
+    from binwright.scenarios.run.check import unknown_names, without_effect, without_order, without_requested
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -68,6 +68,7 @@ def run(asked: Namespace) -> int:
         _warn_of(without_effect(batch.scenario))
         _warn_of(without_order(batch.scenario))
         _warn_of(without_requested(batch.scenario, batch.folder))
+        _warn_each(unknown_names(batch.scenario, batch.folder))
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -168,6 +169,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
         impossible_of,
         overlap_of,
         running_at_start,
+        unknown_names,
         without_effect,
         without_order,
         without_requested,
@@ -180,6 +182,15 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
     _warn_of(without_effect(scenario))
     _warn_of(without_order(scenario))
     _warn_of(without_requested(scenario, folder))
+    _warn_each(unknown_names(scenario, folder))
+
+
+def _warn_each(doubts: Sequence[str]) -> None:
+    """Warn of the first SHOWN of them."""
+    for doubt in doubts[:SHOWN]:
+        _warn_of(doubt)
+    if more := len(doubts) - SHOWN:
+        _warn_of(f"{more} more of the kind." if more > 0 else "")
 
 
 def _warn_of(what: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,17 +28,20 @@ from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Keys, dotted, undotted
 from binwright.simcore.compiling import awaited_by
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import FileNeeded, UserError, as_one
+from binwright.simcore.errors import FileNeeded, UserError, as_one, suggest
 from binwright.simcore.jit import postponed
 from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, View, Workload
 from binwright.workloads.changes import words_of
+from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.starts import ListedStart
 from binwright.workloads.traces.library import find, find_servers
 
 SEEDS = 20
 """So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""
+WINDOWS = 5
+"""So many seeds' windows of a trace are searched for a name that no request has."""
 BECOMES = {
     "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
     "drop": "`workload: {running: drop}` leaves them out.",
@@ -157,6 +160,46 @@ def without_requested(scenario: Scenario, folder: Path | None = None) -> str:
         return ""
     said = f"the log does not say for how long users asked in {unknown:,} of {len(requested):,} requests"
     return f"{said}: agents are told how long these really stay."
+
+
+def unknown_names(scenario: Scenario, folder: Path | None = None) -> list[str]:
+    """Say which tenants, groups, labels' values and priorities no request has, at no point of the sweep.
+
+    Where seeds draw windows of a trace, those of the first seeds count, as long as a name is not met.
+    """
+    met: set[tuple[str, str]] = set()
+    unmet: dict[tuple[str, str, str], str] = {}
+    for _, at_point in points(scenario)[:SEEDS]:
+        names = [(dotted(at), label, name) for at, label, name in at_point.names_of_requests]
+        names += [("spot.of", "priority", name) for name in (at_point.spot.of if at_point.spot else ())]
+        try:
+            world = build_world(at_point, _cache(at_point, folder)) if names else None
+            for seed in range(scenario.seed, scenario.seed + min(scenario.replications, WINDOWS)):
+                names = [one for one in names if one[1:] not in met]
+                if not world or not names or (seed > scenario.seed and not world.requests.drawn):
+                    break
+                workload = world.draw(seed)
+                words = {
+                    label: _values(workload, label, at_point.priorities) for label in {label for _, label, _ in names}
+                }
+                met |= {(label, word) for label, some in words.items() for word in some}
+                unmet |= {one: suggest(one[2], words[one[1]]) for one in names}
+        except UserError:
+            continue  # it is said elsewhere
+    return [
+        f"{at}: no request has {label} {name!r}. {remedy}"
+        for (at, label, name), remedy in unmet.items()
+        if (label, name) not in met
+    ]
+
+
+def _values(workload: Workload, label: str, classes: Mapping[str, int]) -> list[str]:
+    """List the values that a label has among the requests; of `priority` the classes and the numbers, too."""
+    if label != PRIORITY:
+        return [str(word) for word in np.unique(words_of(workload, label, ""))]
+    numbers = {0} if workload.priority is None else set(workload.priority.tolist())
+    names = {name for name, number in classes.items() if number in numbers}
+    return sorted(names | set(map(str, numbers)) | set(workload.labels.get(PRIORITY, np.zeros(0, np.str_)).tolist()))
 
 
 def without_order(scenario: Scenario) -> str:

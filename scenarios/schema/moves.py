@@ -113,13 +113,8 @@ class MovesSpec(Model):
         """Return the resource that moves carry, if it is known."""
         return self.resource or next((name for name in ("mem", "memory") if name in resources), None)
 
-    def check_against(self, resources: Sequence[str], groups: set[str] | None) -> None:
-        """Refuse what does not go with the cluster's resources, or with the requests' groups, where they are known."""
-        for number, where in enumerate(self.fixed):
-            for group in where.get("group", ()) if groups is not None else ():
-                if group not in (groups or ()):
-                    remedy = suggest(group, (groups or set()) - {""})
-                    raise wrong("no request is of this group", remedy, ("moves", "fixed", number, "group"), group)
+    def check_against(self, resources: Sequence[str]) -> None:
+        """Refuse what does not go with the cluster's resources."""
         if self.resource is not None and self.resource not in resources:
             remedy = suggest(self.resource, resources)
             raise wrong("the cluster has no such resource", remedy, ("moves", "resource"), self.resource)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import partial
 from typing import Literal, Self
 
@@ -81,15 +80,9 @@ class Quotas(Model):
             )
         return self
 
-    def check(self, resources: tuple[str, ...], groups: Collection[str] | None) -> None:
-        """Refuse resources that the cluster lacks, and tenants of whom there are no requests."""
-
-        def known(name: str) -> None:
-            if self.by == "group" and groups is not None and name not in groups:
-                raise wrong("no request is of this group", suggest(name, groups), ("quotas", "of", name))
-
+    def check(self, resources: tuple[str, ...]) -> None:
+        """Refuse resources that the cluster lacks."""
         together(
-            *(partial(known, name) for name in self.of),
             *(
                 partial(known_resources, one.nominal, resources, ("quotas", "of", name, "nominal"))
                 for name, one in self.of.items()

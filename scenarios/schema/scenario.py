@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -18,6 +18,7 @@ from binwright.fabric.placement.rules import Drain
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
 from binwright.scenarios.schema.failures import Failures
+from binwright.scenarios.schema.kind import Changing
 from binwright.scenarios.schema.knowledge import Knowledge
 from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
 from binwright.scenarios.schema.moves import MovesSpec, Rescheduling, check_moves
@@ -38,6 +39,7 @@ from binwright.scenarios.schema.yaml_source import Keys, Source
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.fields import Count, Index, Model, Number, PositiveTime, Text, together, wrong
 from binwright.simcore.run_options import Pacing
+from binwright.workloads.changes import DemandChange
 
 
 class Scenario(Model):
@@ -288,7 +290,7 @@ class Scenario(Model):
         ):
             if there:
                 raise wrong("does not go with sites", "Take it out, or sites.", at)
-        sites.check(cluster, self.costs.electricity if self.costs else None, self.workload.groups)
+        sites.check(cluster, self.costs.electricity if self.costs else None)
 
     def _check_predicted(self) -> None:
         """Refuse what does not go with predicted peaks."""
@@ -326,7 +328,7 @@ class Scenario(Model):
         if asked and asked.every is None and asked.on_load is None and not empties(self.placement):
             remedy = "Write a rule into `placement` like {drain: [3, 4], at: 1 d}, or say how often, like every: 1 h."
             raise wrong("no server is to be emptied while a run goes on", remedy, ("rescheduling", "on_drain"))
-        self.moves.check_against(self.cluster.resources, self.workload.groups)
+        self.moves.check_against(self.cluster.resources)
 
     @property
     def moves_some(self) -> bool:
@@ -363,34 +365,59 @@ class Scenario(Model):
         if self.spot:
             self.spot.check(self.priorities, bool(self.prices))
         if self.quotas:
-            self.quotas.check(self.cluster.resources, self.workload.groups)
-        said: list[tuple[Keys, Mapping[str, list[str]]]] = []
-        if self.quotas:
-            said.append((("quotas", "only"), self.quotas.only))
-        if preempt := preempt_of(self.overflow):
-            budgets = "overflow", "preempt", "budgets"
-            said += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
-        if (wait := wait_of(self.overflow)) and wait.queues:
-            at, hidden = queues_at(self.overflow), self.knowledge.lifetimes == "hidden"
-            check_queues(wait.queues, self.cluster.resources, hidden, at)
-            said += [((*at, name, "of"), one.of) for name, one in wait.queues.items()]
+            self.quotas.check(self.cluster.resources)
+        wait = wait_of(self.overflow)
+        if wait and wait.queues:
+            hidden = self.knowledge.lifetimes == "hidden"
+            check_queues(wait.queues, self.cluster.resources, hidden, queues_at(self.overflow))
         for number, metric in enumerate(self.metrics):
-            said.append((("metrics", number, "by"), metric.by))
             names = [*wait.queues] if wait else []
             for name in metric.by.get("queue", ()) if names else ():
                 if name not in names:
                     raise wrong(
                         "there is no such queue", suggest(name, names), ("metrics", number, "by", "queue"), name
                     )
-        if self.sites and self.sites.flexible:
-            said.append((("sites", "flexible", "of"), self.sites.flexible.of))
-        if self.use:
-            said += self.use.wheres
         groups = self.workload.groups
-        for at, where in said:
-            for name in where.get("group", ()):
-                if groups is not None and name not in groups:
-                    raise wrong("no request is of this group", suggest(name, groups), (*at, "group"), name)
+        for at, label, name in self.names_of_requests:
+            if label == "group" and groups is not None and name not in groups:
+                raise wrong("no request is of this group", suggest(name, groups), at, name)
+
+    @property
+    def names_of_requests(self) -> list[tuple[Keys, str, str]]:
+        """List the keys, the label (or `group`, `models`) and the value wherever requests are chosen by one."""
+        found: list[tuple[Keys, str, str]] = []
+        wheres: list[tuple[Keys, Mapping[str, Iterable[str]]]] = [
+            (("moves", "fixed", number), where) for number, where in enumerate(self.moves.fixed)
+        ]
+        if self.quotas:
+            found += [(("quotas", "of", name), self.quotas.by, name) for name in self.quotas.of]
+            wheres.append((("quotas", "only"), self.quotas.only))
+        if preempt := preempt_of(self.overflow):
+            budgets = "overflow", "preempt", "budgets"
+            wheres += [((*budgets, number, "of"), one.of) for number, one in enumerate(preempt.budgets)]
+        if wait := wait_of(self.overflow):
+            wheres += [((*queues_at(self.overflow), name, "of"), one.of) for name, one in wait.queues.items()]
+        for number, metric in enumerate(self.metrics):
+            own = {label: names for label, names in metric.by.items() if label != "queue" or not (wait and wait.queues)}
+            wheres.append((("metrics", number, "by"), own))
+        if self.sites and (by := self.sites.by):
+            for site, spec in self.sites.of.items():
+                at: Keys = ("sites", "of", site)
+                found += [((*at, "latency", name), by, name) for name in spec.latency]
+                found += [((*at, "home_of"), by, name) for name in spec.home_of or ()]
+        if self.sites and self.sites.flexible:
+            wheres.append((("sites", "flexible", "of"), self.sites.flexible.of))
+        if self.use:
+            wheres += self.use.wheres
+        if isinstance(self.workload, Changing):
+            wheres += [
+                (("workload", "changes", number, "of"), change.of)
+                for number, change in enumerate(self.workload.changes)
+                if isinstance(change, DemandChange)
+            ]
+        return found + [
+            ((*at, label), label, name) for at, where in wheres for label, names in where.items() for name in names
+        ]
 
     def check_placed(
         self, values: Values, everywhere: set[str] | None, taints: set[str] | None, size: int | None

@@ -103,7 +103,7 @@ class SitesSpec(Model):
         """Find what energy comes to at a site, where `default` is that of the costs."""
         return self.of[site].electricity or default
 
-    def check(self, cluster: ClusterSpec, default: Electricity | None, groups: Collection[str] | None) -> None:
+    def check(self, cluster: ClusterSpec, default: Electricity | None) -> None:
         """Refuse sites without servers, servers without a site, and what a router or `flexible` asks for in vain."""
         values, at = cluster.values, ("sites", "of")
         if self.label not in values:
@@ -127,11 +127,6 @@ class SitesSpec(Model):
                     raise wrong(f"says no {name} of a kWh", remedy, (*at, site))
             if "latency" in self.router and not spec.latency:
                 raise wrong("says no latency", "Write latency: {VALUE: 12 ms}, or take another router.", (*at, site))
-            for key, names in (("latency", spec.latency), ("home_of", spec.home_of or ())):
-                for name in names if self.by == "group" and groups is not None else ():
-                    if groups is not None and name not in groups:
-                        where = (*at, site, key, name) if key == "latency" else (*at, site, key)
-                        raise wrong("no request is of this group", suggest(name, groups), where, name)
 
     def check_servers(self, there: Collection[str], everywhere: bool) -> None:
         """Refuse sites that are not among the values of the label, and values that are no sites."""

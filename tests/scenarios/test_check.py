@@ -14,7 +14,7 @@ from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.check import check_scenario, missing_files, suited
+from binwright.scenarios.run.check import check_scenario, missing_files, suited, unknown_names
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import AgentError, UserError
 from binwright.simcore.jit import kernel, postponed, prepared
@@ -170,7 +170,7 @@ def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_request_of_an_error_is_in_words(tmp_path: Path) -> None:
     (tmp_path / "breaks.py").write_text(
-        "import numpy as np\nfrom simcore.types import Agent\nclass Breaks(Agent):\n"
+        "import numpy as np\nfrom binwright.simcore.types import Agent\nclass Breaks(Agent):\n"
         "    def decide(self, view, request):\n        return np.stack([])\n"
     )
     name = f"{tmp_path}/breaks.py:Breaks"
@@ -278,3 +278,67 @@ def test_the_schema_goes_to_a_file_with_the_line_for_an_editor(
     assert "$defs" in json.loads(target.read_text())
     line = capsys.readouterr().out.splitlines()[-1]
     assert line == f"# yaml-language-server: $schema={target.as_uri()}"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"quotas": {"by": "tenant", "of": {"paymnts": {"nominal": {"cpu": 1}}, "web": {"nominal": {"cpu": 1}}}}},
+            "quotas.of.paymnts: no request has tenant 'paymnts'. Did you mean 'payments'? Known: payments, web.",
+        ),
+        ({"quotas": {"by": "tenant", "of": {"web": {"nominal": {"cpu": 1}}}, "only": {"tenant": "weeb"}}}, "'weeb'"),
+        ({"moves": {"fixed": [{"tenant": "payment"}]}}, "moves.fixed.0.tenant: no request has tenant 'payment'."),
+        ({"metrics": [{"wait_mean": {"by": {"tenant": ["wbe", "web"]}}}]}, "metrics.0.by.tenant: no request has ten"),
+        ({"overflow": {"preempt": {"budgets": [{"of": {"tenant": "wbe"}, "at_most": 1}]}}}, "budgets.0.of.tenant: no"),
+        ({"overflow": {"wait": {"together": 9, "queues": {"a": {"of": {"tenant": "wbe"}}, "b": {}}}}}, "queues.a.of"),
+        ({"priorities": {"low": 1, "high": 5}, "prices": {"cpu_hour": 1}, "spot": {"of": ["low"], "pays": 0.5}}, "low"),
+    ],
+)
+def test_names_that_no_request_has_are_doubted_with_the_nearest(
+    change: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "vms.csv"
+    table.write_text("start,hours,cpu,who\n0,1,1,payments\n1,1,1,web\n")
+    columns = {"arrival": "start", "lifetime": "hours", "cpu": "cpu"}
+    workload = {"trace": "table", "path": str(table), "columns": columns, "labels": {"tenant": "who"}}
+    fields = {"cluster": {"servers": 2, "node": {"cpu": 8}}, "workload": workload, "agents": ["best-fit"]}
+    doubts = unknown_names(scenario_from(fields | change))
+    assert len(doubts) == 1
+    assert said in doubts[0]
+
+
+def test_a_name_that_only_another_seed_meets_is_known(tmp_path: Path) -> None:
+    table = tmp_path / "vms.csv"
+    table.write_text(
+        "start,hours,cpu,who\n" + "".join(f"{n},1,1,{'early' if n < 50 else 'late'}\n" for n in range(100))
+    )
+    workload = {
+        "trace": "table",
+        "path": str(table),
+        "columns": {"arrival": "start", "lifetime": "hours", "cpu": "cpu"},
+        "labels": {"tenant": "who"},
+        "start": {"path": str(tmp_path / "starts.csv"), "of": "requests"},
+        "requests": 10,
+    }
+    fields = {"cluster": {"servers": 2, "node": {"cpu": 8}}, "workload": workload, "agents": ["best-fit"]}
+    (tmp_path / "starts.csv").write_text("start\n0\n90\n")
+    quotas = {"by": "tenant", "of": {name: {"nominal": {"cpu": 1}} for name in ("early", "late", "latte")}}
+    [doubt] = unknown_names(scenario_from(fields | {"quotas": quotas, "replications": 2}))
+    assert doubt.startswith("quotas.of.latte: no request has tenant 'latte'. Did you mean 'late'?")
+
+
+def test_validate_and_run_warn_of_a_tenant_that_no_request_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(
+        "cluster: {servers: 1, node: {cpu: 8}}\nagents: [best-fit]\nreplications: 1\n"
+        "workload: {trace: table, path: vms.csv, labels: {tenant: who},\n"
+        "  columns: {arrival: start, lifetime: hours, cpu: cpu}}\n"
+        "quotas: {by: tenant, of: {paymnts: {nominal: {cpu: 1}}}}\n"
+    )
+    Path("vms.csv").write_text("start,hours,cpu,who\n0,1,1,payments\n1,1,1,web\n")
+    for command in ("validate", "run"):
+        assert main([command, "s.yaml"]) == 0
+        assert "Warning: quotas.of.paymnts: no request has tenant 'paymnts'." in capsys.readouterr().out
