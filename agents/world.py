@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.predicting_ledger import PredictingLedger
-from binwright.simcore.cores import usable_threads
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
 from binwright.simcore.faults import Faults
@@ -23,7 +22,7 @@ from binwright.simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
     from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-    from binwright.simcore.run_options import Cells, Pacing
+    from binwright.simcore.run_options import Pacing
 
 
 class Requests(Protocol):
@@ -69,11 +68,10 @@ class World:
     whether requests are virtual networks, `devices` whether servers have devices, `numbered` whether seeds number the
     servers, `ruled` names what says where requests may lie, `gangs` tells whether requests have several parts,
     `timed` whether single decisions are to be timed, `hidden` whether agents are told nothing of how long requests
-    stay, and `asks_again` whether they are told something else of those that stay longer than was said; `cells` say how
-    the servers are divided, if they are. `moves` is the key of a scenario that has requests moved, empty where none
-    does, `sites(seed, workload)` says which sites there are, if there are some, and `quotas` bound what tenants use.
-    `queues` are those that requests wait in, if there are several.
-    `predicts` says whether predicted peaks decide what may be placed. Nothing here changes while a run is played.
+    stay, and `asks_again` whether they are told something else of those that stay longer than was said. `moves` is the
+    key of a scenario that has requests moved, empty where none does, `sites(seed, workload)` says which sites there
+    are, if there are some, and `quotas` bound what tenants use. `queues` are those that requests wait in, if there are
+    several. `predicts` says whether predicted peaks decide what may be placed. Nothing here changes during a run.
     """
 
     ledger: Callable[[int], Ledger]
@@ -92,7 +90,6 @@ class World:
     timed: bool = False
     hidden: bool = False
     asks_again: bool = False
-    cells: Cells | None = None
     moves: str = ""
     sites: Callable[[int, Workload], Sites] | None = None
     quotas: QuotaRules | None = None
@@ -155,8 +152,6 @@ class World:
         for key, each in (("agents", agent), ("warm_start.with", warm)):
             if each is not None and each.compiled is None:
                 return key, f"{type(each).__name__} decides in Python, not in one compiled kernel"
-            if each is not None and not each.any_size and self.cells:
-                return key, f"{type(each).__name__} is for one number of servers, and the cells have fewer"
             if each is not None and not each.any_size and self.grows_by:
                 return key, f"{type(each).__name__} is for one number of servers, and the cluster grows"
         return None
@@ -170,8 +165,6 @@ class World:
         """Set up the run of a seed on an empty cluster, by default a new one; `compiled` in machine code."""
         ledger = ledger or self.ledger(seed)
         workload = self.draw(seed)
-        if self.cells:
-            return self._in_cells(self.cells, workload, ledger, seed, compiled)
         if compiled:
             if self.overflow.together:
                 from binwright.fabric.compiled.queue_run import CompiledQueue  # numba
@@ -203,17 +196,6 @@ class World:
             Quotas(simulation, self.quotas)
         if self.queues:
             Queues(simulation, self.queues)
-
-    def _in_cells(self, cells: Cells, workload: Workload, ledger: Ledger, seed: int, compiled: bool) -> Simulation:
-        if not compiled:
-            remedy = "Take out cluster.cells."
-            raise UserError("cells are for whole runs of `binwright run`", key="cluster.cells", remedy=remedy)
-        from binwright.fabric.compiled.cells_run import CellSimulation, two_choices  # numba
-
-        choices = None
-        if cells.router == "two-choices":
-            choices = two_choices(len(workload), cells.count, stream(seed, "router"))
-        return CellSimulation(workload, ledger, cells, choices, threads=usable_threads())
 
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""

@@ -79,7 +79,7 @@ def run(
     Overrides, and `keys` of the scenario, are those of `scenario`.
 
     `fresh` runs everything again. `jobs` runs at a time (default: one per CPU) `on` this machine, `local`, or a Ray
-    cluster: `ray` starts one, `ray://host:port` is there; a run in cells that is alone has all its CPUs. `engine` is
+    cluster: `ray` starts one, `ray://host:port` is there. `engine` is
     `simpy`, `compiled` (for scenarios that allow it) or `auto`, compiled if possible; the results are the same.
     `finished` is called with every finished run's row, and `on_progress` now and then with how far a run is.
     """

@@ -29,11 +29,11 @@ DROP, WAIT, STOP, EXPAND = range(4)
 """What happens to a request that fits nowhere: the overflow modes as numbers."""
 MODES = ("drop", "wait", "stop", "expand")
 
-HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, FIRST, COUNTERS = range(11)
+HEAD, TAIL, ENDS, ANSWERED, BLOCKED, STIRRED, SERVING, ALL, STOPPED, COUNTERS = range(10)
 """Places in `NumaState.at`. Four are counts: how many of `NumaRequests.rows` have their answer, how many have arrived,
 how long the heap is, how many answers were given. Five are 0 or 1: the head of the line was refused and nothing has
 changed since; something has changed; the line is being served again; there are no more arrivals; overflow ended the
-run. `FIRST` is the number of the first server, by which those of a cell are more in the record than in its arrays.
+run.
 """
 
 ROOMLESS = 3
@@ -163,7 +163,7 @@ def go(
         roles, is_open, mask, slots, happened = rules
         events, shown, failing = happened[0], slots.shown, slots.failing
     nodes = left.shape[1]
-    head, tail, ends, answered, first = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED], at[FIRST]
+    head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
     now, made, code, status = clock[0], 0, -1, ASK
     while status == ASK and (ahead or made != answers):
@@ -172,9 +172,9 @@ def go(
                 row = holder[0]
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row] - first, nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row] - first, roles[row], -1)
+                    events = happen(mask, slots, events, servers[row], roles[row], -1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -197,9 +197,9 @@ def go(
                 row, now = holder[0], end
                 ends -= 1
                 pop(due, holder, ends)
-                move(left, free, log, demand_of(demands, row, nothing), servers[row] - first, nodes_of[row], 1)
+                move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row] - first, roles[row], -1)
+                    events = happen(mask, slots, events, servers[row], roles[row], -1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -233,7 +233,7 @@ def go(
                     break
                 events = happen(mask, slots, events, server, role, 1)
             move(left, free, log, demand, server, node, -1)
-            servers[row + placed], nodes_of[row + placed] = server + first, node
+            servers[row + placed], nodes_of[row + placed] = server, node
             placed += 1
         made += 1
         if status == BROKEN:
@@ -253,9 +253,9 @@ def go(
             if rules is not None and ruled and reason[row] == 0:
                 reason[row] = _ruled_reason(mask, slots, role, left, events, demand, spread[row])
         for part in range(row, row + placed):
-            move(left, free, log, demand, servers[part] - first, nodes_of[part], 1)
+            move(left, free, log, demand, servers[part], nodes_of[part], 1)
             if rules is not None:
-                events = happen(mask, slots, events, servers[part] - first, role, -1)
+                events = happen(mask, slots, events, servers[part], role, -1)
             servers[part], nodes_of[part] = -1, -1
         if mode == WAIT:
             blocked = True

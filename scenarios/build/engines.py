@@ -20,9 +20,7 @@ def check_engine(engine: str, runs: Iterable[Run]) -> None:
     if engine not in get_args(Engine):
         raise UserError("unknown engine", key="engine", value=engine, remedy=suggest(engine, get_args(Engine)))
     seen = set()
-    for run in runs:
-        if engine != "compiled" and run.scenario.cluster.cells is None:
-            continue
+    for run in runs if engine == "compiled" else ():
         if (known := (id(run.scenario), run.agent.label)) not in seen:
             seen.add(known)
             world = build_world(run.scenario)
@@ -52,11 +50,6 @@ def agents_of(run: Run, world: World) -> tuple[Agent, Agent | None]:
 def is_compiled(engine: str, run: Run, world: World, agent: Agent, warm: Agent | None) -> bool:
     """Tell whether a run is played in machine code; refuse one that is asked for and cannot be, saying why."""
     part = world.not_compiled(agent, warm)
-    if world.cells and (part or engine == "simpy"):
-        problem = part[1] if part else "not on SimPy's clock"
-        remedy = "Take an agent that is one kernel, such as best-fit, leave --engine at auto, or take out the cells."
-        said = f"cells are played in machine code: {problem}"
-        raise ScenarioError(said, file=run.scenario.file, key="cluster.cells", remedy=remedy)
     if engine == "simpy":
         return False
     if part and engine == "compiled":

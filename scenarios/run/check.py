@@ -260,8 +260,6 @@ def start_agents(scenario: Scenario, first: Run, agents: Iterable[AgentSpec], wo
         view = simulation.view
         if len(workload):
             world.set_bounds(simulation, first.seed)
-        if world.cells:
-            world.cells.check(workload.labels)
         for number, metric in enumerate(scenario.metrics):
             for label in metric.by if len(workload) else ():
                 if label != "queue" or not world.queues:

@@ -251,11 +251,7 @@ def prepare_run(
     ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
     play_on: Player = play
-    if world.cells:
-        from binwright.fabric.compiled.cells_run import play_cells  # numba
-
-        play_on = play_cells
-    elif compiled:
+    if compiled:
         from binwright.fabric.compiled.numa_run import play_compiled  # numba
 
         play_on = play_compiled

@@ -63,9 +63,6 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     Raises a `UserError` for a request that there is not, and for one that came before the agent did.
     """
     world = build_world(run.scenario, cache)
-    if world.cells:
-        remedy = "`binwright why` without --request counts all that were refused."
-        raise UserError("single requests are not looked at in cells", key="cluster.cells", remedy=remedy)
     agent, warm = agents_of(run, world)
     simulation, ledger, _ = prepare_run(run, world, warm, False)
     row = _row(simulation.workload, wanted)

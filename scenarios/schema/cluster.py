@@ -27,7 +27,7 @@ from binwright.simcore.fields import (
     wrong,
 )
 from binwright.simcore.json_schema import Schema, given
-from binwright.simcore.run_options import Cells, ContentionRule
+from binwright.simcore.run_options import ContentionRule
 
 
 class DevicesSpec(Model):
@@ -123,11 +123,6 @@ class ClusterSpec(Model):
         default="proportional",
         description="How a node is shared where requests would use more than it has (`workload.use`): in proportion,"
         " or first by priority.",
-    )
-    cells: Cells | None = Field(
-        default=None,
-        description="Parts that decide by themselves, below a router.",
-        examples=["{count: 4, router: two-choices}"],
     )
 
     @classmethod

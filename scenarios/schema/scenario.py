@@ -17,7 +17,6 @@ from binwright.fabric.peak_predictors import LimitPeak
 from binwright.fabric.placement.rules import Drain
 from binwright.scenarios.schema.agent import AgentEntry, AgentSpec, shortly
 from binwright.scenarios.schema.cluster import ClusterSpec
-from binwright.scenarios.schema.failures import Failures
 from binwright.scenarios.schema.kind import Changing
 from binwright.scenarios.schema.knowledge import Knowledge
 from binwright.scenarios.schema.metric import Figures, MetricEntry, check_headings, headings_of
@@ -192,7 +191,6 @@ class Scenario(Model):
             self._check_prices,
             self._check_costs,
             self._check_overflow,
-            self._check_cells,
             self._check_sites,
             self._check_predicted,
             self._check_moves,
@@ -245,30 +243,6 @@ class Scenario(Model):
             remedy = "Take times from record, or offer requests one by one."
             raise wrong("decisions about many requests are not timed one by one", remedy, ("record",), "times")
 
-    def _check_cells(self) -> None:
-        """Refuse what runs in cells do not know."""
-        cluster, cells = self.cluster, self.cluster.cells
-        if cells is None:
-            return
-        if cluster.size is not None and cells.count > cluster.size:
-            remedy = f"There are {cluster.size} servers: give that or less."
-            raise wrong("is more than the servers there are", remedy, ("cluster", "cells", "count"), cells.count)
-        for at, there in (
-            (("cluster", "network"), cluster.network),
-            (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
-            (("cluster", "expansion"), cluster.expansion),
-            (("cluster", "failures"), cluster.failures != Failures()),
-            (("placement",), self.ruled_by),
-            (("quotas",), self.quotas),
-            (("overflow",), self.overflow != "drop"),
-            (("rescheduling",), self.rescheduling),
-            (("pacing",), self.pacing),
-            (("warm_start",), self.warm_start),
-            (("record",), {"states", "times"} & {*self.record}),
-        ):
-            if there:
-                raise wrong("does not go with cells", "Take it out, or cluster.cells.", at)
-
     def _check_sites(self) -> None:
         """Refuse what requests that are sent to sites do not know."""
         cluster, sites = self.cluster, self.sites
@@ -279,7 +253,6 @@ class Scenario(Model):
             return
         for at, there in (
             (("cluster", "network"), cluster.network),
-            (("cluster", "cells"), cluster.cells),
             (("cluster", "expansion"), cluster.expansion),
             (("overflow", "expand"), expand_of(self.overflow)),
             (("overflow", "wait"), wait_of(self.overflow)),
@@ -299,7 +272,6 @@ class Scenario(Model):
             for at, there in (
                 (("cluster", "network"), cluster.network),
                 (("cluster", "trace" if cluster.trace else "devices"), cluster.has_devices),
-                (("cluster", "cells"), cluster.cells),
                 (("placement",), self.ruled_by),
                 (("overflow", "make_room"), room_of(self.overflow)),
                 (("rescheduling",), self.rescheduling),
@@ -341,8 +313,6 @@ class Scenario(Model):
             if self.cluster.network:
                 remedy = "Ask for virtual clusters: `workload: {networks: {hose: {machines: 16, ...}}}`."
                 raise wrong("parts do not reserve links", remedy, ("workload", *at))
-            if self.cluster.cells:
-                raise wrong("does not go with cells", "Take it out, or cluster.cells.", ("workload", *at))
         ruled = next((at for at, parts in self.workload.gangs if parts.restricts), None)
         there = "make_room" if room_of(self.overflow) and self.workload.gangs else "rescheduling" if ruled else ""
         if there and self.moves_some:

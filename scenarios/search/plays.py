@@ -48,7 +48,7 @@ class Player:
         self._prepared, self._resources = PreparedScenario(scenario, metric), scenario.resources
         world = build_world(scenario)  # which keeps no requests
         ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
-        slow = world.warm_start or world.cells or world.ruled or world.grows_by or world.not_compiled(Formula(), None)
+        slow = world.warm_start or world.ruled or world.grows_by or world.not_compiled(Formula(), None)
         self._quick = world.overflow.mode in ending and not slow
         self._counted = metric == "scheduled"
         self.nodes: int = world.ledger(0).view.free.shape[1]

@@ -146,7 +146,6 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"overcommit": {"gpu": 2}, "devices": {"count": 2}}, "cluster.overcommit.gpu", "a device is not overcommitted"),
     (PREDICTED, "cluster.overcommit.cpu.predict", "nobody says what that is"),
     (PREDICTED | {"domains": {"rack": 1}}, "placement", "does not go with predicted peaks"),
-    (PREDICTED | {"cells": {"count": 2}}, "cluster.cells", "does not go with predicted peaks"),
     ({"overcommit": {"cpu": {"predict": "orakel"}}}, "cluster.overcommit.cpu.predict", "is no peak predictor"),
     ({"overcommit": {"cpu": {"predict": {"sgma": 5}}}}, "cluster.overcommit.cpu.predict.sgma", "unknown key"),
     ({"overcommit": {"cpu": {"predict": {"max": []}}}}, "cluster.overcommit.cpu.predict.max", "is a wrong value"),
