@@ -36,7 +36,13 @@ def run(asked: Namespace) -> int:
     from binwright.analysis.compare.sites import site_table
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
-    from binwright.scenarios.run.check import unknown_names, without_effect, without_order, without_requested
+    from binwright.scenarios.run.check import (
+        unknown_names,
+        without_effect,
+        without_order,
+        without_requested,
+        without_requeue,
+    )
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -67,6 +73,7 @@ def run(asked: Namespace) -> int:
         _warn(results)
         _warn_of(without_effect(batch.scenario))
         _warn_of(without_order(batch.scenario))
+        _warn_of(without_requeue(batch.scenario))
         _warn_of(without_requested(batch.scenario, batch.folder))
         _warn_each(unknown_names(batch.scenario, batch.folder))
         list_failed(results)
@@ -173,6 +180,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
         without_effect,
         without_order,
         without_requested,
+        without_requeue,
     )
 
     _warn_of(overlap_of(scenario))
@@ -181,6 +189,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
     _warn_of(impossible_of(scenario, folder))
     _warn_of(without_effect(scenario))
     _warn_of(without_order(scenario))
+    _warn_of(without_requeue(scenario))
     _warn_of(without_requested(scenario, folder))
     _warn_each(unknown_names(scenario, folder))
 

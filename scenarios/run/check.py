@@ -22,7 +22,7 @@ from binwright.scenarios.schema.explain import locate
 from binwright.scenarios.schema.knowledge import OtherLifetimes
 from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.moves import MovesSpec
-from binwright.scenarios.schema.overflow import wait_of
+from binwright.scenarios.schema.overflow import preempt_of, wait_of
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.workload import Trace
 from binwright.scenarios.schema.yaml_source import Keys, dotted, undotted
@@ -209,6 +209,17 @@ def without_order(scenario: Scenario) -> str:
     found = [spec.label for spec in scenario.agents if AGENTS.load(spec.name).orders_line]
     why = "they are offered one by one: write `overflow: {wait: {together: 1000}}`"
     return f"{' and '.join(found)} cannot change the order of requests: {why}." if found else ""
+
+
+def without_requeue(scenario: Scenario) -> str:
+    """Say that victims do not wait for room, where some point of the sweep requeues them and drops what fits nowhere."""
+    found = [preempt_of(at_point.overflow) for _, at_point in points(scenario)]
+    if not any(each and (each.then, each.otherwise) == ("requeue", "drop") for each in found):
+        return ""
+    what = (
+        "evicted requests that fit on no other server are dropped at once, since `overflow.preempt.otherwise` is drop"
+    )
+    return f"{what}. Write `otherwise: wait` to let them wait, or `then: drop`."
 
 
 def without_effect(scenario: Scenario) -> str:

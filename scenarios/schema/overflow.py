@@ -140,7 +140,9 @@ class Preempt(Model):
         default=0.0, description="Victims run on for this time after they were told.", examples=["30 s"]
     )
     then: Literal["requeue", "drop"] = Field(
-        default="requeue", description="Victims wait, first of their priority, or are lost."
+        default="requeue",
+        description="Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; "
+        "or they are lost.",
     )
     checkpoint: PositiveTime | None = Field(
         default=None,

@@ -516,6 +516,14 @@ def test_agents_that_order_a_line_of_one_are_named(binwright: Asker) -> None:
     assert (line.code, "Warning" in line.out) == (0, False)
 
 
+def test_evicted_requests_that_do_not_wait_are_warned_of(binwright: Asker) -> None:
+    at_once = "Warning: evicted requests that fit on no other server are dropped at once, since `overflow.preempt.oth"
+    for command in ("validate", "run"):
+        preempt = [command, "s.yaml", "--set", "overflow={preempt: {otherwise: drop}}"]
+        assert at_once in " ".join(binwright(*preempt).out.split())
+        assert at_once not in " ".join(binwright(*preempt, "--set", "overflow.preempt.then=drop").out.split())
+
+
 @pytest.mark.usefixtures("_mistaken")
 def test_validate_looks_at_every_file(binwright: Asker) -> None:
     said = binwright("validate", "s.yaml")
