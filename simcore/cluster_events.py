@@ -135,7 +135,9 @@ class ClusterEvents:
             run.record.interrupted(row, now)
             run.freed(row)
         if requeue and interrupted:
-            back = [run.rows.send_back(row, now, kept) for row in interrupted]
-            back = gangs.regroup(interrupted, back) if gangs else back
+            if gangs:
+                back = gangs.send_back(interrupted, kept)
+            else:
+                back = [run.rows.send_back(row, now, kept) for row in interrupted]
             run.rows.add_returned(back)
             self._queue.take_back([one for one in back if not one.gang or one.gang.first == one.index])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -96,16 +96,16 @@ class GangPlacement:
         self._ledger.evict(sorted({*rows} - {*interrupted}))
         return rows
 
-    def regroup(self, rows: Sequence[int], back: Sequence[Request]) -> list[Request]:
-        """Make gangs of requests that are sent back, which were parts of some in these rows."""
+    def send_back(self, rows: Sequence[int], kept: Callable[[float], float]) -> list[Request]:
+        """Make new requests of these rows that were interrupted, and of the parts that their gangs did without."""
         found: list[Request] = []
-        for row, request in zip(rows, back, strict=True):
-            if gang := request.gang:
-                first = request.index - (row - gang.first)
-                count = self._members[gang.first]
-                least = min(gang.least, count)
-                request = request._replace(gang=gang._replace(first=first, parts=count, least=least))
-            found.append(request)
+        for lead in dict.fromkeys(map(self.lead, rows)):
+            gang = self._rows.running_request(lead).gang
+            count = self._members[lead] if gang else 1
+            parts = gang.parts if gang else 1
+            share = count / parts if gang and gang.rules.work else 1.0
+            back = [self._rows.send_back(row, self._run.now, kept, share) for row in range(lead, lead + parts)]
+            found += [one._replace(gang=gang and gang._replace(first=back[0].index)) for one in back]
         return found
 
     def rule_out(self) -> None:

@@ -93,9 +93,14 @@ class RequestRows:
 
     def holding_time(self, row: int) -> float:
         """Return how long the request of a row stays, whatever agents are told."""
+        stays = self._full_time(row)
+        return self.longer.get(row, stays) if self.longer else stays
+
+    def _full_time(self, row: int) -> float:
+        """Return how long the request of a row stays, with all parts of its gang."""
         rows = len(self._workload)
         stays: float = self._durations[row] if row < rows else self._rests[row - rows]
-        return self.longer.get(row, stays) if self.longer else stays
+        return stays
 
     def holding_times(self, rows: Ints) -> Floats:
         """Return how long the requests of these rows stay, whatever agents are told, float64 [n]."""
@@ -144,10 +149,13 @@ class RequestRows:
         # As Request(*row), in half the time.
         return map(tuple.__new__, repeat(self.kind), columns)
 
-    def send_back(self, row: int, now: float, kept: Callable[[float], float]) -> Request:
-        """Make a new request for the rest of an interrupted one; `kept` says how much of what it ran is not lost."""
-        ran = kept(now - float(self._record.decided[row]))
-        rest = expected = self.holding_time(row) - ran
+    def send_back(self, row: int, now: float, kept: Callable[[float], float], share: float = 1.0) -> Request:
+        """Make a new request for the rest of an interrupted one; `kept` says how much of what it ran is not lost.
+
+        It did this `share` of the work of its gang, which had fewer parts than it asked for.
+        """
+        ran = share * kept(now - float(self._record.decided[row]))
+        rest = expected = self._full_time(row) - ran
         self._rests.append(rest)
         again = self._record.add(row)
         if self.oracle:

@@ -212,7 +212,7 @@ def without_order(scenario: Scenario) -> str:
 
 
 def without_requeue(scenario: Scenario) -> str:
-    """Say that victims do not wait for room, where some point of the sweep requeues them and drops what fits nowhere."""
+    """Say that victims do not wait, where some point of the sweep requeues them and drops what fits nowhere."""
     found = [preempt_of(at_point.overflow) for _, at_point in points(scenario)]
     if not any(each and (each.then, each.otherwise) == ("requeue", "drop") for each in found):
         return ""

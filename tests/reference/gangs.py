@@ -40,7 +40,6 @@ class Became:
     places: list[Where] = field(default_factory=list)
     end: float = inf
     interruption: float | None = None
-    stays: float = 0.0
     tried: float = -1.0
     given: bool = False
     vain: bool = False
@@ -110,7 +109,6 @@ class Reference:
                 stays = gang.ask.duration
                 if gang.ask.work and len(places) < gang.ask.parts:
                     stays *= gang.ask.parts / len(places)
-                gang.stays = stays
                 gang.outcome, gang.decided, gang.places, gang.end = "placed", self.now, places, self.now + stays
                 for where in places:
                     self._take(self.free, gang.ask, where, -1)
@@ -184,12 +182,12 @@ class Reference:
         return sum(preempt.lost(time) * self._share(gang) for time, gang in zip(ran, gangs, strict=True))
 
     def _cut_short(self, gang: Became, lost: float) -> Became:
-        """Interrupt a gang; returns what is left of it, with what is lost."""
+        """Interrupt a gang; returns what is left of it, with what is lost, for as many parts as it asked for."""
         self._give_back(gang, self.down)
         gang.outcome, gang.interruption = "interrupted", self.now
-        ask, parts, since = gang.ask, len(gang.places), gang.decided or 0.0
-        again = replace(ask, arrival=self.now, duration=gang.stays - (self.now - since - lost), parts=parts)
-        return Became(replace(again, least=min(ask.least, parts)))
+        ask, share = gang.ask, len(gang.places) / gang.ask.parts if gang.ask.work else 1
+        done = self.now - (gang.decided or 0.0) - lost
+        return Became(replace(ask, arrival=self.now, duration=ask.duration - share * done))
 
     # -- where parts go --------------------------------------------------------------------------------------------
 

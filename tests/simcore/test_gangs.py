@@ -204,6 +204,8 @@ def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, toget
         assert each.outcome != "evicted" or {*ran.tolist()} <= {*lost}
     for row in range(len(simulation.workload), record.rows):
         before = int(record.origin[row])
+        if isnan(record.interruption[before]):  # its gang did without this part
+            continue
         done = record.interruption[before] - record.decided[before] - lost.get(before, 0.0)
         if not asked.gangs.rules[asked.gangs.of[row]].work:  # fewer parts than before stay longer again
             assert asked.duration[row] == pytest.approx(asked.duration[before] - done)
@@ -270,6 +272,22 @@ def test_parts_are_answered_in_their_order() -> None:
         simulation.answer(second.on(0, 0), second)
     with pytest.raises(InfeasiblePlacement, match="part 2 of 2"):
         simulation.answer(first.on(1, 0), [*first.each()][1])
+
+
+@pytest.mark.parametrize(("work", "stays"), [(False, 5.0), (True, 32 / 3)])
+def test_an_elastic_gang_that_is_sent_back_takes_as_many_servers_as_it_asked_for(work: bool, stays: float) -> None:
+    """Of 4 parts that need 9 s each, one starts on the only server; 3 are added, and the first fails at 4 s."""
+    workload = Workload.of_units(np.array([0.0, 99.0]), 9.0, {"a": 1e-6})
+    workload = replace(workload, gangs=Gangs.of_parts([4, 1], PartRules(work=work), least=1))
+    faults = Faults(scheduled=((4.0, 0, inf),), requeue=True)
+    simulation = Simulation(workload, WatchedLedger(cluster(1)), expansion=[(3.0, 3)], faults=[faults])
+    agent = BestFit()
+    agent.start(simulation.view, np.random.default_rng(0))
+    play(simulation, agent)
+    record = simulation.record
+    assert record.server[5 : record.rows].tolist() == [1, 2, 3, -1]
+    assert record.origin[5 : record.rows].tolist() == [0, 1, 2, 3]
+    assert simulation.asked().duration[5] == pytest.approx(stays)  # 8 s of each part's work are left for 3 of 4
 
 
 def test_ends_as_one() -> None:
