@@ -17,6 +17,7 @@ from binwright.solver_json import reached as reached_json
 
 if TYPE_CHECKING:
     from binwright.agents.solver.model.problem import Problem
+    from binwright.agents.solver.solving.answer import Reached
 
 SHOWN = 100
 """Bins of a table."""
@@ -37,7 +38,7 @@ def explain(asked: Namespace) -> int:
             {"bin": place, "in_the_way": [one._asdict() for one in them]} for place, them in explained.obstacles(ball)
         ]
         balls.append({"ball": ball, "is_in": None if alloc[ball] < 0 else alloc[ball], "bins": bins})
-    goals = reached_json(reached(problem, alloc)) if min(alloc) >= 0 else []
+    goals = reached_json(_as_proven(reached(problem, alloc), file)) if min(alloc) >= 0 else []
     found: dict[str, Any] = {"resources": used(problem, alloc), "goals": goals, "left": left(problem, alloc)}
     found["balls"] = balls
     if asked.json:
@@ -51,6 +52,14 @@ def explain(asked: Namespace) -> int:
     print_goals(goals, largest=True)
     print_left(found["left"], sum(place < 0 for place in alloc), _called(problem.ball_names))
     return 0
+
+
+def _as_proven(goals: Sequence[Reached], file: Path) -> list[Reached]:
+    """Take the bounds that the search proved from its answer, which has them in JSON."""
+    answer = file.read_text("utf-8").lstrip()
+    known = json.loads(answer).get("goals", ()) if answer.startswith("{") else ()
+    bounds = {(one["aim"], one["text"], one["value"]): one["bound"] for one in known}
+    return [one._replace(bound=bounds.get((one.aim, one.text, one.value), one.bound)) for one in goals]
 
 
 def _called(names: Sequence[str]) -> Callable[[int], str]:

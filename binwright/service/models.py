@@ -311,6 +311,7 @@ class Found(BaseModel):
     impossible: str
     notes: list[str]
     at_fault: list[tuple[str, int | None]]
+    goal_bounds: list[int] = Field(description="What no allocation is better than, by goal, in its smallest units.")
 
 
 class Progress(BaseModel):

@@ -10,7 +10,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import starmap
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -142,13 +142,17 @@ def _compile(asked: Mapping[str, Any], limits: Limits) -> Problem:
 def _found(answer: Answer) -> dict[str, Any]:
     """Say what a search has found, from which `_verified` makes an answer once more."""
     said = ("alloc", "bins", "bound", "checked", "seconds", "search", "interrupted", "impossible", "notes")
-    return {name: getattr(answer, name) for name in said} | {"at_fault": [[*one] for one in answer.at_fault]}
+    objective = answer.problem.objective
+    return {name: getattr(answer, name) for name in said} | {
+        "at_fault": [[*one] for one in answer.at_fault],
+        "goal_bounds": [goal.bound for goal in objective.goals] if objective else [],
+    }
 
 
 def _verified(compiled: Problem, said: bytes, limits: Limits) -> dict[str, Any]:
     """Make an answer of what a search says that it has found, if it is one: nobody believes whoever searched.
 
-    The bound, and why a problem is impossible, are the search's word.
+    The bounds, and why a problem is impossible, are the search's word.
     """
     try:
         found = Found.model_validate_json(said, strict=True)
@@ -158,6 +162,8 @@ def _verified(compiled: Problem, said: bytes, limits: Limits) -> dict[str, Any]:
     if not low <= found.bins <= min(high, limits.balls) or found.bound > found.bins:
         return _untrue(f"the search gave a wrong answer: {found.bins} bins, and at least {found.bound}")
     problem = compiled.with_bins(found.bins) if compiled.searched else compiled
+    if problem.objective and len(found.goal_bounds) == len(problem.objective.goals):
+        problem = replace(problem, objective=problem.objective.bounded(found.goal_bounds))
     if wrong := faults(problem, found.alloc):
         return _untrue(f"the search gave a wrong answer: {wrong[0]}")
     left = len({unit for unit, place in zip(problem.unit_of.tolist(), found.alloc, strict=True) if place == NULL})
@@ -166,6 +172,8 @@ def _verified(compiled: Problem, said: bytes, limits: Limits) -> dict[str, Any]:
         interrupted=found.interrupted, impossible=found.impossible, at_fault=tuple(starmap(Fault, found.at_fault)),
         notes=found.notes,
     )  # fmt: skip
+    if any((goal.value - goal.bound) * (1 if goal.aim == "MINIMISE" else -1) < 0 for goal in answer.goals):
+        return _untrue("the search gave a wrong answer: a goal is better than its bound")
     return {"result": _as_json(answer)}
 
 

@@ -56,7 +56,11 @@ class Objective:
 
     def proven(self, values: Sequence[int]) -> Objective:
         """Let the bounds be the values of the best allocation, less being better [goals]."""
-        known = zip(self.goals, map(Goal.signed, self.goals, values), strict=True)
+        return self.bounded([*map(Goal.signed, self.goals, values)])
+
+    def bounded(self, bounds: Sequence[int]) -> Objective:
+        """Let the bounds be these [goals]."""
+        known = zip(self.goals, bounds, strict=True)
         best = (replace(one, low=raw) if one.aim == "MINIMISE" else replace(one, high=raw) for one, raw in known)
         return replace(self, goals=tuple(best))
 

@@ -32,6 +32,7 @@ FOUND = {
     "impossible": "",
     "notes": [],
     "at_fault": [],
+    "goal_bounds": [],
 }
 """What a search may say of `SMALL`, four balls for as few bins as possible."""
 
@@ -53,7 +54,7 @@ class Says:
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Any], Row]]:
+def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Row]]:
     """Make what says what becomes of a job whose machine says that it has found something."""
     said: list[Any] = []
     jobs = Jobs(tmp_path_factory.mktemp("jobs"), Limits())
@@ -63,9 +64,9 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[Any]
     found = pool.Pool(jobs, Limits(), 1, lambda core, seconds, stopping: Says(said[-1]))
     found.start()
 
-    def became(what: Any) -> Row:
+    def became(what: Any, text: str = SMALL) -> Row:
         said.append(what)
-        row, _ = jobs.add("me", str(len(said)), Submission(text=SMALL).canonical)
+        row, _ = jobs.add("me", str(len(said)), Submission(text=text).canonical)
         found.wake()
         until = monotonic() + 60
         while (now := jobs.get("me", row.id)) is None or now.finished is None:
@@ -86,6 +87,29 @@ def test_what_is_right_is_stored_as_the_server_says_it(outcome: Callable[[Any], 
     assert (result["placed"], result["used"], result["checked"], result["seconds"]) == (4, 2, 7, 0.5)
     left = json.loads(str(outcome(FOUND | {"alloc": [1, 1, -1, -1]}).result))
     assert (left["status"], left["placed"], left["alloc"]) == ("partial", 2, [1, 1, None, None])
+
+
+WEIGHTS = """
+TABLE WEIGHT = [3, 5, 9]
+BALLS 3 BINS 2
+RESOURCES CPU[b in BINS] => 2
+procedure UTILFN(BALL, BIN, ALLOC)
+  UTIL.CPU[BIN] += 1
+end
+MINIMISE sum(b in BALLS: if ALLOC[b] == 0 then WEIGHT[b] else 0)
+"""
+
+
+def test_a_goal_that_a_search_proved_is_optimal_in_the_service_as_in_the_command(
+    outcome: Callable[..., Row],
+) -> None:
+    answer = solve(problem(WEIGHTS))
+    assert (answer.status, answer.goals[0].value, answer.goals[0].bound) == ("optimal", 3, 3)
+    found = FOUND | {"alloc": answer.alloc, "bound": answer.bound, "goal_bounds": [3]}
+    row = outcome(found, WEIGHTS)
+    [goal] = json.loads(str(row.result))["goals"]
+    assert (row.status, goal["value"], goal["bound"]) == ("optimal", 3, 3)
+    assert "better than its bound" in str(outcome(found | {"goal_bounds": [4]}, WEIGHTS).error)
 
 
 @pytest.mark.parametrize(
