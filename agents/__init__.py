@@ -60,10 +60,6 @@ MOVERS = Registry(
     {
         "agent": "binwright.agents.heuristics.movers.by_agent:ByAgent",
         "make-room": "binwright.agents.heuristics.movers.make_room:MakeRoom",
-        "defragment": "binwright.agents.heuristics.movers.defragment:Defragment",
-        "deschedule": "binwright.agents.heuristics.movers.deschedule:Deschedule",
         "empty": "binwright.agents.heuristics.movers.empty:Empty",
-        "lars": "binwright.agents.heuristics.movers.empty:Lars",
-        "vmr": "binwright.agents.learned.vmr.agent:Vmr",
     },
 )

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 
 REMOVED: Mapping[str, str] = {
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
+    "mover defragment": "Take empty, or agent with an agent of yours, which lower fragments, too.",
+    "mover deschedule": "Take `{agent: {agent: fgd}}`.",
+    "mover lars": "Take empty, or agent.",
+    "mover vmr": "Take empty, or agent.",
+    "trainer vmr": "Movers do not learn; take empty, or agent.",
     "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
 }
 """What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME` of a registry."""

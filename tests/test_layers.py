@@ -24,7 +24,7 @@ LADDERS = {
         "feasible in_line two_stage",
     ),
     "agents.learned": (
-        "common", "numa", "cvd_rl hindsight nara padrl rl_scheduler sched_rl value_es vmr",
+        "common", "numa", "cvd_rl hindsight nara padrl rl_scheduler sched_rl value_es",
     ),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",

@@ -12,7 +12,6 @@ TRAINERS = Registry(
         "sched-rl": "binwright.agents.learned.sched_rl.trainer:SchedTrainer",
         "padrl": "binwright.agents.learned.padrl.trainer:PADRLTrainer",
         "rl-scheduler": "binwright.agents.learned.rl_scheduler.trainer:RLTrainer",
-        "vmr": "binwright.agents.learned.vmr.trainer:VmrTrainer",
         "hindsight": "binwright.agents.learned.hindsight.trainer:HindsightTrainer",
     },
 )

@@ -105,12 +105,12 @@ def _fitted(mover: Mover, world: World, ruled: bool, room: bool, key: str) -> Mo
         (
             world.devices and not mover.on_devices,
             f"{name} does not choose devices, and the servers have some",
-            "Take a mover that does, such as agent or deschedule, or servers without devices.",
+            "Take a mover that does, such as agent, or servers without devices.",
         ),
         (
             mover.only_devices and not world.devices,
             f"{name} chooses devices, and the servers have none",
-            "Give the servers `devices`, or take another mover, such as defragment.",
+            "Give the servers `devices`, or let the mover ask another agent.",
         ),
     ):
         if wrong:

@@ -232,7 +232,6 @@ def lookahead(
 
 Held = tuple[int, int, tuple[int, ...], Ask]
 """A request that runs: its row, its server, its devices, and what it asked for."""
-Chooses = Callable[[list[Server], Ask], tuple[int, tuple[int, ...]] | None]
 
 
 def before(server: Server, ask: Ask, chosen: tuple[int, ...]) -> Server:
@@ -242,35 +241,3 @@ def before(server: Server, ask: Ask, chosen: tuple[int, ...]) -> Server:
     if ask.count:
         kinds.remove(ask.kind)
     return Server(server.cpu + ask.cpu, server.mem + ask.mem, left, server.model, kinds)
-
-
-def deschedule(
-    servers: list[Server], running: list[Held], moves: int, kinds: Typical, per_server: int, chooses: Chooses
-) -> list[tuple[int, int, tuple[int, ...]]]:
-    """The moves off the most fragmented servers: rows, servers and devices."""
-    servers, asked, alone, plan = list(servers), set[int](), set[int](), list[tuple[int, int, tuple[int, ...]]]()
-    gone = dict.fromkeys(range(len(servers)), 0)
-    while len(plan) < moves and len(alone) < len(servers):
-        amounts = {number: fragmented(servers[number], kinds) for number in gone if number not in alone}
-        number = max(amounts, key=lambda number: (amounts[number], -number))
-        gains = {
-            one: int(amounts[number] - fragmented(before(servers[number], one[3], one[2]), kinds))
-            for one in running
-            if one[1] == number and one[0] not in asked
-        }
-        if (per_server and gone[number] == per_server) or max(gains.values(), default=0) <= 0:
-            alone.add(number)
-            continue
-        row, _, own, ask = max(gains, key=lambda one: (gains[one], -one[0]))
-        asked.add(row)
-        lifted = [before(one, ask, own) if at == number else one for at, one in enumerate(servers)]
-        found = chooses(lifted, ask)
-        if found is None or (found[0] == number and (set(found[1]) & set(own) or not own)):
-            continue  # it stays
-        if found[1] not in choices(servers[found[0]], ask):
-            continue  # there is no room beside its old place
-        servers[found[0]] = after(servers[found[0]], ask, found[1])
-        servers[number] = before(servers[number], ask, own)
-        gone[number] += 1
-        plan.append((row, *found))
-    return plan

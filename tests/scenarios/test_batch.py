@@ -674,8 +674,8 @@ def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(
     ("changes", "key"),
     [
-        ({"overflow": {"make_room": {"moves": 1, "mover": "lars"}}}, "overflow.make_room.mover"),
-        ({"rescheduling": {"every": "1 min", "moves": 1, "mover": "lars"}}, "rescheduling.mover"),
+        ({"overflow": {"make_room": {"moves": 1, "mover": "empty"}}}, "overflow.make_room.mover"),
+        ({"rescheduling": {"every": "1 min", "moves": 1, "mover": "make-room"}}, "rescheduling.mover"),
     ],
 )
 def test_a_mover_that_cannot_plan_here_is_refused_before_anything_is_written(

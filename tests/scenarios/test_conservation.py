@@ -133,7 +133,7 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
 def on_devices(draw: st.DrawFn) -> dict[str, Any]:
     """Draw a scenario of servers with devices, on which movers move."""
     servers = draw(st.integers(2, 4))
-    mover = draw(st.sampled_from([{"deschedule": {"victims": "random"}}, "deschedule", {"agent": {"agent": "fgd"}}]))
+    mover = {"agent": {"agent": "fgd"}}
     overflow = draw(
         st.sampled_from(
             ["drop", "wait", {"preempt": {}}, {"make_room": {"moves": 2, "mover": {"agent": {"agent": "fgd"}}}}]

@@ -16,23 +16,11 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.learning import small
 
-MOVERS: list[Any] = [
-    {"defragment": {"size": 4, "together": 1}},
-    {"defragment": {"goal": "stranded"}},
-    "empty",
-    "lars",
-    {"vmr": {"size": 4}},
-]
 
-
-@pytest.mark.parametrize(
-    "mover", [MOVERS[0], *(pytest.param(mover, marks=pytest.mark.long) for mover in MOVERS[1:])], ids=str
-)
-def test_every_mover_moves_in_a_run_and_twice_the_same(mover: Any, tmp_path: Path) -> None:
+def test_a_mover_moves_in_a_run_and_twice_the_same(tmp_path: Path) -> None:
     scenario = small(
         overflow="drop",
-        knowledge={"lifetimes": "known"},
-        rescheduling={"every": "5 s", "moves": 3, "mover": mover},
+        rescheduling={"every": "5 s", "moves": 3, "mover": "empty"},
         agents=["worst-fit"],
     )
     done = [Batch(scenario_from(scenario), tmp_path / name).run().runs for name in ("one", "two")]
@@ -107,8 +95,8 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
     assert found[0][1] > 0
 
 
-@pytest.mark.parametrize("mover", ["deschedule", {"agent": {"agent": "fgd"}}], ids=str)
-def test_who_chooses_devices_is_refused_where_there_are_none(mover: Any) -> None:
+def test_who_chooses_devices_is_refused_where_there_are_none() -> None:
+    mover = {"agent": {"agent": "fgd"}}
     [one] = plan(scenario_from(small(rescheduling={"every": "5 s", "moves": 3, "mover": mover}, agents=["worst-fit"])))
     with pytest.raises(UserError, match="chooses devices, and the servers have none"):
         movers_of(one.scenario, build_world(one.scenario))

@@ -147,7 +147,6 @@ def test_movers_that_do_not_go_with_a_scenario_are_refused_before_it_runs(tmp_pa
     for mover, key, said in (
         ("make-room", "rescheduling", "MakeRoom plans nothing but room for a request"),
         ("empty", "make_room", "Empty plans nothing where a request needs room"),
-        ("defragment", "make_room", "Defragment plans nothing where a request needs room"),
     ):
         asked = {"moves": 2, "mover": mover}
         never = {"rescheduling": asked | {"every": "1 h"}} if key == "rescheduling" else {"overflow": {key: asked}}

@@ -121,11 +121,12 @@ def test_moves_for_load_lessen_contention(tmp_path: Path) -> None:
     assert rows["move"]["contention_cpu"] < rows["stay"]["contention_cpu"] / 2
 
 
-def test_mistakes_are_named() -> None:
+def test_mistakes_are_named(tmp_path: Path) -> None:
     load = {"on_load": "100 %", "moves": 4}
     given = asked(rescheduling=load)
     del given["workload"]["use"]
     with pytest.raises(ScenarioError, match="requests use all that they ask for"):
         scenario_from(given)
+    (tmp_path / "movers.py").write_text("from binwright import Mover\nclass Mine(Mover): plan = Mover.start\n")
     with pytest.raises(UserError, match="nor at loads"):
-        bw.run(scenario_from(asked(rescheduling=load | {"mover": "defragment"})), jobs=1)
+        bw.run(scenario_from(asked(rescheduling=load | {"mover": f"{tmp_path}/movers.py:Mine"})), jobs=1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.simcore.moves import Move, Running
 from binwright.simcore.types import Request, View
-from tests.reference import defragment as slow
+from tests.reference import emptying as slow
 
 
 def in_use(seed: int, servers: int = 4, requests: int = 14, nodes: int = 2, most: int = 20) -> tuple[View, Running]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from binwright.agents.learned.value_es.trainer import Evolution
-from binwright.agents.learned.vmr.form import Forward, shapes
 from binwright.analysis.compare.statistics import bootstrap
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
@@ -42,15 +41,12 @@ def run() -> dict[str, Any]:
 
 
 def others() -> dict[str, Any]:
-    """Sum up in the same way what agents learn and prefer, and what is said of means."""
+    """Sum up in the same way what agents learn, and what is said of means."""
     rng = np.random.default_rng(0)
-    tensors = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes().items()}
-    states = rng.normal(size=(1000, 32)).astype(np.float32)
     evolution = Evolution(np.zeros(50), 0.9)
     evolution.climb(rng.random(2000), rng.normal(size=(2000, 50)), 0.1, 0.1, 1)
     law = Law(rng.integers(1, 99, (20_000, 2)), np.full(20_000, 1 / 20_000))
     return {
-        "preferred": Forward(tensors)._apply("where_own", states).tolist(),
         "learned": evolution.mean.tolist(),
         "wanted": law.mean,
         "interval": [ends.tolist() for ends in bootstrap(rng.normal(size=(50, 40)))],

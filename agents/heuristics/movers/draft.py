@@ -61,14 +61,6 @@ class Draft:
         assert isinstance(self._view, DeviceView)
         return self._view.resource
 
-    def fits(self, request: Request, placement: Placement) -> bool:
-        """Tell whether a placement fits beside all that is held."""
-        enough = all((self.free[server, node] >= amounts).all() for server, node, amounts in placement.shares)
-        if self.devices is None or not isinstance(placement, OnDevices):
-            return enough
-        _, each = in_python(request.demand[self.resource])
-        return enough and bool((self.devices.free[placement.shares[0][0], list(placement.devices)] >= each).all())
-
     def _fullness(self, free: Ints) -> Floats:
         """Return the share of each server's resources that is held, on average, float64 [servers]."""
         found: Floats = 1 - (free.sum(axis=1) / self._total).mean(axis=1)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from binwright.agents.rules.moving import Standing, apply, fits, moved
-from binwright.agents.rules.moving import standing as standing_of
 from binwright.simcore.jit import kernel
 from binwright.simcore.moves import Move, Mover, Running
-from binwright.simcore.types import Floats, Ints, Request, View
+from binwright.simcore.types import Ints, Request, View
+
+
+class Standing(NamedTuple):
+    """Holds what runs, in arrays that may be written.
+
+    `free` and `capacity` int64 [servers, nodes, resources] quanta; request i is of the kind `kind` int64 [n], whose
+    demand is `demands` int64 [kinds, resources] and which is spread where `spread` int64 [kinds] is 1. It is at the
+    place `place` int64 [n], a code server * nodes + node, whose node is 0 for a spread request.
+    """
+
+    free: Ints
+    capacity: Ints
+    demands: Ints
+    spread: Ints
+    kind: Ints
+    place: Ints
 
 
 class Empty(Mover):
@@ -27,42 +41,90 @@ class Empty(Mover):
     reference = "ours"
     makes_room = False
     keeps_rules: ClassVar[bool] = True
-    whole = True
 
     def plan(self, view: View, running: Running, moves: int, request: Request | None = None) -> Sequence[Move]:
         """Return the moves, in order; none where a request is to be made room for."""
         if request is not None or not len(running.row):
             return []
-        now = standing_of(view, running)
+        now = standing(view, running)
         allowed = np.zeros((0, 0), np.bool_)
         if running.may is not None:
             allowed = np.array([running.may(row) for row in running.row.tolist()], np.bool_)
-        order = np.argsort(self.key(running), kind="stable").astype(np.int64)
-        return moved(running, now, empty(now, order, self.whole, moves, allowed))
-
-    def key(self, running: Running) -> Floats | Ints:
-        """Return by what the requests of a server are ordered, [n]: the lowest moves first."""
-        return -running.demand[:, 0]
+        order = np.argsort(-running.demand[:, 0], kind="stable").astype(np.int64)
+        return moved(running, now, empty(now, order, moves, allowed))
 
 
-class Lars(Empty):
-    """Empties servers, those with the fewest requests first: of each the request that stays longest moves first.
+def standing(view: View, running: Running) -> Standing:
+    """Copy what a mover is shown."""
+    nodes, resources = view.capacity.shape[1:]
+    what = np.column_stack([running.demand.reshape(-1, resources), running.node < 0]).astype(np.int64)
+    kinds, kind = np.unique(what, axis=0, return_inverse=True)
+    place = running.server * nodes + np.maximum(running.node, 0)
+    return Standing(
+        view.free.copy(),
+        np.ascontiguousarray(view.capacity),
+        np.ascontiguousarray(kinds[:, :-1]),
+        np.ascontiguousarray(kinds[:, -1]),
+        kind.reshape(-1).astype(np.int64),
+        place.astype(np.int64),
+    )
 
-    Short ones then end by themselves, so that a server that is emptied bit by bit costs fewer moves: what finds no
-    place, or is one move too many, is left where it is. Otherwise as `empty`.
-    """
 
-    reference = "Ling et al. 2025, LAVA: Lifetime Aware VM Allocation, MLSys, arXiv:2412.09840 (LARS)"
-    needs_lifetimes = True
-    whole = False
-
-    def key(self, running: Running) -> Floats | Ints:
-        """Return how long requests are expected to stay on, the longest first."""
-        return -running.left
+def moved(running: Running, now: Standing, plan: Ints) -> list[Move]:
+    """Turn a plan, int64 [moves, 2] of requests and places, into moves."""
+    nodes, found = now.free.shape[1], []
+    for which, place in plan.tolist():
+        request = running.request(int(running.row[which]))
+        server, node = divmod(place, nodes)
+        there = request.across(server, nodes) if now.spread[now.kind[which]] else request.on(server, node)
+        found.append(Move(int(running.row[which]), there))
+    return found
 
 
 @kernel
-def empty(now: Standing, order: Ints, whole: bool, moves: int, allowed: npt.NDArray[np.bool_]) -> Ints:
+def part_of(amount: int, node: int, nodes: int) -> int:
+    """Return what a node gives to a request that is spread over all of a server's nodes."""
+    return amount // nodes + (node < amount % nodes)
+
+
+@kernel
+def shift(free: Ints, demand: Ints, spread: int, node: int, sign: int) -> None:
+    """Add `sign` times a demand to what a server has free, int64 [nodes, resources], which changes."""
+    nodes = len(free)
+    for r in range(len(demand)):
+        if spread:
+            for n in range(nodes):
+                free[n, r] += sign * part_of(demand[r], n, nodes)
+        else:
+            free[node, r] += sign * demand[r]
+
+
+@kernel
+def fits(free: Ints, demand: Ints, spread: int, node: int) -> bool:
+    """Tell whether a demand fits on a node, or on all nodes, of a server that has so much `free`."""
+    nodes = len(free)
+    for r in range(len(demand)):
+        if spread:
+            for n in range(nodes):
+                if free[n, r] < part_of(demand[r], n, nodes):
+                    return False
+        elif free[node, r] < demand[r]:
+            return False
+    return True
+
+
+@kernel
+def apply(now: Standing, which: int, place: int) -> None:
+    """Move a request, in arrays that change."""
+    nodes, kind = now.free.shape[1], now.kind[which]
+    demand, spread, old = now.demands[kind], now.spread[kind], now.place[which]
+    shift(now.free[old // nodes], demand, spread, old % nodes, 1)
+    shift(now.free[place // nodes], demand, spread, place % nodes, -1)
+    now.place[which] = place
+
+
+@kernel
+def empty(now: Standing, order: Ints, moves: int, allowed: npt.NDArray[np.bool_]) -> Ints:
     """Return at most so many moves, int64 [any, 2] of requests and places; `now` is changed by them.
 
     `order` int64 [n] sorts the requests; `allowed` bool [n, servers] says where they may lie, [0, 0] for anywhere.
@@ -91,23 +153,21 @@ def empty(now: Standing, order: Ints, whole: bool, moves: int, allowed: npt.NDAr
             count[server] = 0  # something else is on it
     took = np.zeros(servers, np.bool_)
     for server in np.argsort(count, kind="mergesort"):
-        if not count[server] or closed[server] or took[server] or (whole and count[server] > moves - made):
+        if not count[server] or closed[server] or took[server] or count[server] > moves - made:
             continue
         closed[server] = True
-        first, missed = made, 0
+        first, missed = made, False
         for which in order:
-            if now.place[which] // nodes != server or made == moves:
+            if now.place[which] // nodes != server:
                 continue
             there = _best_fit(now, which, closed, allowed, False)
             if there < 0:
-                missed += 1
-                if whole:
-                    break
-                continue
+                missed = True
+                break
             old[made], plan[made, 0], plan[made, 1] = now.place[which], which, there
             apply(now, which, there)
             made += 1
-        while whole and missed and made > first:
+        while missed and made > first:
             made -= 1
             apply(now, plan[made, 0], old[made])
         for step in range(first, made):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,17 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.movers.by_agent import ByAgent
-from binwright.agents.heuristics.movers.defragment import Defragment
-from binwright.agents.heuristics.movers.empty import Empty, Lars
+from binwright.agents.heuristics.movers.empty import Empty
 from binwright.agents.heuristics.movers.make_room import MakeRoom
-from binwright.agents.rules.moving import aim_at, fragment_rate, standing
 from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.simcore import rng
-from binwright.simcore.errors import UserError
 from binwright.simcore.moves import Mover, Running
 from binwright.simcore.types import Request, View
-from tests.reference import defragment as slow
+from tests.reference import emptying as slow
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room
 from tests.reference.moving import Runs
@@ -113,51 +109,13 @@ def test_an_agents_moves_pack_more_tightly_and_end(drawn: tuple[Ledger, Runs, di
     raise AssertionError("moves to and fro")
 
 
-SIZE = 8
-
-
-def goal_of(name: str, view: View, running: Running) -> Any:
-    """Return a goal as a slow function, and its name with the options that say the same."""
-    aim = aim_at("stranded", None, standing(view, running))
-    kinds = zip(aim.demands.tolist(), aim.spread.tolist(), aim.times.tolist(), strict=True)
-    usual = [({"demand": demand, "spread": bool(spread)}, times) for demand, spread, times in kinds]
-    return partial(slow.fragments, size=SIZE) if name == "fragments" else partial(slow.stranded, usual=usual)
-
-
 def places(plan: Any, running: Running) -> list[tuple[int, int, int]]:
     """Return a plan as numbers: which of the running, server, node."""
     rows = running.row.tolist()
     return [(rows.index(row), *placement.shares[0][:2]) for row, placement in plan]
 
 
-@pytest.mark.long
-@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.integers(0, 6))
-@scaled(1)
-def test_single_moves_are_as_the_slow_one_says(seed: int, goal: Any, moves: int) -> None:
-    compare(seed, goal, 1, moves)
-
-
-@pytest.mark.long
-@given(st.integers(0, 2**32), st.sampled_from(["fragments", "stranded"]), st.sampled_from([2, 3]), st.integers(0, 6))
-@scaled(1)
-def test_groups_are_as_the_slow_one_says(seed: int, goal: Any, together: int, moves: int) -> None:
-    compare(seed, goal, together, moves)
-
-
-def compare(seed: int, goal: Any, together: int, moves: int) -> None:
-    """Defragment a cluster, fast and slowly."""
-    view, running = in_use(seed)
-    mover = Defragment(goal, SIZE / 1e6, together)
-    plan = list(mover.plan(view, running, moves))
-    free, requests = as_slow(view, running)
-    least = goal_of(goal, view, running)
-    assert places(plan, running) == slow.defragment(free, requests, least, moves, together)
-    after = made(view, running, plan, moves)
-    assert after == free
-    assert least(after) < least(view.free.tolist()) or not plan
-
-
-def lying(demand: list[int], server: list[int], left: list[float]) -> tuple[View, Running]:
+def lying(demand: list[int], server: list[int]) -> tuple[View, Running]:
     """Put requests of so many cores on servers of one node with 32 cores."""
     quanta = np.array(demand)[:, None] * 1_000_000
     capacity = np.full((max(server) + 1, 1, 1), 32_000_000, np.int64)
@@ -166,26 +124,14 @@ def lying(demand: list[int], server: list[int], left: list[float]) -> tuple[View
         free[one, 0] -= amounts
     asked = [Request(i, 0.0, 1.0, tuple(amounts), False) for i, amounts in enumerate(quanta.tolist())]
     rows, nodes = np.arange(len(demand)), np.zeros(len(demand), np.int64)
-    running = Running(rows, np.array(server), nodes, quanta, np.array(left), asked.__getitem__)
+    running = Running(rows, np.array(server), nodes, quanta, np.full(len(demand), np.nan), asked.__getitem__)
     return View(("cpu",), capacity, free), running
 
 
 @pytest.mark.long
-def test_two_leave_together_where_neither_helps_alone() -> None:
-    """Two requests of 4 cores leave a node that has 8 of 16 free; those that take them have just so much to spare."""
-    view, running = lying([4, 4, 16, 28, 28], [0, 0, 0, 1, 2], [1.0] * 5)
-    assert fragment_rate(view.free, 16_000_000) == 1
-    assert not Defragment(size=16, together=1).plan(view, running, 50)
-    plan = Defragment(size=16).plan(view, running, 50)
-    assert places(plan, running) == [(0, 1, 0), (1, 2, 0)]
-    assert not Defragment(size=16).plan(view, running, 1)
-    assert fragment_rate(np.array(made(view, running, list(plan), 2)), 16_000_000) == 0
-
-
-@pytest.mark.long
-@given(st.integers(0, 2**32), st.booleans(), st.booleans(), st.integers(0, 8))
+@given(st.integers(0, 2**32), st.booleans(), st.integers(0, 8))
 @scaled(1)
-def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bool, moves: int) -> None:
+def test_emptying_is_as_the_slow_one_says(seed: int, ruled: bool, moves: int) -> None:
     view, running = in_use(seed, servers=5, requests=12)
     rng = np.random.default_rng(seed)
     if len(running.row) > 1 and rng.random() < 0.3:  # one that is not to move
@@ -195,12 +141,11 @@ def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bo
     if ruled:
         rows = running.row.tolist()
         running = replace(running, may=lambda row: allowed[rows.index(row)])
-    mover = Lars() if long_first else Empty()
-    plan = list(mover.plan(view, running, moves))
+    plan = list(Empty().plan(view, running, moves))
     free, requests = as_slow(view, running)
-    order = np.argsort(mover.key(running), kind="stable").tolist() if len(running.row) else []
+    order = np.argsort(-running.demand[:, 0], kind="stable").tolist()
     said = allowed.tolist() if ruled else None
-    expected = slow.empty(free, view.capacity.tolist(), requests, order, not long_first, moves, said)
+    expected = slow.empty(free, view.capacity.tolist(), requests, order, moves, said)
     assert places(plan, running) == expected
     after = np.array(made(view, running, plan, moves))
     in_use_of = [(part != view.capacity).any(axis=(1, 2)).sum() for part in (after, view.free)]
@@ -208,26 +153,12 @@ def test_emptying_is_as_the_slow_one_says(seed: int, long_first: bool, ruled: bo
 
 
 @pytest.mark.long
-def test_the_longest_moves_first_and_a_server_is_emptied_bit_by_bit() -> None:
-    view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1], [10.0, 100.0, 50.0, 50.0, 50.0])
-    assert places(Lars().plan(view, running, 1), running) == [(1, 1, 0)]
-    assert places(Lars().plan(view, running, 9), running) == [(1, 1, 0), (0, 1, 0)]
+def test_a_server_is_emptied_whole_or_not_at_all() -> None:
+    view, running = lying([1, 1, 8, 8, 8], [0, 0, 1, 1, 1])
     assert not Empty().plan(view, running, 1)
     assert places(Empty().plan(view, running, 2), running) == [(0, 1, 0), (1, 1, 0)]
 
 
-@pytest.mark.parametrize("mover", [Defragment(), Empty(), Lars()])
-def test_nothing_moves_where_nothing_runs(mover: Mover) -> None:
+def test_nothing_moves_where_nothing_runs() -> None:
     view, running = in_use(0, requests=0)
-    assert not mover.plan(view, running, 5)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [({"goal": "fragment"}, "goal"), ({"size": -1}, "size"), ({"together": 0}, "together")],
-)
-def test_options_that_make_no_sense_are_refused(options: Any, said: str) -> None:
-    view, running = in_use(1)
-    with pytest.raises(UserError, match=r"no such goal|takes something|leaves alone") as error:
-        Defragment(**options).plan(view, running, 1)
-    assert error.value.key == said
+    assert not Empty().plan(view, running, 5)

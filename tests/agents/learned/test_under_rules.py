@@ -14,9 +14,8 @@ from binwright.fabric.compiled.numa_loop import ANSWERED
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.world import build_agent, build_learning
-from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.errors import InfeasiblePlacement, UserError
+from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.jit import kernel
 from binwright.simcore.record import PLACED
 from binwright.simcore.rng import stream
@@ -97,10 +96,3 @@ def test_a_place_that_a_rule_forbids_ends_the_training() -> None:
     [replay] = replays_of(build_learning(scenario_from(ruled(workload=workload, placement=[]))), [0], [0.0])
     with pytest.raises(InfeasiblePlacement):
         replay.placed(Compiled(stubborn))
-
-
-def test_vmr_does_not_learn_with_rules(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    scenario = scenario_from(ruled(train=a_little({"vmr": {}})))
-    with pytest.raises(UserError, match="placement: vmr does not look at rules of placement"):
-        train(scenario, tmp_path)

@@ -1,1 +1,0 @@
-"""Learns to defragment by moves: which request, then where to."""
