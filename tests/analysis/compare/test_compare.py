@@ -262,11 +262,6 @@ def test_when_every_run_failed_there_is_nothing_to_compare(tmp_path: Path, capsy
     assert "every run failed" in capsys.readouterr().err
 
 
-def test_one_metric_may_be_named_without_a_list(tmp_path: Path) -> None:
-    found = Comparison(results(tmp_path, runs({"a": [0.5], "b": [0.6]})), metrics="acceptance")
-    assert found.frame["metric"].unique().to_list() == ["acceptance"]
-
-
 MISTAKES: list[tuple[list[dict[str, Any]], dict[str, Any], str]] = [
     (runs({"a": [0.5], "best-fit": [0.5]}), {"baseline": "bestfit"}, r"was not run \(got 'bestfit'\)\n.*'best-fit'"),
     (runs({"a": [0.5]}), {"metrics": ["aceptance"]}, r"no such metric \(got 'aceptance'\)\n.*'acceptance'"),
@@ -328,13 +323,6 @@ def test_agents_are_told_apart_by_folder_where_they_must_be(tmp_path: Path) -> N
     assert Comparison(several, "new/a").frame.filter(verdict="baseline")["agent"].unique().to_list() == ["new/a"]
 
 
-def test_folders_of_one_name_are_told_apart_by_their_path(tmp_path: Path) -> None:
-    for where, mark in (("x/same", ""), ("y/same", "y")):
-        results(tmp_path / where, named(runs({"a": [0.1, 0.2]}), mark), "s")
-    found = Comparison(load_many([tmp_path / "x/same", tmp_path / "y/same"]))
-    assert found.agents == [f"{tmp_path}/x/same/a", f"{tmp_path}/y/same/a"]
-
-
 def test_scenarios_are_points(tmp_path: Path) -> None:
     rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
     results(tmp_path / "one", rows, "s")
@@ -361,11 +349,6 @@ def test_metrics_of_one_folder_only_are_missing_in_the_other(tmp_path: Path) -> 
     one = only(found, "b", "servers_used")
     assert (one["n"], one["pairs"], one["verdict"]) == (2, 0, None)
     assert "Different versions of Binwright wrote these runs: 0, 0.0." in found.legend
-
-
-def test_no_results_are_no_comparison() -> None:
-    with pytest.raises(UserError, match="no results"):
-        Comparison([])
 
 
 # -- what is written ---------------------------------------------------------------------------------------------------
@@ -410,29 +393,6 @@ def test_markdown(small: Comparison) -> None:
     assert any("+60.0 [+60.0, +60.0] s" in line for line in lines)
 
 
-def test_latex_is_a_whole_table(small: Comparison) -> None:
-    """Without LaTeX at hand: braces match, rows have all columns, formulas parse, and nothing special is left bare."""
-    from matplotlib.mathtext import MathTextParser
-
-    text = small.latex()
-    body = [line for line in text.splitlines() if not line.startswith("%")]
-    assert body[0] == r"\begin{tabular}{llrrrrrrr}"
-    assert body[-2:] == [r"\bottomrule", r"\end{tabular}"]
-    rows = [line for line in body if line.endswith(r"\\") and not line.startswith(r"\multicolumn")]
-    assert len(rows) == 7
-    for line in rows:
-        assert len(re.findall(r"(?<!\\)&", line)) == 8
-    bare = "\n".join(body).replace(r"\%", "").replace(r"\_", "").replace(r"\&", "")
-    assert bare.count("{") == bare.count("}")
-    assert not set("%_#µ±~^|<") & set(re.sub(r"\$[^$]*\$", "", bare))
-    assert not re.search(r"\\\\\s*\[", bare), "a bracket after the end of a row is an option"
-    formulas = re.findall(r"\$[^$]*\$", bare)
-    assert len(formulas) > 20
-    for formula in formulas:
-        MathTextParser("path").parse(formula.replace(r"\mbox", r"\mathrm"))
-    assert r"a\textbar{}b \& c" in text
-
-
 @pytest.mark.parametrize("width", [30, 60, 80, 120, 300])
 def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width: int) -> None:
     text = " ".join(rendered(small, width).split())
@@ -444,13 +404,6 @@ def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width:
     assert not hidden or "verdict" not in hidden[1]
     if width >= 80:
         assert all(len(line) <= width for line in rendered(small, width).splitlines())
-
-
-def test_a_terminal_is_spared_thousands_of_rows(tmp_path: Path) -> None:
-    rows = [row(agent, seed, point={"key": key}) for key in range(80) for agent in "ab" for seed in range(2)]
-    found = Comparison(results(tmp_path, rows), metrics=["acceptance"])
-    assert "60 more rows: --format csv has all." in rendered(found, 120)
-    assert found.markdown().count("\n| ") == 2 + 160
 
 
 # -- the command -------------------------------------------------------------------------------------------------------
@@ -514,35 +467,6 @@ def test_spoilt_folders_say_what_to_do(
         (tmp_path / name).write_text(text)
     assert main(["compare", str(tmp_path)]) == 2
     assert re.search(message, capsys.readouterr().err, re.DOTALL)
-
-
-def test_a_file_is_no_folder(tmp_path: Path) -> None:
-    results(tmp_path, runs({"a": [0.5]}))
-    with pytest.raises(UserError, match=f"Did you mean {str(tmp_path)!r}"):
-        Results(tmp_path / "runs.parquet")
-
-
-@pytest.mark.parametrize(
-    ("change", "column"),
-    [
-        ({"status": None}, "status"),
-        ({"agent": None, "seed": None}, "agent, seed"),
-        ({"seed": "1"}, "seed"),
-        ({"agent": 1}, "agent"),
-    ],
-)
-def test_columns_of_another_program_are_named(tmp_path: Path, change: dict[str, Any], column: str) -> None:
-    rows = [{key: value for key, value in (row("a", 0) | change).items() if value is not None}]
-    with pytest.raises(
-        UserError, match=f"another version or another program wrote this: column {column} is missing, or"
-    ):
-        results(tmp_path, rows)
-
-
-def test_no_rows_are_no_results(tmp_path: Path) -> None:
-    write_results(tmp_path, pl.DataFrame([row("a", 0)]).clear())
-    with pytest.raises(UserError, match="no runs in it"):
-        Results(tmp_path)
 
 
 def test_metrics_that_another_version_did_not_know_are_not_missed(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from rich.console import Console
 from scipy.stats import t as student
 
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.compare.table import BEST, CUT, TIED, Entry, Table
+from binwright.analysis.compare.table import BEST, TIED, Entry, Table
 from binwright.analysis.figures.draw import draw
 from binwright.analysis.measure.measuring import describe
 from binwright.analysis.measure.metric import Metric
@@ -99,19 +98,6 @@ def test_the_interval_of_a_share_ends_where_shares_do_and_holds_as_many_means(fo
     assert 0 <= low <= mean <= high <= 1
     assert (low <= true <= high) == (mean - half <= true <= mean + half)
     assert Metric("load", "load %", "%", beyond=True).ends(mean, half) == (mean - half, mean + half)
-
-
-def test_an_interval_that_would_go_beyond_100_percent_is_explained(tmp_path: Path) -> None:
-    found = accepted(tmp_path, {"a": [1.0, 1.0, 0.9], "b": [0.5, 0.6, 0.4]})
-    assert CUT in found.legend
-    frame = Results(tmp_path).compare(baseline="a", metrics=["acceptance"]).frame
-    assert frame.filter(pl.col("agent") == "a")["high"].item() == 1
-    assert CUT in Results(tmp_path).compare(baseline="a", metrics=["acceptance"]).markdown()
-    whiskers = draw(Results(tmp_path), "bars", metrics=["acceptance"]).axes[0].containers
-    ends = [segment[:, 0].max() for one in whiskers if one[2:] for line in one[2] for segment in line.get_segments()]
-    assert len(ends) == 2
-    assert max(ends) == pytest.approx(100)
-    assert CUT not in accepted(tmp_path / "others", {"a": [0.5, 0.6, 0.4], "b": [0.5, 0.6, 0.5]}).legend
 
 
 def slow_rows(found: Table, runs: list[dict[str, Any]], swept: list[str]) -> list[list[Any]]:
@@ -261,21 +247,6 @@ def test_numbers_have_the_decimals_that_their_interval_allows(unit: str, mean: f
     assert metric(unit).write(mean, half) == text
 
 
-def test_times_of_a_column_have_one_unit_unless_they_are_far_apart(tmp_path: Path) -> None:
-    """59 minutes and 1.2 hours did not stand beside each other as such."""
-
-    def column(folder: str, *times: float) -> list[str]:
-        rows = [row(f"agent{n}", 0, wait_mean=one) for n, one in enumerate(times)]
-        write_results(tmp_path / folder, rows)
-        table = Results(tmp_path / folder).table()
-        at = table.headings.index("mean wait")
-        return [line[at].partition(" *")[0] for line in table.texts()]
-
-    assert column("near", 3540.0, 4320.0, 8640.0) == ["59.0 min", "72.0 min", "144 min"]
-    assert column("none", 0.0, 8640.0) == ["0.0 h", "2.40 h"]
-    assert column("far", 3.0, 86400.0 * 3) == ["3.00 s", "3.00 d"]
-
-
 def rendered(found: Table, width: int) -> str:
     console = Console(width=width, color_system=None)
     with console.capture() as capture:
@@ -315,50 +286,6 @@ def test_what_is_not_known_of_every_agent_on_every_seed_is_not_called_the_same(
     assert "income" not in shown.same
 
 
-def test_clear_differences_come_before_unclear_ones_and_those_before_repetitions(tmp_path: Path) -> None:
-    noise = [0.3, -0.4, 0.1, 0.35, -0.35, 0.0]
-    rows = [
-        row(
-            agent,
-            seed,
-            acceptance=0.5 + (0.1 * noise[seed] if agent == "a" else 0),
-            allocation_cpu=0.5 + 0.1 * more + 0.01 * noise[seed] * more,
-            income=50.0 + 10.0 * more + noise[seed] * more,
-            servers_used=3.0 + more + 0.1 * noise[seed - 1] * more,
-        )
-        for more, agent in enumerate("ab")
-        for seed in range(6)
-    ]
-    names = [metric.name for metric in table(tmp_path, rows).metrics]
-    assert names == ["allocation_cpu", "servers_used", "acceptance", "income", "decision_us"]
-
-
-@pytest.mark.parametrize(
-    ("differing", "first"),
-    [
-        ({"acceptance", "energy", "cost", "net"}, ["net", "acceptance"]),
-        ({"acceptance", "energy", "cost"}, ["acceptance", "cost"]),
-        ({"energy", "cost"}, ["cost", "energy"]),
-        ({"energy"}, ["energy"]),
-    ],
-)
-def test_what_the_money_comes_to_is_first_where_servers_are_priced(
-    differing: set[str], first: list[str], tmp_path: Path
-) -> None:
-    """A cost alone stands behind what was accepted: refusals save it."""
-    noise = [0.3, -0.4, 0.1, 0.35, -0.35, 0.0]
-    names = ("acceptance", "server_hours_on", "energy", "cost", "net")
-    values: dict[str, Any] = {
-        name: [0.5 + 0.1 * noise[(seed + shift) % 6] for seed in range(6)] for shift, name in enumerate(names)
-    }
-    rows = [
-        row(agent, seed, **{name: values[name][seed] + 0.2 * more * (name in differing) for name in names})
-        for more, agent in enumerate("ab")
-        for seed in range(6)
-    ]
-    assert [metric.name for metric in table(tmp_path, rows).metrics][: len(first)] == first
-
-
 def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     """They come first in the order named, whether they differ or not, and harm with them."""
     rows = [
@@ -385,59 +312,6 @@ def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:
     assert "energy" in str(error.value)
 
 
-@pytest.mark.parametrize("width", [30, 45, 60, 80, 120, 200])
-def test_harm_is_shown_at_every_width(tmp_path: Path, width: int) -> None:
-    """Losing a rack raises no acceptance unseen; where there is no harm, there is no column."""
-    rows = [
-        row(agent, seed, acceptance=0.9 + seed / 100, interrupted=300 + 10 * more + seed, lost=60, running_lost=0)
-        for agent, more in (("a-long-name-of-an-agent", 0), ("another(option=long)", 1))
-        for seed in range(6)
-    ]
-    found = table(tmp_path, rows)
-    assert [metric.name for metric in found.metrics][:2] == ["interrupted", "lost"]
-    assert "The same for all agents: accepted 92.5 ±2.0 %" in found.same
-    lines = rendered(found, width).splitlines()
-    text = " ".join(" ".join(lines).split())
-    assert all(len(line) <= width for line in lines)
-    for heading, said in (("interrupted", "up to 312.5 (another(option=long))"), ("lost", "up to 60.00 (another")):
-        assert (heading in lines[1].split()) != (f"No room for {heading}: {said}" in text)
-    assert "running lost" not in text
-    if width >= 60:
-        assert "No room" not in text
-    assert "interrupted" not in rendered(table(tmp_path, [one | {"interrupted": 0, "lost": 0} for one in rows]), width)
-
-
-def test_metrics_that_say_nothing_are_left_out(tmp_path: Path) -> None:
-    def names(rows: list[dict[str, Any]]) -> set[str]:
-        write_results(tmp_path, rows)
-        return {one.name for some in Results(tmp_path).choose() for one in some}
-
-    plain = names([row("a", 0), row("b", 0)])
-    assert not plain & {"scheduled", "wait_mean", "wait_p95", "interrupted", "lost", "servers", "income"}
-    assert {"acceptance", "allocation_cpu", "fragmentation_cpu", "servers_used", "decision_us"} <= plain
-    # With runs of different length, the share says nothing and the length everything.
-    stopped = names([row("a", 0, stopped=1), row("b", 0, stopped=1, offered=12, scheduled=11)])
-    assert "scheduled" in stopped
-    assert "acceptance" not in stopped
-    assert "acceptance" in names([row("a", 0), row("a", 1, offered=12)])  # lengths differ between seeds only
-    assert {"wait_mean", "wait_p95"} <= names([row("a", 0), row("b", 0, wait_mean=1.0, wait_p95=2.0)])
-    assert {"interrupted", "lost"} <= names([row("a", 0), row("b", 0, interrupted=2, lost=1)])
-    assert "income" in names([row("a", 0, income=1.0), row("b", 0, income=2.0)])
-    assert "servers" in names([row("a", 0), row("b", 0, servers=4)])
-
-
-def test_a_metric_that_repeats_a_swept_key_is_left_out(tmp_path: Path) -> None:
-    rows = [
-        row(agent, seed, point={"cluster.servers": servers}, servers=servers, income=100.0 * servers + more)
-        for servers in (2, 3)
-        for more, agent in enumerate("ab")
-        for seed in range(2)
-    ]
-    found = table(tmp_path, rows)
-    assert [metric.name for metric in found.metrics] == ["income", "decision_us"]
-    assert "servers" not in found.same.replace("servers used", "")
-
-
 def test_every_metric_has_a_heading_of_its_own() -> None:
     found = describe(["cpu", "mem", "gpu"], ["up"])
     assert len({one.heading for one in found}) == len({one.name for one in found}) == len(found)
@@ -460,13 +334,6 @@ def test_failed_runs_are_counted_and_not_averaged(tmp_path: Path) -> None:
     rendered(found, 80)
 
 
-def test_with_every_run_failed_there_is_still_a_table(tmp_path: Path) -> None:
-    found = table(tmp_path, [failed("a", 0), failed("b", 0)])
-    assert found.texts() == [["a", "0/1"], ["b", "0/1"]]
-    rendered(found, 80)
-    assert "a" in str(found)
-
-
 # -- sweeps ------------------------------------------------------------------------------------------------------------
 
 
@@ -485,15 +352,6 @@ def test_every_point_of_a_sweep_is_a_comparison_of_its_own(tmp_path: Path) -> No
     assert marks(found, "acceptance") == [BEST, "", "", BEST, BEST, ""]
     assert found.texts()[0][:4] == ["10", "3 d", "a", "7"]
     rendered(found, 80)
-
-
-def test_a_metric_that_some_points_do_not_have_is_a_dash_there(tmp_path: Path) -> None:
-    """Prices or resources can be swept, too."""
-    rows = [row("a", seed, point={"prices.cpu_hour": None}) | {"income": None} for seed in range(2)]
-    rows += [row("a", seed, point={"prices.cpu_hour": 0.5}, income=3.0) for seed in range(2)]
-    found = table(tmp_path, rows)
-    assert [cell is None for cell in cells(found, "income")] == [True, False]
-    assert "nan" not in str(found)
 
 
 # -- reading results ---------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ import pytest
 
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.draw import draw
-from binwright.analysis.figures.kind import kind_named
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
@@ -63,13 +62,6 @@ def test_a_package_brings_a_figure(
     assert "The seeds' best and worst value of a metric" in " ".join(capsys.readouterr().out.split())
     assert 'id="figure-range"' in results.report(tmp_path / "report.html").read_text()
     monkeypatch.setattr(FIGURES, "_all", None)
-
-
-def test_every_built_in_figure_says_what_it_shows_and_needs() -> None:
-    for name in FIGURES:
-        kind = kind_named(name)
-        assert kind.meaning
-        assert kind.needs
 
 
 CALLED = """

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from copy import copy
 from itertools import combinations
-from math import isnan, nan
+from math import nan
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import matplotlib.colors as colors
@@ -27,13 +26,11 @@ from scipy.stats import gaussian_kde
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.figures import FIGURES
-from binwright.analysis.figures.chosen_style import PLAIN
 from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.kind import kind_named
-from binwright.analysis.figures.kinds import distances
 from binwright.analysis.figures.kinds.distances import DOTS, LARGEST
 from binwright.analysis.figures.kinds.gantt import rows
-from binwright.analysis.figures.style import SHIPPED, new, noted_values, save
+from binwright.analysis.figures.style import noted_values, save
 from binwright.analysis.results.combined import Together
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
@@ -158,39 +155,9 @@ def test_every_kind_is_the_same_bytes(kind: str, found: dict[str, Results], tmp_
     assert text.endswith(again)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", DRAWN_FROM)
-def test_every_kind_fits_a_column(kind: str, found: dict[str, Results]) -> None:
-    figure = draw(found[DRAWN_FROM[kind]], kind, width="column")
-    assert figure.get_figwidth() == PLAIN.widths["column"]
-    figure.draw_without_rendering()
-    legends = [text for legend in figure.legends for text in legend.get_texts()]
-    labels = [text for ax in figure.axes for text in (ax.xaxis.label, ax.yaxis.label, ax.title, *ax.texts)]
-    for text in (*figure.texts, *legends, *labels):
-        box = text.get_window_extent()
-        assert not text.get_text() or -1 <= box.x0 <= box.x1 <= figure.bbox.width + 1, (text.get_text(), box)
-
-
 def title(figure: Figure) -> str:
     """What stands on top, as one line."""
     return str(figure.get_label())
-
-
-def test_an_agent_has_one_colour_in_every_kind(found: dict[str, Results]) -> None:
-    expected = [SHIPPED[name][0] for name in ("first-fit", "best-fit", "worst-fit")]
-    figure = draw(found["servers"], "bars", metrics=["allocation_cpu"])
-    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    shown = dict(zip(names, [colour for _, colour in bars(figure)[0]], strict=True))
-    assert [shown[name] for name in ("first-fit", "best-fit", "worst-fit")] == expected
-    loose = shown["best-fit(node=loose)"]
-    assert loose not in expected
-    timeline = draw(found["servers"], "timeline")
-    lines = {colors.to_hex(line.get_color()).upper() for ax in timeline.axes for line in ax.lines}
-    assert {*expected, loose} <= lines
-    assert {colour for colour, _, _ in curves(draw(found["swept"], "sweep"))} == set(expected)
-    # Those left out do not change how the others look.
-    only = draw(found["servers"], "bars", agents=["best-fit(node=loose)"])
-    assert {colour for panel in bars(only) for _, colour in panel} == {loose}
 
 
 # -- what is drawn -------------------------------------------------------------------------------------------------
@@ -228,19 +195,6 @@ def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
         assert y == pytest.approx(100 * means["allocation_cpu"].to_numpy()[::-1])
 
 
-def test_points_of_other_keys_have_panels_of_their_own(found: dict[str, Results]) -> None:
-    metrics = ["allocation_cpu", "allocation_mem"]
-    figure = draw(found["swept"], "sweep", x="warm_start.until", metrics=metrics)
-    assert [ax.get_title() for ax in figure.axes] == ["servers 2", "servers 3"] * 2
-    assert figure.axes[0].get_xlabel() == "until %"
-    for _, x, _ in curves(figure):
-        assert x.tolist() in ([0.4, 20], [20, 40])
-    length = draw(found["swept"], "sweep", where=[("warm_start.until", "0.4")])
-    assert [ax.get_title() for ax in length.axes] == [""]
-    for _, x, _ in curves(length):
-        assert x.tolist() == [2, 3]
-
-
 def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> None:
     results = found["servers"]
     figure = draw(results, "timeline", agents=["worst-fit"])
@@ -259,17 +213,6 @@ def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> No
     assert len(dashed) == 1
 
 
-def test_link_tiers_have_a_timeline_too(found: dict[str, Results]) -> None:
-    figure = draw(found["network"], "timeline")
-    assert [ax.get_ylabel() for ax in figure.axes if ax.get_ylabel()] == [
-        "cpu %",
-        "mem %",
-        "server-rack %",
-        "rack-fabric %",
-        "fabric-spine %",
-    ]
-
-
 def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None:
     results = found["network"]
     (panel,) = bars(draw(results, "spread"))
@@ -280,14 +223,6 @@ def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None
         for span in range(4)
     ]
     assert [width for width, _ in panel] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("demand", ["azure-like", {"azure-like": {}}])
-def test_titles_say_which_demands_are_stand_ins(demand: object, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"demand": demand, "requests": 4, "holding": 2}
-    said = {**NETWORK, "workload": settings, "agents": ["tetris"], "replications": 1, "record": []}
-    results = bw.run(bw.scenario(said), out=tmp_path / "one")
-    assert "azure-like: fitted stand-ins" in title(draw(results, "bars"))
 
 
 def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -> None:
@@ -314,20 +249,6 @@ def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -
     assert len(dots.get_offsets()) == min(len(links), DOTS)  # type: ignore[arg-type]
 
 
-def test_no_circle_is_cut_where_nearly_all_requests_have_the_fewest_servers() -> None:
-    figure = new("page", 2.0)
-    ax = figure.subplots(1, 4)[2]
-    servers = np.array([2.0] * 19 + [30.0])
-    edges = np.arange(0.5, 36.5, 4)
-    distances._bubbles(ax, [servers], [np.ones(20)], edges, np.arange(-0.125, 4.25, 0.25), "black")
-    figure.draw_without_rendering()
-    (bubbles,) = ax.collections
-    box, (x, _) = ax.get_window_extent(), bubbles.get_offset_transform().transform(bubbles.get_offsets()).T
-    radii = np.sqrt(bubbles.get_sizes()) / 2 * figure.dpi / 72
-    assert (x - radii >= box.x0).all()
-    assert (x + radii <= box.x1).all()
-
-
 def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
     results = found["network"]
     figure = draw(results, "demands")
@@ -335,15 +256,6 @@ def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
     run = results.runs["run"]
     met = pl.concat([results.requests(name).select("cpu") for name in run[::3]])
     assert f"mean {met['cpu'].to_numpy().mean():.3g}" in [text.get_text() for text in figure.axes[0].texts]
-
-
-def test_the_load_is_on_its_axis(found: dict[str, Results]) -> None:
-    results = found["loaded"]
-    loads = results.done.group_by("workload.arrivals.poisson.every", "agent").agg(pl.col("load_cpu").mean())
-    for _, x, _ in curves(draw(results, "load")):
-        assert set(np.round(x, 6)) <= set(np.round(100 * loads["load_cpu"].to_numpy(), 6))
-        assert len(x) == 3
-        assert (np.diff(x) > 0).all()
 
 
 def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> None:
@@ -359,22 +271,6 @@ def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> Non
     busiest = draw(results, "topology", agents=["tetris"]).axes[0].collections[0].get_array()
     assert busiest is not None
     assert busiest.sum() == pytest.approx(max(sum(links) for links in states["links"].to_list()))
-
-
-def test_topologies_of_agents_stand_side_by_side_at_one_moment(found: dict[str, Results]) -> None:
-    results = found["network"]
-    figure = draw(results, "topology")
-    agents = results.done["agent"].unique(maintain_order=True).to_list()
-    runs = [results.done.filter(agent=agent, seed=0)["run"][0] for agent in agents]
-    assert [ax.get_title().partition(":")[0] for ax in figure.axes[: len(agents)]] == agents
-    every = [results.states(run) for run in runs]
-    # All links of this network have one capacity.
-    loads = [(sum(links), -time) for states in every for time, links in states.select("time", "links").rows()]
-    moment = -max(loads)[1]
-    for ax, states in zip(figure.axes, every, strict=False):
-        shown = ax.collections[0].get_array()
-        assert shown is not None
-        assert shown.tolist() == pytest.approx(states.filter(pl.col("time") <= moment)["links"][-1].to_list())
 
 
 TOLD = ("better", "worse", "more", "less")
@@ -418,35 +314,6 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
 
 
-def test_the_summary_over_a_swept_number_begins_with_differences(found: dict[str, Results]) -> None:
-    results = found["swept"]
-    figure = draw(results, "summary", where=[("warm_start.until", "0.4")], metrics=["scheduled"])
-    assert [ax.get_ylabel().splitlines()[0] for ax in figure.axes] == ["scheduled"] * 2  # one number still varies
-    figure = draw(found["loaded"], "summary", metrics=["acceptance"])
-    assert [len(panel) for panel in dots(figure)] == [6, 9]
-
-
-def test_the_summary_draws_the_metrics_that_were_asked_for(found: dict[str, Results]) -> None:
-    results = found["servers"]
-    labels = [ax.get_xlabel() for ax in draw(results, "summary", metrics=["acceptance"]).axes]
-    assert len(labels) == 2
-    assert labels[0].startswith("accepted, percentage points")
-    assert labels[1] == "accepted %"
-    figure = draw(results, "summary", metrics=["load_cpu", "acceptance"])  # the first is not a column of the table
-    assert [ax.get_xlabel().splitlines()[0] for ax in figure.axes if ax.axison] == [
-        "cpu load, percentage points",
-        "cpu load %",
-        "accepted %",
-    ]
-    means = (
-        results.done.group_by("agent", maintain_order=True)
-        .agg(pl.mean("load_cpu"))["load_cpu"]
-        .sort(descending=True)
-        .to_list()
-    )
-    assert [mark[0] for mark in dots(figure)[1]] == pytest.approx([100 * mean for mean in means])
-
-
 def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
     [ax] = draw(found["servers"], "summary", agents=["best-fit"], metrics=["acceptance"]).axes
     assert ax.get_xlabel() == "accepted %"
@@ -456,30 +323,6 @@ def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) 
     ]
     with pytest.raises(ResultsError, match="says nothing"):
         draw(found["network"], "summary", agents=["tetris"])
-
-
-def test_the_summary_of_one_seed_has_differences_without_intervals(found: dict[str, Results]) -> None:
-    figure = draw(found["servers"], "summary", where=[("seed", "1")], metrics=["acceptance"])
-    assert "one seed" in title(figure)
-    first, *others = found["servers"].done.filter(seed=1)["acceptance"].to_list()
-    marks = dots(figure)[0]
-    wanted = [100 * (value - first) for value in sorted(others, reverse=True)]
-    assert [mark[0] for mark in marks] == pytest.approx(wanted)
-    assert all(isnan(low) and isnan(high) and filled for _, low, high, filled in marks)
-    assert "hollow" not in title(figure), "nothing was tested"
-
-
-@pytest.mark.long
-def test_the_summary_of_what_was_not_drawn_is_exact(tmp_path: Path) -> None:
-    (tmp_path / "fixed.csv").write_text("id,arrival,lifetime,cpu\n0,0,90,2\n1,1,90,2\n2,2,90,8\n")
-    said: dict[str, Any] = {
-        "cluster": {"servers": 2, "node": {"cpu": 8}},
-        "workload": {"trace": "table", "path": str(tmp_path / "fixed.csv")},
-        "agents": ["first-fit", "worst-fit"],
-    }
-    figure = draw(bw.run(bw.scenario(said), out=tmp_path / "fixed"), "summary", metrics=["acceptance"])
-    assert title(figure).endswith("exact: nothing was drawn, and other seeds give the same")
-    assert [mark[3] for mark in dots(figure)[0]] == [True]
 
 
 def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
@@ -532,35 +375,11 @@ def test_what_is_missing_is_named(
         draw(found[name], kind, **options)
 
 
-def test_points_of_different_sweeps_are_ranked_together(found: dict[str, Results]) -> None:
-    both = [found["swept"], found["loaded"]]
-    figure = draw(both, "critical-difference", metrics=["acceptance"], x="points")
-    assert "7 points" in title(figure)
-    with pytest.raises(ResultsError, match="5 values of scenario on which all of them finished: these are 3 and 1"):
-        draw(both, "critical-difference", metrics=["acceptance"], x="scenario")
-    with pytest.raises(ResultsError, match="5 seeds on which all of them finished: these are 3 and 2 at until 20 %"):
-        draw(found["swept"], "critical-difference")
-
-
 def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:
     other = copy(found["loaded"])
     other.runs = other.runs.with_columns(pl.Series("acceptance", [[1]] * len(other.runs)))
     with pytest.raises(ResultsError, match="do not go together"):
         draw([found["swept"], other], "bars")
-
-
-@pytest.mark.long
-def test_a_network_that_is_not_known_any_more(found: dict[str, Results], tmp_path: Path) -> None:
-    for number, text in enumerate(("", "a: [", None)):
-        folder = tmp_path / str(number)
-        copytree(found["network"].folder, folder)
-        scenario = folder / "scenario.yaml"
-        scenario.unlink()
-        if text is not None:
-            scenario.write_text(text)
-        with pytest.raises(ResultsError, match="which network"):
-            draw(Results(folder), "topology")
-    assert "Replay" in Results(folder).report().read_text("utf-8")
 
 
 def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> None:
@@ -593,58 +412,6 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
 
 
-def test_points_of_a_sweep_are_curves_of_their_own(tmp_path: Path) -> None:
-    one, other = (tmp_path / name / "training" for name in ("one", "other"))
-    points = [log(one / f"rate={rate}", 0) for rate in (0.5, 0.05, 0.0005)]
-    figure = kind_named("learning").draw(points, metrics=["loss"])
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["rate=0.5", "rate=0.05", "rate=0.0005"]
-    assert "one seed" in title(figure)
-    seeds = [log(points[0] / f"seed-{seed}", seed) for seed in range(2)]
-    assert title(kind_named("learning").draw(seeds)).startswith(
-        "Learning: rate=0.5. mean and 95 % interval over 2 seeds"
-    )
-    figure = kind_named("learning").draw([points[0], log(other / "rate=0.5", 0), log(tmp_path / "plain-0", 0)])
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["one, rate=0.5", "other, rate=0.5", "plain"]
-
-
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_one_report_is_a_marker_and_time_is_no_metric(tmp_path: Path, seeds: int) -> None:
-    folders = [log(tmp_path / "huawei-10" / "training" / f"seed-{seed}", seed, steps=1) for seed in range(seeds)]
-    for folder in folders:
-        read = pl.read_parquet(folder / "log.parquet")
-        read.with_columns(cpu_seconds=2.0, acceptance=0.5).write_parquet(folder / "log.parquet")
-    figure = kind_named("learning").draw(folders)
-    assert title(figure).startswith("Learning: huawei-10. ")
-    assert [ax.get_ylabel() for ax in figure.axes if ax.axison] == ["acceptance", "loss"]
-    for ax in figure.axes:
-        assert [line.get_marker() for line in ax.lines] == ["o"] * len(ax.lines) != []
-        assert len(ax.collections) == (0 if seeds == 1 else 2), "an interval of each split"
-    assert len(kind_named("learning").draw(folders, metrics=["cpu_seconds"]).axes) == 1
-
-
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        (None, "there is no training log here"),
-        ({}, "not a readable Parquet"),
-        ({"step": [1], "seed": [0]}, "it has no seconds, split"),
-        ({"step": [], "seconds": [], "split": [], "seed": [], "loss": []}, "no rows"),
-    ],
-)
-def test_what_is_no_training_log(columns: dict[str, list[int]] | None, says: str, tmp_path: Path) -> None:
-    if columns == {}:
-        (tmp_path / "log.parquet").write_text("nothing")
-    elif columns is not None:
-        pl.DataFrame(columns).write_parquet(tmp_path / "log.parquet")
-    with pytest.raises(ResultsError, match=says):
-        kind_named("learning").draw(tmp_path)
-
-
-def test_a_metric_that_is_in_no_log(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="Did you mean 'loss'"):
-        kind_named("learning").draw(log(tmp_path / "one", 1), metrics=["los"])
-
-
 # -- values under the pointer ---------------------------------------------------------------------------------------
 
 
@@ -669,20 +436,6 @@ def test_a_value_stands_beside_its_agent_and_above_its_metric(found: dict[str, R
         middle = 1 - (box.y0 + box.y1) / 2 / figure.bbox.height
         assert top == pytest.approx(middle, abs=0.01)
     assert all(0 < left < 1 and 0 < top < 1 for left, top, _ in values)
-
-
-def test_values_of_a_sweep_stand_where_they_are_drawn(found: dict[str, Results]) -> None:
-    figure = draw(found["swept"], "sweep", metrics=["acceptance"], x="cluster.servers")
-    svg(figure)
-    drawn = {
-        tuple(round(part, 6) for part in figure.transFigure.inverted().transform(line.get_transform().transform(at)))
-        for ax in figure.axes
-        for line in ax.lines
-        for at in np.asarray(line.get_xydata())
-    }
-    values = noted_values(figure)
-    assert len(values) == len(found["swept"].done.unique([*found["swept"].swept, "agent"]))
-    assert all((round(left, 6), round(1 - top, 6)) in drawn for left, top, _ in values)
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
@@ -808,51 +561,3 @@ def test_refusals_are_the_shares_of_each_reason(found: dict[str, Results]) -> No
     rejected = (results.done["rejected"] / results.done["offered"]).to_list()
     agents = results.done["agent"].n_unique()
     assert sum(width for width, _ in panel) == pytest.approx(100 * np.mean(rejected) * agents)
-
-
-def test_titles_of_sweeps_count_the_points(tmp_path: Path) -> None:
-    noise = [0.03, -0.04, 0.01, 0.035, -0.035, 0.0, 0.02]
-    rows = [
-        row(agent, seed, point={"cluster.servers": servers}, acceptance=0.5 + more * (agent == "b") + shift)
-        for servers, more in ((1, 0.0), (2, 0.2), (3, -0.2), (4, 0.3))
-        for seed, shift in enumerate(noise)
-        for agent in "ab"
-    ]
-    write_results(tmp_path, rows)
-    said = title(draw(Results(tmp_path), "sweep"))
-    assert said.startswith("b accepts most at 2 of 4 points; a at 1; at 1 none is told from all others. ")
-
-
-def test_points_that_differ_in_names_are_not_joined(tmp_path: Path) -> None:
-    """As demands do: a line over their loads would say something of loads between them."""
-    rows = [
-        row("a", seed, point={"workload.demand": demand}, load_cpu=load, acceptance=1 - load / 2 + seed / 100)
-        for demand, load in (("uniform", 0.8), ("azure-like", 0.9), ("alibaba-like", 1.2))
-        for seed in range(3)
-    ]
-    write_results(tmp_path, rows)
-    for _, x, _ in curves(draw(Results(tmp_path), "load")):
-        assert len(x) == 1
-
-
-def test_points_are_named_without_keys_that_go_with_others(tmp_path: Path) -> None:
-    points = [("uniform", "alpha", 128), ("azure", "alpha", 99), ("uniform", "gamma", 896)]
-    keys = ("workload.demand", "cluster.network.topology", "workload.requests")
-    rows = [
-        row(agent, seed, point=dict(zip(keys, point, strict=True)), acceptance=0.5 + seed / 100 + 0.1 * (agent == "a"))
-        for point in points
-        for agent in "ab"
-        for seed in range(5)
-    ]
-    write_results(tmp_path, rows)
-    results = Results(tmp_path)
-    texts = {text.get_text() for text in draw(results, "bars", metrics=["acceptance"]).axes[0].texts}
-    assert texts >= {"uniform · alpha", "azure · alpha", "uniform · gamma"}
-    assert results.table().headings[:3] == ["workload.demand", "cluster.network.topology", "agent"]
-    assert "requests go with demand, topology." in str(results.table())
-    assert (
-        results.compare()
-        .markdown()
-        .splitlines()[2]
-        .startswith("| workload.demand | cluster.network.topology | agent |")
-    )

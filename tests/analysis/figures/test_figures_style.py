@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from binwright.analysis.figures.style import COLOURS, SHIPPED, looks
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from binwright.fabric.topology import topology
-from tests.support.figures import NETWORK, log
+from tests.support.figures import NETWORK
 
 # -- colours -------------------------------------------------------------------------------------------------------
 
@@ -140,30 +139,6 @@ def test_samples_say_what_is_used_and_installed_and_failed(network: Results) -> 
 # -- the command ---------------------------------------------------------------------------------------------------
 
 
-def test_kinds_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["figures", "--list"]) == 0
-    text = capsys.readouterr().out
-    assert "timeline" in text
-    assert "record: [samples]" in text
-
-
-@pytest.mark.long
-def test_everything_that_can_be_drawn_is(network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    training = log(tmp_path / "training", 3)
-    asked = [str(network.folder), str(training), "--kind", "all", "--out", str(tmp_path / "figs"), "--format", "svg"]
-    assert main(["figures", *asked]) == 0
-    written = {path.stem for path in (tmp_path / "figs").iterdir()}
-    assert {path.suffix for path in (tmp_path / "figs").iterdir()} == {".svg"}
-    assert written == {
-        *("summary", "bars", "timeline", "demands", "spread", "servers", "gantt", "topology", "learning"),
-        *("differences", "pareto", "seeds", "refusals", "decisions", "distances"),
-    }
-    text = capsys.readouterr().out
-    for name in ("sweep", "gains", "load", "runtime", "critical-difference"):
-        assert re.search(rf"^Not drawn: (.*, )?{name}[,:] ", text, re.MULTILINE)
-    assert text.rindex("Figure: ") < text.index("Not drawn: "), "what there is comes first"
-
-
 def test_four_figures_answer_what_results_ask(
     network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -186,20 +161,12 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
     ("asked", "says"),
     [
         ([], "Name their folders"),
-        (["RESULTS", "--kind", "bar"], "Did you mean 'bars'"),
         (["RESULTS", "--kind", "sweep", "--kind", "bars"], "no number was swept"),
         (["RESULTS", "--kind", "bars", "--out", "OUT/x.jpg"], "unknown format for figures"),
-        (["RESULTS", "--kind", "bars", "--format", "svg", "--out", "OUT/x.png"], "does not end in .svg"),
         (["RESULTS", "--out", "OUT/x.png"], "is one file for several figures"),
         (["RESULTS", "--kind", "bars", "--where", "agent"], "Write --where KEY=VALUE"),
-        (["RESULTS", "--kind", "bars", "--where", "agent=x"], "was not swept"),
-        (["RESULTS", "--kind", "topology", "--at", "soon"], "is not a valid time"),
         (["RESULTS", "--kind", "topology", "--at", "3 h"], "is outside of the run"),
-        (["RESULTS", "--kind", "learning"], "there is no training log here"),
         (["RESULTS", "--kind", "learning", "--kind", "bars"], "needs folders with a log.parquet"),
-        (["OUT/nothing", "--kind", "bars"], "there are no results here"),
-        (["RESULTS", "--kind", "bars", "--out", "FILE/x"], "cannot be written"),
-        (["RESULTS", "--style", "iee"], "binwright: style: there is no such style (got 'iee')\n  Did you mean 'ieee'?"),
     ],
 )
 def test_what_is_wrong_is_named_and_nothing_is_written(

@@ -62,37 +62,6 @@ def test_differences_are_those_of_compare(baseline: str | None, results: Results
     assert named == [agent for agent in VALUES if agent != (baseline or "a")]
 
 
-@pytest.mark.parametrize("baseline", [None, "c"])
-@pytest.mark.parametrize("metrics", [("acceptance",), ("wait_p95", "acceptance")])
-def test_hollow_is_one_thing_in_a_summary_which_says_the_family(
-    baseline: str | None, metrics: tuple[str, ...], tmp_path: Path
-) -> None:
-    rng = np.random.default_rng(2)
-    rows = [
-        row(agent, seed, acceptance=shares + noise, wait_p95=90 - 50 * shares + noise, wait_max=1.0)
-        for agent, shares in {"a": 0.5, "b": 0.501, "c": 0.7}.items()
-        for seed, noise in enumerate(rng.normal(0, 0.01, 7))
-    ]
-    write_results(tmp_path, rows)
-    results = Results(tmp_path)
-    figure = draw(results, "summary", metrics=metrics, baseline=baseline)
-    comparison = results.compare(baseline, metrics)
-    verdicts = {name: some["verdict"].to_list() for (name, *_), some in comparison.frame.group_by("metric")}
-    wanted = {name: [verdict != "not told apart" for verdict in some] for name, some in verdicts.items()}
-    for panel, name in enumerate(metrics, start=1):
-        assert sorted(filled for *_, filled in marks(figure, panel)) == sorted(wanted[name])
-    own = [agent != (baseline or "a") for agent in VALUES]
-    others = [one for one, other in zip(wanted[metrics[0]], own, strict=True) if other]
-    assert sorted(filled for *_, filled in marks(figure)) == sorted(others)
-    hollow = not all(map(all, wanted.values()))
-    assert hollow == (baseline is None)
-    said = ("hollow: not", ">") if hollow else ("all", "<=")
-    end = f"; {said[0]} told from {baseline or 'a'}, p {said[1]} .05, {comparison.family}"
-    assert str(figure.get_label()).endswith(
-        f". {results.name}: mean and 95 % interval over 7 seeds; differences paired by seed{end}"
-    )
-
-
 def test_differences_need_a_baseline_that_was_run_and_somebody_beside_it(results: Results, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="this baseline was not run"):
         draw(results, "differences", baseline="d")
@@ -125,15 +94,6 @@ def test_those_off_the_front_are_pale_and_the_front_is_joined_and_intervals_are_
     waits = draw(results, "pareto", metrics=["acceptance", "wait_p95"])
     assert pale(waits) == [False, False, True]
     assert "down and to the right is better" in str(waits.get_label())
-
-
-@pytest.mark.parametrize(
-    ("metrics", "says"),
-    [(["acceptance"], "it needs two metrics"), (["acceptance", "offered"], "neither higher nor lower is better")],
-)
-def test_a_front_needs_two_metrics_that_are_better_one_way(metrics: list[str], says: str, results: Results) -> None:
-    with pytest.raises(UserError, match=says):
-        draw(results, "pareto", metrics=metrics)
 
 
 numbers = st.integers(0, 4).map(float)

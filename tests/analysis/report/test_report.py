@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import webbrowser
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,9 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.analysis import report
 from binwright.analysis.report.page import Drawn, compose
-from binwright.analysis.report.tables import by_what, comparison_tables, main_table, refusals
+from binwright.analysis.report.tables import refusals
 from binwright.analysis.report.words import answer
-from binwright.analysis.results.network import network_of
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from tests.support.results import row as row_of
@@ -159,49 +156,6 @@ def test_the_command_in_it_gives_the_same_numbers(
     capsys.readouterr()
 
 
-def test_nothing_half_written_is_left(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "compose", lambda *told: "whole")
-    target = tmp_path / "deep" / "report.html"
-    assert report.write(results, target) == target
-    assert target.read_text() == "whole"
-
-    def full(self: Path, *rest: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(report, "compose", lambda *told: "half")
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "write_text", full)
-        with pytest.raises(bw.UserError, match="No space left"):
-            report.write(results, target)
-    assert target.read_text() == "whole"
-    assert [file.name for file in target.parent.iterdir()] == ["report.html"]
-    with pytest.raises(bw.UserError, match="cannot be written"):
-        report.write(results, tmp_path)
-
-
-def test_the_command_line(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opened: list[str] = []
-    monkeypatch.setattr(report, "compose", lambda *told: "a page")
-
-    def first_time(url: str) -> bool:
-        opened.append(url)
-        return len(opened) == 1
-
-    monkeypatch.setattr(webbrowser, "open", first_time)
-    target = tmp_path / "it is.html"
-    assert main(["report", str(results.folder), "--out", str(target)]) == 0
-    assert str(target) in capsys.readouterr().out
-    assert not opened
-    for said in ("", "No browser"):
-        assert main(["report", str(results.folder), "--out", str(target), "--open"]) == 0
-        assert said in capsys.readouterr().out
-    assert opened == [target.as_uri()] * 2
-    assert main(["report", str(tmp_path)]) == 2
-    assert "there are no results here" in capsys.readouterr().err
-
-
 # -- results that were never run: what the words and tables make of numbers --------------------------------------------
 
 
@@ -238,18 +192,6 @@ def test_words_when_the_seeds_can_tell(tmp_path: Path) -> None:
     assert "cannot" not in text
 
 
-def test_words_when_they_can_tell_some(tmp_path: Path) -> None:
-    values = {"one": [0.3 + noise for noise in NOISE], "two": [0.3 + noise for noise in NOISE[::-1]]}
-    values["two"][0] += 0.003
-    values |= {f"bad-{i}": [0.1 + i / 100 + noise for noise in NOISE] for i in range(7)}
-    text = said(made(tmp_path, values))
-    assert "<strong>two</strong>" in text
-    assert "than bad-6 (p&nbsp;" in text
-    assert "it is told from bad-5, bad-4, bad-3, bad-2 and 2 more too. These seeds cannot tell it from one." in text
-    del values["bad-6"]
-    assert "it is told from bad-4, bad-3, bad-2, bad-1 and bad-0 too." in said(made(tmp_path / "less", values))
-
-
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -271,59 +213,6 @@ def test_words_when_there_is_little_to_say(
     assert words in said(results)
     monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
     Page(compose(results))
-
-
-def test_all_of_the_page_has_one_family_and_says_which(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {f"agent-{n}": [0.5 + (1 + n / 9) * noise for noise in NOISE] for n in range(4)}
-    results = made(tmp_path, values, {"cluster.servers": [1, 2, 3]})
-    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
-    page = compose(results)
-    said = "corrected by Holm at each point for all comparisons of two agents by the metric, up to 6"
-    answer, table, differences = (page.index(f'<section id="{key}"') for key in ("answer", "table", "differences"))
-    for begin, end in ((answer, table), (differences, len(page))):
-        assert page[begin:end].count(said) == 1
-    assert said not in page[table:differences], "the answer has said it"
-    assert "up to" not in page.replace(said, "")
-
-
-@pytest.mark.long
-def test_many_points_stay_small_and_get_a_filter(tmp_path: Path) -> None:
-    values = {f"agent-{i}": [0.3 + i / 100 + noise for noise in NOISE] for i in range(10)}
-    results = made(tmp_path, values, {"cluster.servers": [*range(50)], "overflow": ["drop"] * 50})
-    table = Page(main_table(results.table()))
-    assert len(table.named("tr")) == 501
-    assert [box["type"] for box in table.named("input")] == ["search"]
-    assert "tall" in str(table.named("div")[0]["class"])
-    Page(comparison_tables(results))
-    text = compose(results)
-    assert len(text.encode()) < 2_000_000
-
-
-def test_metrics_that_would_make_it_too_large_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made(tmp_path, {"one": [0.3, 0.4], "two": [0.5, 0.4]})
-    shares = [pl.col("acceptance").alias(name) ** 2 for name in ("allocation_cpu", "fragmentation_cpu")]
-    write_results(tmp_path, pl.read_parquet(tmp_path / "runs.parquet").with_columns(shares))
-    results = Results(tmp_path)
-    monkeypatch.setattr("binwright.analysis.report.tables.MOST_ROWS", 2)
-    text = comparison_tables(results)
-    assert len(Page(text).named("table")) == 1
-    assert "shown by binwright compare: allocation_cpu, fragmentation_cpu" in text
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "network"),
-    [
-        ("cluster.network.topology", "beta", {"beta": {}}),
-        ("cluster.network.topology", '{"fat-tree": {"k": 4}}', {"fat-tree": {"k": 4}}),
-        ("cluster.network.topology.fat-tree.k", 6, {"fat-tree": {"k": 6}}),
-        ("cluster.network", '{"topology": {"alpha": {}}, "paths": 2}', {"alpha": {}}),
-        ("cluster.nodes", 2, {"fat-tree": {"k": 8}}),
-    ],
-)
-def test_every_point_has_its_network(tmp_path: Path, key: str, value: Any, network: dict[str, Any]) -> None:
-    results = made(tmp_path, {"one": [0.3]}, {key: [value]})
-    results.scenario_file.write_text("cluster: {network: {topology: {fat-tree: {k: 8}}, paths: 3}}\n")
-    assert network_of(results, results.runs.row(0, named=True)) == network
 
 
 def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
@@ -349,26 +238,3 @@ def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
         folder = tmp_path / f"none-{rejected}"
         write_results(folder, [row_of("a", 0, rejected=rejected)])
         assert refusals(Results(folder)) == f"<p>{said}</p>"
-
-
-def test_what_was_refused_is_shown_by_label(tmp_path: Path) -> None:
-    counts = [{"tenant": {"<ann>": [10, 5], "": [4, 1]}, "zone": {"a": [14, 6]}}, {"tenant": {"<ann>": [10, 1]}}]
-    rows = [row_of("a", seed, refused_by=json.dumps(one)) for seed, one in enumerate(counts)]
-    write_results(tmp_path, [*rows, row_of("b", 0, refused_by=json.dumps({"tenant": {"": [4, 4]}})), row_of("c", 0)])
-    found = by_what(Results(tmp_path))
-    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in found.splitlines() if line.startswith("<tr>")]
-    assert "Of the requests of each tenant, how many % were refused" in found
-    assert "&lt;ann&gt; %" in found
-    assert shown == [["a", "30.00", "25.00"], ["b", "-", "100.00"], ["a", "42.86"]]
-    write_results(tmp_path / "none", [row_of("a", 0)])
-    assert by_what(Results(tmp_path / "none")) == ""
-
-
-def test_what_was_refused_is_shown_by_size_and_time(tmp_path: Path) -> None:
-    """A run that refused nothing notes neither: it counts as none refused."""
-    one = {"refused_sizes": {"4 cpu": [10, 4], "1 cpu": [20, 1]}, "refused_times": [[15, 0], [0, 0], [15, 5]]}
-    columns: dict[str, Any] = {name: json.dumps(counts) for name, counts in one.items()}
-    write_results(tmp_path, [row_of("a", 0, **columns), row_of("a", 1)])
-    lines = [line for line in by_what(Results(tmp_path)).splitlines() if line.startswith("<tr>")]
-    shown = [re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", line) for line in lines]
-    assert shown == [["a", "20.00", "2.50"], ["a", "0.00", "-", "16.67"]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.simcore.errors import ResultsError
 from tests.support.batches import scenario
-from tests.support.figures import NETWORK
 from tests.support.results import row, write_results
 
 
@@ -32,13 +30,6 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
         "fragmentation_mem", "mem fragmentation %", "%", "lower", "free mem that no flavour can use", "never"
     )
     assert described["decision_us"].timed
-
-
-def test_results_of_a_network_have_tiers(tmp_path: Path) -> None:
-    results = Batch(scenario(**NETWORK | {"replications": 1, "agents": ["tetris"], "prices": {}}), tmp_path).run()
-    assert results.tiers == list(dict.fromkeys(results.tiers))
-    assert {f"allocation_{tier}" for tier in results.tiers} <= {metric.name for metric in results.metrics}
-    assert next(metric for metric in results.metrics if metric.name == f"blocked_{results.tiers[0]}").better == "lower"
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
@@ -83,14 +74,6 @@ def test_a_damaged_file_is_answered_with_the_remedy(tmp_path: Path, text: str) -
     with pytest.raises(ResultsError, match="this file is damaged") as caught:
         Results(tmp_path)
     assert caught.value.remedy.startswith("Run the scenario again")
-
-
-def test_the_columns_of_other_runs_are_refused(tmp_path: Path) -> None:
-    write_results(tmp_path, [row("a", 0)])
-    for swept in ("cluster.servers", "agent"):
-        (tmp_path / "columns.json").write_text(json.dumps(GOOD | {"swept": [swept]}))
-        with pytest.raises(ResultsError, match=f"it has no column for the swept {re.escape(swept)}"):
-            Results(tmp_path)
 
 
 def test_the_same_command_writes_it_again_and_runs_nothing(tmp_path: Path) -> None:
