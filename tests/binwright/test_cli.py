@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +19,9 @@ import pytest
 import binwright as bw
 from binwright.agents import AGENTS
 from binwright.cli import FAILED, MISTAKE, TERMINATED, main
-from binwright.parser import every_command, parser
 from binwright.scenarios.schema.load import shipped
 from binwright.simcore.types import Agent
-from binwright.workloads import TRACES, catalogue
+from binwright.workloads import TRACES
 from tests.support.batches import TEXT
 from tests.support.properties import first
 
@@ -45,11 +43,6 @@ class Mine(Agent):
         {}
         return request.on(0, 0) if (view.free[0, 0] >= request.demand).all() else None
 """
-
-
-def top_commands() -> list[str]:
-    """The commands that `binwright help` lists: those of one word."""
-    return [words[0] for words, _, _ in every_command(parser()) if len(words) == 1]
 
 
 class Answer:
@@ -106,22 +99,6 @@ def files() -> set[str]:
 
 
 # -- run ---------------------------------------------------------------------------------------------------------------
-
-
-def test_quiet_leaves_the_table_and_what_is_wrong(binwright: Asker) -> None:
-    Path("mine.py").write_text(AGENT.format("print('I think')"))
-    how = ("run", "s.yaml", "--agents", "mine.py:Mine,first-fit", "--jobs", "1")
-    usual, quiet = binwright(*how), binwright(*how, "-q")
-    assert "Agents printed something in 2 runs" in usual.err
-    assert "Results: results/s/runs.parquet\n" in usual.out
-    assert quiet.code == 0
-    assert quiet.err == ""
-    assert usual.out.startswith(quiet.out)
-    assert "first-fit" in quiet.out
-    assert "Results" not in quiet.out
-    wrong = binwright("-q", "run", "none.yaml")
-    assert (wrong.code, wrong.out) == (MISTAKE, "")
-    assert wrong.err.startswith("binwright: none.yaml: there is no such file")
 
 
 def test_verbose_says_what_is_done_and_where_it_failed(binwright: Asker) -> None:
@@ -208,13 +185,6 @@ def test_runs_of_earlier_commands_are_explained_too(binwright: Asker) -> None:
     assert "Known: " in binwright("why", "results/s", "--agent", "nara").err
 
 
-def test_all_runs_that_no_table_has_any_more_are_counted(binwright: Asker) -> None:
-    assert "Not shown" not in binwright("run", "s.yaml").everything
-    said = binwright("run", "s.yaml", "--set", "cluster.servers=7", "--seeds", "1")
-    assert "Not shown: 4 runs in this folder of another version" in " ".join(said.everything.split())
-    assert "Not shown: 2 runs in this folder" in " ".join(binwright("run", "s.yaml").everything.split())
-
-
 def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     Path("mine.py").write_text(AGENT.format("if request.index == 3: raise ValueError('no idea')"))
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
@@ -232,33 +202,12 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     assert "22 runs failed:\nmine.py:Mine, seed 0, and 21 runs more: Mine raised ValueError('no idea') at" in said.out
 
 
-def test_equal_failures_are_said_once_and_many_others_are_counted(binwright: Asker) -> None:
-    Path("mine.py").write_text(AGENT.format("if request.index >= time.time_ns() % 9: raise ValueError('no idea')"))
-    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "80")
-    assert said.out.count("no idea") == 1
-    assert "80 runs failed:\nmine.py:Mine, seed 0, and 79 runs more: Mine raised ValueError('no idea') at " in said.out
-    counts = "Mine.runs = getattr(Mine, 'runs', 0) + 1; raise ValueError(chr(96 + Mine.runs))"
-    Path("mine.py").write_text(AGENT.format(counts))
-    said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "25")
-    assert said.out.count("Mine raised") == 20
-    assert "... and 5 runs more, for other reasons." in said.out
-
-
 @pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
 def test_what_an_error_says_is_printed_as_it_is(binwright: Asker, text: str) -> None:
     Path("mine.py").write_text(AGENT.format(f"raise ValueError({text!r})"))
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
     assert said.code == FAILED
     assert repr(ValueError(text)) in " ".join(said.out.split())
-
-
-@pytest.mark.parametrize("name", ["with space", "[bold] 50 %", "a*b?"])
-def test_results_may_go_anywhere(binwright: Asker, name: str) -> None:
-    said = binwright("run", "s.yaml", "--out", name)
-    assert said.code == 0, said.everything
-    assert f"Results: {name}/runs.parquet\n" in said.out
-    assert f"Figure:  {name}/figures/summary.png\n" in said.out
-    assert f"into {name}\n" in binwright("run", "s.yaml", "--out", name, "--dry-run").out
 
 
 def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
@@ -295,93 +244,22 @@ BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
 
 MISTAKES: list[tuple[str, list[str]]] = [
     ("run no.yaml", ["no.yaml", "there is no such file", f"`binwright scenarios` lists all {len(shipped())}."]),
-    ("run quick", ["Did you mean 'quickstart'?"]),
     ("run quikstart", ["quikstart", "Did you mean 'quickstart'?"]),
     ("run .", ["this is a folder"]),
     ("run bad.yaml", ["bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?"]),
-    ("run binary.yaml", ["binary.yaml"]),
-    ("run text.yaml", ["text.yaml:1", "a scenario is a mapping"]),
-    ("run s.yaml --set cluster.servers", ["is not an override", "--set key.of.the.scenario=value"]),
-    ("run s.yaml --set =3", ["is not an override"]),
-    ("run s.yaml --set cluster..servers=3", ["unknown key"]),
-    ("run s.yaml --set cluster=3", ["cluster", "must be a mapping"]),
-    ("run s.yaml --set cluster=", ["cluster", "is missing"]),
-    ("run s.yaml --set 'cluster.node={cpu: 3'", ["this is not valid YAML"]),
-    ("run s.yaml --set workload.flavours.5.cpu=3", ["has no item 5"]),
-    ("run s.yaml --set overflow=dorp", ["Did you mean 'drop'?"]),
-    ("run s.yaml --set 'sweep={product: {cluster.sevrers: [1]}}'", ["unknown key", "'servers'"]),
+    ("run s.yaml --set 'replications: 3'", ["is not an override", "Did you mean --set 'replications=3'?"]),
     ("run s.yaml --seeds 0", ["--seeds 0: replications", "(got 0)"]),
-    ("run s.yaml --seeds -1", ["replications", "(got -1)"]),
+    ("run s.yaml --seeds abc", ["run: --seeds: is not a whole number (got 'abc')", "binwright help run"]),
     ("run s.yaml --agents frist-fit", ["--agents frist-fit: agents.0: unknown", "Did you mean 'first-fit'?"]),
-    ("run s.yaml --agents crash.py:Mine", ["cannot import this agent", "no licence"]),
-    ("run s.yaml --out file", ["file: cannot be written: File exists", "name another place with --out"]),
+    ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
-    ("traces describe no.csv", ["no.csv", "cannot read it"]),
-    ("traces describe .", ["cannot read it"]),
-    ("traces describe s.yaml", ["s.yaml: workload: has no requests of a trace", "trace:"]),
-    ("traces describe binary.yaml", ["binary.yaml:2: this is not UTF-8 text"]),
-    ("traces convert s.yaml", ["s.yaml", "no known trace has these columns", "vmid"]),
-    ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
-    ("traces describe nan.csv", ["nan.csv:3"]),
-    ("traces describe huawei-east-1", ["was not found", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
-    ("traces convert azure-vm-2017", ["was not found", "Licence: CC BY 4.0", "BINWRIGHT_TRACES"]),
-    ("traces convert t.csv --out file/t.parquet", ["cannot be written", "file/t.parquet"]),
-    ("traces convert t.csv --out .", ["cannot be written"]),
-    ("nothing", ["there is no command nothing", f"`binwright help` lists all {len(top_commands())}."]),
-    ("help nothing", ["there is no such command", f"`binwright help` lists all {len(top_commands())}."]),
-    ("help trcaes convert", ["Did you mean 'traces'?"]),
-    ("help traces convrt", ["Did you mean 'traces convert'?"]),
-    ("runs", ["Did you mean 'run'?"]),
-    ("agents chekc", ["there is no command chekc", "Did you mean 'check'?"]),
-    (
-        "run s.yaml --set 'workload.changes=[{demand: +10 %, of: {tenant: x}}]'",
-        ["--set workload.changes=", "the requests have no such label"],
-    ),
-    (
-        "run quickstart --sede 3",
-        [
-            "binwright run: there is no such option or argument: --sede 3",
-            "binwright help run",
-            "Did you mean '--seeds'?",
-        ],
-    ),
-    (
-        "traces describe t.csv --owt=x",
-        ["binwright traces: there is no such option or argument: --owt=x", "Did you mean '--out'?"],
-    ),
-    ("--versoin", ["binwright: there is no such option or argument: --versoin", "Did you mean '--version'?"]),
-    # Tried as a stranger would.
-    ("run s.yaml,bad.yaml", ["there is no such file", "Write blanks between files: s.yaml bad.yaml"]),
-    ("run scenarios/nara/table1.yaml", ["The shipped scenario is called 'nara/table1'."]),
-    ("run s.yaml --agents 'first-fit, ,best-fit'", ["an agent is missing beside a comma"]),
-    ("run s.yaml --agents first-fit,", ["an agent is missing beside a comma"]),
-    ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
-    ("run s.yaml --set 'replications: 3'", ["Did you mean --set 'replications=3'?"]),
-    ("run s.yaml --set 'cluster.servers 3'", ["Did you mean --set 'cluster.servers=3'?"]),
-    ("size s.yaml --until 'acceptance > 99 %'", ['Did you mean "acceptance >= 99 %"?']),
-    ("size s.yaml --until 'wait_p95 < 10 min'", ['Did you mean "wait_p95 <= 10 min"?']),
-    ("size s.yaml --until acceptance=99", ['Did you mean "acceptance >= 99 %"?']),
-    ("traces", ["binwright traces: ACTION is missing", "binwright help traces"]),
-    ("run", ["binwright run: FILE is missing"]),
-    ("run s.yaml --seeds abc", ["run: --seeds: is not a whole number (got 'abc')", "binwright help run"]),
-    ("run s.yaml --seeds 2.5", ["run: --seeds: is not a whole number (got '2.5')"]),
-    ("run s.yaml --seeds", ["run: --seeds: has no value"]),
-    ("run s.yaml --fresh=3", ["run: --fresh: takes no value (got '3')"]),
+    ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
     ("run -q -v s.yaml", ["--verbose: does not go with -q/--quiet"]),
-    ("figures s --text big", ["figures: --text: is not a number (got 'big')"]),
-    ("compare s --format docx", ["--format: is a wrong value (got 'docx')", "'latex'"]),
-    ("run s.yaml --set servers=20", ["servers: unknown key (got 20)", "Did you mean 'cluster.servers' or"]),
-    ("run s.yaml --set record=state", ["record: is a wrong", "Write a list. Did you mean 'states'? Known: de"]),
-    ("run s.yaml --set record=states", ["Write a list: [states]."]),
-    ("run s.yaml --set seeds=3", ["seeds: unknown key (got 3)", "Did you mean 'replications'?"]),
-    ("run s.yaml --set cluster.requests=20", ["Did you mean 'workload.requests'?"]),
-    ("run s.yaml --set workload.median=20", ["Did you mean 'workload.lifetimes.lognormal.median'?"]),
-    (
-        "run s.yaml --set 'workload={trace: my.csv}'",
-        ["is a file, and the name of a format belongs here", "`trace: table`", "binwright traces describe my.csv"],
-    ),
-    ("run s.yaml --set 'workload={trace: huawei}'", ["Did you mean 'huawei-east-1'", "`binwright traces list`"]),
+    ("traces", ["binwright traces: ACTION is missing", "binwright help traces"]),
+    ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
+    ("help traces convrt", ["Did you mean 'traces convert'?"]),
+    ("size s.yaml --until acceptance=99", ['Did you mean "acceptance >= 99 %"?']),
     ("", ["usage"]),
 ]
 
@@ -413,15 +291,6 @@ def test_a_mistake_is_a_message(binwright: Asker, command: str, words: list[str]
     for word in words:
         assert word in said.everything
     assert {name for name in files() if "__pycache__" not in name} == before, "nothing is half-written"
-
-
-def test_what_lists_all_names_is_said_once(binwright: Asker) -> None:
-    for command in (("run",), ("validate",)):
-        said = binwright(*command, "s.yaml", "--set", "agents=[best-ft, worst, nonsense, fit]").everything
-        assert said.count("`binwright agents` lists all") == 1
-        for meant in ("'best-fit'?", "'worst-fit'?", "'balance-fit' or 'best-fit' or 'first-fit'?"):
-            assert said.count(f"Did you mean {meant}") == 1
-        assert len(said) < 900
 
 
 def test_names_that_are_no_utf8_are_one_mistake(binwright: Asker, tmp_path: Path) -> None:
@@ -456,45 +325,6 @@ def test_without_a_home_traces_are_in_no_folder(binwright: Asker, monkeypatch: p
     said = binwright("traces", "describe", "huawei-east-1")
     assert said.code == MISTAKE
     assert "in any folder: $BINWRIGHT_TRACES names none, and there is no home" in said.err
-
-
-def test_what_stands_for_results_and_metrics_is_suggested(binwright: Asker) -> None:
-    assert binwright("run", "s.yaml").code == 0
-    shutil.copytree("results/s", "results/mine")
-    for named, meant in (
-        ("s", "results/s"),
-        ("s.yaml", "results/s"),
-        ("results/s/runs.parquet", "results/s"),
-        ("results/min", "results/mine"),
-    ):
-        said = binwright("compare", named)
-        assert said.code == MISTAKE
-        assert f"Did you mean {meant!r}?" in said.err
-    assert "results/NAME, or what --out said" in binwright("report", "elsewhere").err
-    said = binwright("compare", "results/s", "--metric", "accepted %")
-    assert "That is its heading: did you mean 'acceptance'?" in said.err
-    for option in ("--agents first-fit, best-fit, internal", "--set a, b"):
-        said = binwright("run", "s.yaml", *option.split())
-        assert said.code == MISTAKE
-        assert f"quotes around it: {option.replace(', ', ',')}" in said.err
-
-
-def test_a_log_in_a_file_has_no_line_that_lives_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "FORCE_COLOR": "1"}.items():
-        monkeypatch.setenv(name, value)
-    asked = process("run", "s.yaml")
-    out, err = asked.communicate(timeout=60)
-    assert asked.returncode == 0, err
-    assert "The same for all agents: accepted" in " ".join(out.split())
-    assert "\x1b[2K" not in err
-    assert len(err.splitlines()) < 3
-
-
-def test_shipped_scenarios_are_listed(binwright: Asker) -> None:
-    said = binwright("scenarios")
-    assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()] == list(shipped())
-    assert "quickstart  Ten double-NUMA servers" in said.out
 
 
 # -- the other commands ------------------------------------------------------------------------------------------------
@@ -580,15 +410,6 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
     assert "typing" not in text
 
 
-def test_workloads_are_listed(binwright: Asker) -> None:
-    said = binwright("workloads")
-    assert said.code == 0
-    text = " ".join(said.out.split())
-    for entry in catalogue():
-        assert entry.name in text
-        assert " ".join(entry.summary.split()) in text
-
-
 def test_traces_are_listed_with_where_to_get_them(binwright: Asker) -> None:
     folder = Path("traces")
     folder.mkdir()
@@ -624,14 +445,6 @@ def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch)
     assert "20 requests" in binwright("traces", "describe", "huawei-east-1").out
     Path("[t].csv").write_text(TRACE)
     assert "[t].csv: huawei-east-1, 20 requests" in binwright("traces", "describe", "[t].csv").out
-
-
-def test_a_flavour_may_never_end(binwright: Asker) -> None:
-    for lifetime in ("inf", "5"):
-        Path("t.csv").write_text(f"vmid,cpu,mem,at,lt\n1,1,1,0,{lifetime}\n2,2,2,0,inf\n")
-        said = binwright("traces", "describe", "t.csv")
-        assert said.code == 0, said.everything
-        assert "of them never ending" in said.out
 
 
 @pytest.mark.long

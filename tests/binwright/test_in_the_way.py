@@ -12,10 +12,7 @@ from time import sleep
 
 import pytest
 
-import binwright as bw
 from binwright.cli import FAILED, MISTAKE, main
-from binwright.simcore.errors import UserError
-from binwright.workloads.offline_table import read_csv
 from tests.support.batches import FIRST, TEXT
 from tests.support.properties import first
 
@@ -56,16 +53,6 @@ def test_a_file_in_the_place_of_details(here: Path, capsys: pytest.CaptureFixtur
     assert main(RUN) == 0
 
 
-@pytest.mark.long
-def test_a_file_in_the_place_of_figures(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree("out/figures", ignore_errors=True)
-    Path("out/figures").touch()
-    drawn = ["figures", "out", "--kind", "bars", "--format", "svg"]
-    assert "Move away what is there" in refused(drawn, capsys)
-    Path("out/figures").rename("away")
-    assert main(drawn) == 0
-
-
 def test_a_folder_in_the_place_of_the_table(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("out/runs.parquet").unlink()
     Path("out/runs.parquet").mkdir()
@@ -82,23 +69,6 @@ def test_results_do_not_overwrite_themselves(here: Path, file: str, capsys: pyte
     for asked in (["report", "out"], ["compare", "out", "--format", "csv"]):
         assert "is a part of results" in refused([*asked, "--out", f"out/{file}"], capsys)
     assert before == {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-
-
-def test_what_python_is_told_that_says_nothing(here: Path) -> None:
-    with pytest.raises(UserError, match="out: is empty"):
-        bw.run("s.yaml", out="")
-    with pytest.raises(UserError, match="metrics: no metric is named"):
-        bw.load("out").compare(metrics=[])
-    assert not Path("results").exists()
-
-
-def test_options_that_would_not_count(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "seed: is out of range (got -1)" in refused(["solve", "vm-placement", "--seed", "-1"], capsys)
-    Path("m.csv").write_text("cpu,mem\n1,2\n3,4\n", "utf-8-sig")
-    pack = ["pack", "m.csv", "--server", "cpu=8,mem=8"]
-    assert "--count: the machines are in a file (got 3)" in refused([*pack, "--count", "3"], capsys)
-    assert "--seed: the machines are in a file (got 0)" in refused([*pack, "--seed", "0"], capsys)
-    assert read_csv(Path("m.csv"), "cpu=8,mem=8").resources == ("cpu", "mem")
 
 
 @pytest.mark.parametrize(

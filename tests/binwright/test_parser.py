@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from binwright.cli import main
-from binwright.parser import COMMANDS, every_command, parser
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -37,31 +35,9 @@ def test_bash_completes(words: str, expected: set[str], tmp_path: Path, capsys: 
     assert set(done.stdout.split()) == expected
 
 
-@pytest.mark.parametrize("shell", ["zsh", "tcsh"])
-def test_other_shells_know_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert len(COMMANDS) > 20
-    assert all(command.__name__.removeprefix("add")[1:] in script for command in COMMANDS)
-    assert parser().prog in script
-
-
 def shown(capsys: pytest.CaptureFixture[str]) -> str:
     assert main(["man"]) == 0
     return capsys.readouterr().out
-
-
-def test_it_has_every_command_and_option(capsys: pytest.CaptureFixture[str]) -> None:
-    page = shown(capsys).replace("\\-", "-")
-    parts = {part.partition('"')[0]: part for part in page.split('\n.SS "')[1:]}
-    for words, _, command in every_command(parser(), "binwright"):
-        part = parts.pop(" ".join(words))
-        for action in command._actions:
-            if not isinstance(action, argparse._SubParsersAction) and action.dest not in ("help", "quiet", "verbose"):
-                assert all(name in part for name in action.option_strings or [str(action.metavar or action.dest)])
-    assert not parts
-    for name in ("--help", "--quiet", "--verbose"):
-        assert page.count(f"\\fB{name[1:3]}, {name}\\fR") == 1
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="there is no groff")

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-import sys
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
-from importlib import import_module, invalidate_caches
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from scipy.stats import t as student
 
 import binwright as bw
 from binwright import cli
 from binwright.agents.learned.common.tensors import SHIPPED
-from binwright.agents.solver.packing import pack
-from binwright.analysis.figures.lines import Line, Panel, lines
 from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import (
@@ -37,30 +29,19 @@ from binwright.reproduction.claims import (
     keys_of,
     published,
 )
-from binwright.reproduction.experiment import Note, publication
-from binwright.reproduction.figures import Drawing, Material, of_kind, pictures
+from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs, above, of_blocks
-from binwright.reproduction.pages import END, tables
-from binwright.reproduction.publications import cvd_rl, nara, wrasse
-from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, names_of, prepare, row, run
+from binwright.reproduction.pages import END
+from binwright.reproduction.publications import nara, wrasse
+from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, prepare, row
 from binwright.scenarios.schema.load import load_scenario, load_to_run
 from binwright.simcore.errors import UserError, WorkloadError
-from binwright.workloads.demands import DEMANDS
-from binwright.workloads.offline import machines
 from binwright.workloads.traces.library import FOLDER, find
 from tests.support import ROOT
-from tests.support.properties import first
 
 TRACES = ROOT.parent / "shared" / "traces"
 NUMBERS = st.floats(-1e6, 1e6)
 MADE = {name: f"Written by nobody for {name}." for name in PUBLICATIONS}
-
-
-def test_every_page_says_how_its_own_values_were_made(tmp_path: Path) -> None:
-    files = Reproduction(tuple(map(publication, PUBLICATIONS)), (), MADE).write(tmp_path)
-    said = [re.findall(r"Written by nobody for (.*?)\.", file.read_text("utf-8")) for file in files[1::2]]
-    assert said == [[name] for name in PUBLICATIONS]
-    assert [file.name for file in files[:2]] == ["reproduction-nara.csv", "reproduction-nara.md"]
 
 
 def without_runs(name: str) -> Reproduction:
@@ -246,21 +227,6 @@ def test_intervals_over_days_hold_what_is_true() -> None:
     assert held["seeds"] < 42
 
 
-def test_misses_come_first_everywhere(counted: Reproduction, tmp_path: Path) -> None:
-    assert counted.rows["verdict"][0] == "worse"
-    order = [list(Verdict).index(Verdict(verdict)) for verdict in counted.rows["verdict"]]
-    assert order == sorted(order)
-    text = counted.text()
-    assert "\n  table " in text.split("Not reproduced")[1]
-    assert text.index("worse") < text.index("cannot be compared. Ours is in Python, and shares code with other agents.")
-    values, page = counted.write(tmp_path)
-    assert pl.read_csv(values, schema=counted.rows.schema).equals(counted.rows)
-    assert "3 values cannot be compared. Ours is in Python, and shares code with other agents." in page.read_text(
-        "utf-8"
-    )
-    assert not any(one.quick for one in counted.listed)
-
-
 def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, tmp_path: Path) -> None:
     kept = tmp_path / "wrasse.md"
     (tmp_path / "about.md").write_text("# About\n")
@@ -279,56 +245,6 @@ def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, t
     kept.write_text("<!-- binwright reproduce wrasse -->\n")
     with pytest.raises(UserError, match="has no line <!-- end"):
         counted.write(tmp_path / "out", tmp_path)
-
-
-def test_pages_have_a_matrix_for_every_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = publication("nara")
-    [experiment] = whole.experiments
-    known = replace(experiment, notes=(Note("explained", "Nobody placed them.", agent="nulb"),))
-    ours = {"nara": 0.5, "tetris": 0.615, "nulb": 0.1}
-    rows = [
-        row(one, Value(mean, None, None, 1), experiment=known, own=whole.own(one.agent), quick=one.agent == "nulb")
-        for one in published("nara")
-        if one.table in ("1", "2") and one.condition.endswith("alpha") and (mean := ours.get(one.agent))
-    ]
-    page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
-    assert "Values are of fewer seeds, or of less time, than the whole experiment has." in " ".join(page.split())
-    first, second = page.split("## Table 1: acceptance\n")[1].split("## Table 2: utilisation on alpha\n")
-    assert first.split("\n\n")[-2].splitlines() == [
-        "| acceptance, topology alpha | uniform | azure | alibaba |",
-        "|---|---|---|---|",
-        "| nara | ***0.71/0.50✗*** | ***0.86/0.50✗*** | ***0.72/0.50✗*** |",
-        "| tetris | 0.61/0.61 | **0.77/0.61≠** | 0.63/0.61 |",
-        "| nulb | **0.29/0.10≠** | **0.50/0.10≠** | **0.20/0.10≠** |",
-    ]
-    counts = page.split("\n\n| table | ")[1].split("\n\n")[0].splitlines()
-    assert counts[0] == "worse | farther | better | within |"
-    assert counts[2:] == ["| 1 | 3 | 4 |  | 2 |", "| 2 | 4 | 12 | 2 |  |"]
-    table, heading, reasons, end = second.strip().split("\n\n")
-    assert table.splitlines()[0] == (
-        "| topology alpha | utilisation cpu: uniform | azure | alibaba | utilisation mem: uniform | azure | alibaba |"
-    )
-    assert [line.split("/")[0] for line in table.splitlines()[2:]] == [
-        "| nara | ***0.64",
-        "| tetris | **0.58",
-        "| nulb | **0.23",
-    ]
-    monkeypatch.setattr("binwright.reproduction.pages.COLUMNS", 5)
-    page = Reproduction((whole,), tuple(rows), MADE).write(tmp_path)[1].read_text("utf-8")
-    tall = page.split("## Table 2: utilisation on alpha\n")[1].strip().split("\n\n")[0]
-    assert [line[: line.find("/")] for line in tall.splitlines() if "/" in line] == [
-        "| utilisation cpu | nara | ***0.64",
-        "|  | tetris | **0.58",
-        "|  | nulb | **0.23",
-        "| utilisation mem | nara | ***0.62",
-        "|  | tetris | **0.57",
-        "|  | nulb | **0.23",
-    ]
-    assert (heading, end) == ("## What is not reproduced, and why", "</div>")
-    assert reasons.splitlines() == [
-        "- Nobody placed them. (nulb: 9)",
-        "- Not explained. (nara: 7, tetris: 7)",
-    ]
 
 
 def their_weights(folder: Path) -> Path:
@@ -390,103 +306,6 @@ def test_the_published_settings_of_cvd_rl_are_those_of_its_scenario() -> None:
     )
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
-
-
-def one_line(given: Material) -> Figure:
-    points = [(1.0, 0.5, 0.4, 0.6), (2.0, 0.7, None, None)]
-    return lines([Panel([Line("tetris", points), Line("nara", points, published=True)], "x", "y")], "title")
-
-
-def missing(given: Material) -> Figure:
-    return of_kind(given, "bars", [("fabrics", "a condition")])
-
-
-def test_figures_are_beside_the_pages(tmp_path: Path) -> None:
-    drawings = (
-        Drawing("2", "lines", "Lines & dashes", one_line, "Published are two."),
-        Drawing("3 to 5", "missing", "Bars", missing),
-    )
-    whole = publication("fgd")
-    given = Material({("fabrics", "a condition"): "The trace is not there."})
-    found = Reproduction((whole,), tuple(compared(whole, [])), MADE, tuple(pictures("fgd", drawings, given)))
-    page = found.write(tmp_path, tmp_path / "pages")[1].read_text("utf-8")
-    file = tmp_path / "pages" / "figures" / "fgd-lines.svg"
-    assert "](figures/fgd-lines.svg)" in page
-    assert "crosses: published" in file.read_text("utf-8")
-    assert [path.name for path in file.parent.iterdir()] == [file.name]
-    for shown in (page, found.text()):
-        assert "Figures 3 to 5" in shown
-        assert "The trace is not there." in shown
-    assert "Published are two." in page
-    assert "1 of 2 figures" in found.text()
-    file.with_suffix(".png").touch()
-    (file.parent / "fgd-missing.svg").touch()
-    found.write(tmp_path, tmp_path / "pages")
-    assert [path.name for path in file.parent.iterdir()] == [file.name]  # none is left of what is now another way
-    again = pictures("fgd", drawings, given)
-    assert [one.content for one in again] == [one.content for one in found.pictures]
-
-
-def test_tables_are_drawn_as_dots_beside_their_matrices(tmp_path: Path) -> None:
-    """A row for each agent; rings are published, dots ours with their interval, and misses are shaded."""
-    whole = publication("nara")
-    [experiment] = whole.experiments
-    ours = {"nara": Value(0.5, 0.4, 0.55, 9), "tetris": Value(0.615, 0.6, 0.63, 9)}
-    rows = [
-        row(one, mean, experiment=experiment, own=whole.own(one.agent))
-        for one in published("nara")
-        if one.table == "1" and one.condition.endswith("alpha") and (mean := ours.get(one.agent))
-    ]
-    (drawing,) = tables(whole, rows)
-    figure = drawing.draw(Material())
-    missed = [one for one in rows if one.verdict == "worse" or one.verdict == "farther"]
-    assert f"Table 1, acceptance: {len(missed)} of {len(rows)} not reproduced" in str(figure.get_label())
-    assert [ax.get_title() for ax in figure.axes] == list(nara.HOLDING)
-    for ax, demand in zip(figure.axes, nara.HOLDING, strict=True):
-        there = [one for one in rows if keys_of(one.condition)["demand"] == demand]
-        rings = [line for line in ax.lines if line.get_markerfacecolor() == "white"]
-        dots = [line for line in ax.lines if line.get_marker() == "o" and line not in rings]
-        assert [np.ravel(line.get_xdata()).item() for line in rings] == [one.published for one in there]
-        assert [np.ravel(line.get_xdata()).item() for line in dots] == [one.ours for one in there]
-        shaded = [patch.get_extents().transformed(ax.transData.inverted()).ymin + 0.5 for patch in ax.patches]
-        assert shaded == pytest.approx([place for place, one in enumerate(there) if one in missed])
-    found = Reproduction((whole,), tuple(rows), MADE, tuple(pictures("nara", [drawing], Material())))
-    page = found.write(tmp_path / "results", tmp_path / "pages")[1].read_text("utf-8")
-    assert page.index("| tetris |") < page.index("![As dots](figures/nara-table-1.svg)")
-    for folder in ("results", "pages"):
-        assert (tmp_path / folder / "figures" / "nara-table-1.svg").is_file()
-
-
-def test_what_requests_of_nara_ask_for_is_that_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    def load(name: str) -> Callable[..., str]:
-        def make(**options: str) -> str:
-            asked.append(f"{{{name}: {{split: {options['split']}}}}}" if options else name)
-            return name
-
-        return make
-
-    monkeypatch.setattr(nara, "file_here", lambda demand: demand != "alibaba")
-    monkeypatch.setattr(DEMANDS, "load", load)
-    monkeypatch.setattr("binwright.workloads.multiserver.MultiServerRequests.draw", lambda self, resources, seed: None)
-    monkeypatch.setattr("binwright.analysis.figures.densities.draw", lambda found, title: found)
-    assert list(nara.demands(Material())) == ["uniform", "azure", "alibaba (stand-in)"]  # type: ignore[call-overload]
-    assert asked == ["uniform", "{azure: {split: test}}", "alibaba-like"]
-    for demand, drawn in zip(nara.HOLDING, asked, strict=True):
-        assert f"workload.demand={drawn}" in nara.where(demand, "alpha")["overrides"]
-
-
-@pytest.mark.parametrize("name", first(2, sorted(PUBLICATIONS)))
-def test_figures_have_names_of_their_own_and_reasons_where_nothing_ran(name: str) -> None:
-    drawings = publication(name).figures
-    assert len({one.name for one in drawings}) == len(drawings)
-    for one in pictures(name, drawings, Material()):
-        assert bool(one.content) is not bool(one.why)
-        assert len(one.content) < 300_000
-
-
 # -- runs --------------------------------------------------------------------------------------------------------------
 
 
@@ -532,29 +351,6 @@ def test_what_was_counted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [one.ours for one in first.listed] == [one.ours for one in third.listed]
 
 
-def test_what_other_code_counted_is_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    file = tmp_path / "counting.py"
-    (lines,) = uncounted(tmp_path)
-    found = []
-    for value in (1.0, 2.25, 3.125):  # files of different length, so that Python notices
-        body = f"def count(size):\n    return {{('a', 'b', 'c'): Value({value}, None, None, 1)}}\n"
-        file.write_text(f"from binwright.reproduction.claims import Value\n{body}")
-        monkeypatch.delitem(sys.modules, "counting", raising=False)
-        invalidate_caches()
-        lines.experiment = replace(lines.experiment, count=import_module("counting").count)
-        run(lines)
-        found.append(lines.values["a", "b", "c"])
-    assert found == [Value(value, None, None, 1) for value in (1.0, 2.25, 3.125)]
-
-
-@pytest.mark.parametrize("name", PUBLICATIONS)
-def test_quick_is_less(name: str) -> None:
-    for one in publication(name).experiments:
-        seeds = {size: sum(one.seeds(each, size) for each in one.conditions) for size in ("quick", "full")}
-        assert seeds["quick"] < seeds["full"] or one.count
-
-
 def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
     found = bw.reproduce("spane", quick=True, out=tmp_path / "out", jobs=1)
@@ -563,17 +359,6 @@ def test_a_trace_that_is_not_here_is_a_reason(tmp_path: Path, monkeypatch: pytes
     assert why.startswith("It cannot be run here: the file of this trace was not found (got 'huawei-east-1'). ")
     assert "Get it from github.com/huaweicloud" in why
     assert str(tmp_path) not in found.text()
-
-
-def test_what_cannot_be_run_is_said_before_anything_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-    assert cli.main(["reproduce", "spane", "--dry-run", "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("cannot be run here: spane waits: workload.trace: the file of this trace was not found")
-    assert "Get it from" in said
-    assert "0 runs" in said
 
 
 def demand_of(prepared: list[Prepared], condition: str) -> object:
@@ -627,14 +412,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     assert cli.main(["reproduce", "fgd", "--out", ""]) == cli.MISTAKE
 
 
-def test_all_are_all() -> None:
-    assert names_of("all") == PUBLICATIONS
-    assert names_of("fgd", "spane", "fgd") == ("fgd", "spane")
-    assert set(names_of("fgd", "all")) == set(PUBLICATIONS)
-    with pytest.raises(UserError, match="no publication"):
-        names_of("fgd", "everything")
-
-
 def test_times_beside_one_another() -> None:
     """Two runs of two agents: the first decisions, which load code, do not count."""
 
@@ -656,22 +433,6 @@ def test_times_beside_one_another() -> None:
     assert measures[wrasse.LATE](long, "slow").mean == pytest.approx(3000)
 
 
-@pytest.mark.parametrize(
-    ("notes", "said"),
-    [
-        ({"trained": {"step": 5}}, "5 of 3,000 epochs"),
-        ({"trained": {"step": 5}, "iterations": 5}, "5 of 3,000 epochs"),
-        ({"trained": {"step": 5}, "iterations": 14}, "5 of 3,000 epochs (trained 14, best at 5)"),
-    ],
-)
-def test_epochs_are_read_from_the_notes(
-    notes: dict[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "cvd-rl-published.json").write_text(json.dumps(notes))
-    monkeypatch.setattr(cvd_rl, "SHIPPED", tmp_path)
-    assert cvd_rl.epochs() == said
-
-
 def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
     derived = {
         (one.table, one.condition, one.agent, one.metric): one.printed
@@ -685,37 +446,6 @@ def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
         == "14.21"
     )
     assert derived["4", "application=imgproc", "solver", "servers"] == "1403"
-
-
-def test_why_z3_has_no_answer_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    given = machines("pgrank")
-    assert wrasse._by_z3(given, "clkbot", "quick") == "Z3 is left out with --quick: it has 146 s without."
-    monkeypatch.setitem(sys.modules, "z3", ModuleType("z3"))
-    monkeypatch.setattr(pack, "pack", lambda *given, **how: pack.Packed("z3-parts", None, None, None, 1, 0.5))
-    nothing = "Z3 found no placement in its 0.5 s."
-    assert wrasse._by_z3(given, "pgrank", "smallest") == nothing
-
-    def mistaken(*given: object, **how: object) -> None:
-        raise UserError("is out of range", key="seconds")
-
-    monkeypatch.setattr(pack, "pack", mistaken)
-    with pytest.raises(UserError, match="is out of range"):
-        wrasse._by_z3(given, "pgrank", "smallest")
-    monkeypatch.setitem(sys.modules, "z3", None)
-    missing = wrasse._by_z3(given, "pgrank", "smallest")
-    said = "It cannot be run here: z3-parts needs z3, which is not installed. Run pip install '.[rivals]' in "
-    assert isinstance(missing, str)
-    assert missing.startswith(said)
-    reasons = {("application=pgrank", wrasse.Z3, "servers"): nothing}
-    (packing,) = (one for one in prepare(["wrasse"], "full", tmp_path) if one.experiment.name == "packing")
-    (tmp_path / "counting.py").write_text(f"def count(size):\n    return {reasons}\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "counting", raising=False)
-    packing.experiment = replace(packing.experiment, count=import_module("counting").count)
-    for _ in ("counted", "kept"):
-        run(packing)
-        assert packing.values == reasons
-        assert [one.why for one in compared(publication("wrasse"), [packing]) if one.why == nothing]
 
 
 @pytest.mark.long

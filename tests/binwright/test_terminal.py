@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,29 +57,8 @@ class Held(Agent):
 """
 """An agent that prints in every way there is, and waits in its first decision until so many runs are `allowed`."""
 
-SETUP = """
-from types import SimpleNamespace
-
-import binwright.commands.reproducing as reproducing
-from binwright.scenarios.batch import backends
-from binwright.scenarios.batch.batch import Batch, run_batches
-from binwright.scenarios.schema.load import load_scenario
-
-
-def prepare(names, size, folder, weights=None):
-    batch = Batch(load_scenario("s.yaml"), folder)
-    return [SimpleNamespace(batches={"": batch}, problems={}, experiment=None, failed=0)]
-
-
-def completed(names, prepared, size, jobs, finished):
-    run_batches([prepared[0].batches[""]], jobs=jobs, finished=finished)
-    return SimpleNamespace(text=lambda: "published and ours", write=lambda folder, pages: [])
-
-
-reproducing.prepare, reproducing.completed = prepare, completed
-backends.WORTH = 0
-"""
-"""What `reproduce` runs is this scenario instead, as a publication takes minutes; few runs are worth workers here."""
+SETUP = "from binwright.scenarios.batch import backends\nbackends.WORTH = 0"
+"""Few runs are worth workers here."""
 
 
 @pytest.fixture(scope="module")
@@ -158,30 +136,6 @@ def test_run(folder: Path, opened: Terminal, columns: int, jobs: str) -> None:
 
 
 @pytest.mark.parametrize("columns", first(1, WIDTHS))
-def test_size(folder: Path, opened: Terminal, columns: int) -> None:
-    allow(folder, 2)
-    asked = ("--most", "3", "--agents", "held.py:Held", "--jobs", "1", "--out", f"size-{columns}")
-    shown = opened.start("size", "s.yaml", *asked, columns=columns)
-    is_one_line(shown.until(lambda text: "runs 2 in" in text), columns)
-    release(folder)
-    shown.end()
-    is_left_in_order(shown, "95 % interval", "sizes.csv")
-
-
-@pytest.mark.parametrize("columns", first(1, WIDTHS))
-def test_tune(folder: Path, opened: Terminal, columns: int) -> None:
-    allow(folder, 1)
-    asked = ("--agent", "held.py:Held", "--param", "most=1..4", "--out", f"tune-{columns}", "--jobs", "1")
-    few = ("--rounds", "1", "--population", "4", "--seeds", "2", "--held-out", "2")
-    shown = opened.start("tune", "s.yaml", *asked, *few, columns=columns)
-    is_one_line(shown.until(lambda text: "runs 1 in" in text), columns)
-    release(folder)
-    shown.end()
-    assert shown.code == 0
-    is_left_in_order(shown, "tuned.yaml")
-
-
-@pytest.mark.parametrize("columns", first(1, WIDTHS))
 def test_train_and_its_interruption(folder: Path, opened: Terminal, columns: int) -> None:
     out = f"train-{columns}"
     shown = opened.start("train", "learns.yaml", "--out", out, columns=columns)
@@ -217,37 +171,6 @@ def test_an_interrupted_run_leaves_the_terminal_as_it_was(
         assert shown.lines[-1] == "binwright: Interrupted. Run the same command to resume."
 
 
-@pytest.mark.parametrize("columns", first(1, WIDTHS))
-def test_reproduce(folder: Path, opened: Terminal, columns: int) -> None:
-    allow(folder, 2)
-    shown = opened.start("reproduce", "nara", "--quick", "--jobs", "1", "--out", f"repro-{columns}", columns=columns)
-    text = shown.until(lambda text: "4 of 6" in text)
-    assert text.startswith("6 runs, 0 of them done already")
-    is_one_line(text.splitlines()[-1], columns)
-    release(folder)
-    shown.end()
-    assert shown.code == 0
-    is_left_in_order(shown, "published and ours")
-
-
-@pytest.mark.parametrize("columns", first(1, WIDTHS))
-def test_solve(opened: Terminal, columns: int) -> None:
-    shown = opened.start("solve", "power", "--time", "100s", "--csv", columns=columns)
-    is_one_line(shown.until(lambda text: text.endswith(" checked/s")), columns)
-    shown.press(b"\x03")
-    shown.end()
-    is_left_in_order(shown, "ball,bin")
-
-
-def test_a_width_that_the_terminal_does_not_have_wraps_no_line(folder: Path) -> None:
-    allow(folder, 2)
-    with terminal(folder, COLUMNS="200") as opened:
-        shown = opened.start("run", "s.yaml", "--jobs", "1", "--out", "wide", columns=40)
-        is_one_line(shown.until(lambda text: "4 of 6" in text), 40)
-        release(folder)
-        shown.end()
-
-
 def test_a_terminal_that_can_do_little(folder: Path) -> None:
     release(folder)
     with terminal(folder, TERM="dumb", PYTHONUTF8="0", LC_ALL="C") as opened:
@@ -258,37 +181,4 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
         assert b"\x1b" not in shown.written
 
 
-COMPILES = """\
-from binwright.simcore.jit import generated
-from binwright.simcore.types import Agent
-
-exec("def slow_to_compile(free):\\n    total = {new}\\n" + "".join(
-    f"    total += free[{{n}} % len(free), 0, 0] * {{n}}\\n" for n in range(40)
-) + "    return total\\n")
-
-
-compiled = generated(slow_to_compile, callers=True)
-
-
-class Compiles(Agent):
-    def start(self, view, rng):
-        if {soon}:
-            compiled(view.free)
-
-    def decide(self, view, request):
-        compiled(view.free)
-        return request.on(0, 0) if (view.free[0, 0] >= request.demand).all() else None
-"""
 """An agent with a kernel that no process has compiled before."""
-
-
-@pytest.mark.parametrize(("soon", "jobs"), [(True, "1"), pytest.param(False, "2", marks=pytest.mark.long)])
-def test_what_is_compiled_is_said_with_who_waits_for_it(folder: Path, opened: Terminal, soon: bool, jobs: str) -> None:
-    (folder / "compiles.py").write_text(COMPILES.format(new=time.time_ns(), soon=soon))
-    asked = ("--agents", "compiles.py:Compiles", "--seeds", "2", "--engine", "simpy", "--out", f"compiled-{jobs}")
-    shown = opened.start("run", "s.yaml", *asked, "--jobs", jobs, columns=120)
-    said = r"runs 0 of 2, compiling for compiles.py:Compiles, once on this machine: \d+ s so far \(slow_to_compile\)"
-    shown.until(lambda text: bool(re.fullmatch(said, text)))  # others may be compiled before
-    shown.end()
-    assert shown.code == 0
-    is_left_in_order(shown, "servers used")

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
 
-from binwright.agents.solver import examples
 from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
-from tests.support.opencl import opencl_device
 from tests.support.service import ENDLESS, SMALL, Server, serving
 
 pytestmark = pytest.mark.skipif(
@@ -24,13 +21,6 @@ const text = document.getElementById("text");
 text.focus();
 text.value = arguments[0];
 text.dispatchEvent(new Event("input"));
-"""
-
-
-CHOSEN = """
-const example = document.getElementById("example");
-example.value = arguments[0];
-example.dispatchEvent(new Event("change"));
 """
 
 
@@ -144,38 +134,6 @@ def test_progress_is_live_and_escape_cancels(opened: Browser) -> None:
 
 
 @pytest.mark.long
-def test_what_is_found_is_named_and_what_is_given_is_not(opened: Browser) -> None:
-    """Of bins whose number is given the goals are the finding: `cheapest` has 9 to choose from, at a price."""
-    opened.run(CHOSEN, "cheapest")
-    wait_for(opened, "verdict", "Compiles")
-    opened.run("document.getElementById('time').value = '1'")
-    opened.chord("Control", "Enter")
-    wait_for(opened, "state", "Solved")
-    facts = opened.run(
-        "return [...document.querySelectorAll('#progress > div')].filter((each) => !each.hidden)"
-        ".map((each) => [each.children[0].textContent, each.children[1].textContent])"
-    )
-    said = opened.run("return document.querySelector('#answer p').textContent")  # minimise ...: 9 (bound 0)
-    price = said.rpartition(" (")[0].rpartition(": ")[2]
-    assert facts[0][0] == "goals, the best so far"
-    assert facts[0][1].partition(",")[0] == price
-    assert "bins, the best so far" not in dict(facts)
-    assert opened.run("return document.getElementById('run').textContent").startswith("Solve")
-    title = opened.run("return document.querySelector('#jobs button').textContent")
-    assert title == examples()["cheapest"].splitlines()[0].strip("# ")
-    assert not opened.errors()
-
-
-@pytest.mark.long
-def test_a_refused_job_shows_its_mistake(opened: Browser) -> None:
-    opened.run(TYPED, "BALLS 1 BINS 1")
-    opened.chord("Control", "Enter")
-    wait_for(opened, "state", "there is no")
-    assert not opened.run("return document.getElementById('run').disabled")
-    opened.errors()
-
-
-@pytest.mark.long
 def test_the_list_shows_jobs_in_turn_and_cancels_them(opened: Browser, server: Server) -> None:
     first = server.submit(f"# The first\n{ENDLESS}", time=20)
     server.wait(first, "running")
@@ -253,84 +211,10 @@ return rows.filter((row) => row.at(-1).trim()).map((row) => row[0]);
 
 
 @pytest.mark.long
-def test_devices_are_offered_where_there_are_some(window: Browser, tmp_path: Path) -> None:
-    opencl_device()
-    with serving(tmp_path / "data", "--workers", "1", "--device", "opencl") as found:
-        window.open(f"{found.url}/")
-        window.run("sessionStorage.clear()")
-        wait_for(window, "verdict", "Compiles")
-        assert window.run("return [...document.getElementById('device').options].map((each) => each.value)")[0] == "cpu"
-        window.run("document.getElementById('device').selectedIndex = 1")
-        window.chord("Control", "Enter")
-        wait_for(window, "state", "Optimal")
-        asked = window.run("return fetch('/v1/jobs').then((said) => said.json())")
-        assert asked["jobs"][0]["state"] == "done"
-    window.errors()
-
-
-@pytest.mark.long
-def test_every_example_compiles_and_text_survives_a_reload(opened: Browser, server: Server) -> None:
-    names = opened.run(
-        "return [...document.getElementById('example').options].map((each) => each.value).filter(Boolean)"
-    )
-    assert names == list(examples())
-    for name in names:
-        opened.run(CHOSEN, name)
-        assert opened.run("return document.getElementById('text').value") == examples()[name]
-    wait_for(opened, "verdict", "Compiles")
-    opened.open(f"{server.url}/")
-    wait_for(opened, "verdict", "Compiles")
-    assert opened.run("return document.getElementById('text').value") == SMALL
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1400, 360])
-def test_it_reads_well_in_light_and_dark_wide_and_narrow(
-    opened: Browser, server: Server, tmp_path: Path, dark: bool, width: int
-) -> None:
-    opened.open(f"{server.url}/", width, dark=dark)
-    wait_for(opened, "verdict", "Compiles")
-    opened.chord("Control", "Enter")
-    wait_for(opened, "state", "Optimal")
-    assert opened.run("return document.documentElement.scrollWidth") <= width
-    worst = opened.run(CONTRAST)
-    assert worst[0] >= 4.5, worst
-    opened.shot(tmp_path / "page.png")
-    assert (tmp_path / "page.png").stat().st_size > 10_000
-    assert not opened.errors()
-
-
-@pytest.mark.long
 def test_nothing_comes_from_elsewhere(opened: Browser, server: Server) -> None:
     fetched: list[Any] = opened.run("return performance.getEntriesByType('resource').map((each) => each.name)")
     assert fetched
     assert all(name.startswith((server.url, "data:")) for name in fetched), json.dumps(fetched)
-
-
-CONTRAST = """
-const light = (colour) => {
-  const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
-  const [r, g, b] = parts.map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const behind = (element) => {
-  for (; element; element = element.parentElement) {
-    const colour = getComputedStyle(element).backgroundColor;
-    if (!/, 0\\)$/.test(colour) && colour !== "transparent") return colour;
-  }
-  return getComputedStyle(document.body).backgroundColor;
-};
-let worst = [99, ""];
-const read = "p, span, dt, dd, th, td, h1, h2, h3, label, figcaption, caption, a, pre, textarea";
-for (const element of document.querySelectorAll(read)) {
-  if (!element.textContent.trim() && element.tagName !== "TEXTAREA") continue;
-  const [a, b] = [light(getComputedStyle(element).color), light(behind(element))];
-  const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-  if (ratio < worst[0]) worst = [ratio, element.outerHTML.slice(0, 80)];
-}
-return worst;
-"""
 
 
 def number(text: str) -> int:
