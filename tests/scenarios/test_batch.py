@@ -20,7 +20,7 @@ from binwright.scenarios.batch.journal import rows_of
 from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
-from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.record import OUTCOMES
 from tests.support.batches import FIRST, data, numbers, plain, same, scenario, tree
@@ -205,11 +205,6 @@ def agent_file(folder: Path, line: str) -> str:
     ("line", "words"),
     [
         ("if request.index == 7: raise ValueError('cannot think')", ["Mine", "ValueError('cannot think')"]),
-        ("if request.index == 7: return request.on(0, 5)", ["no node 5 of server 0"]),
-        ("if request.index == 7: return request.on(-1, 0)", ["no node 0 of server -1"]),
-        ("if request.index == 7: return (0, 0)", ["(0, 0)", "neither a Placement nor None"]),
-        ("if request.index == 7: return type(request.on(0, 0))(())", ["nothing at all"]),
-        ("if request.index == 7: return request.across(0, 2)", ["whole to one node"]),
         ("if request.index == 7: view.free[0, 0, 0] = 0", ["read-only"]),
         (
             "if request.index >= 7: return request.on(0, 0)",
@@ -243,14 +238,6 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, e
     assert len(results.runs) == 6
 
 
-def test_a_failed_first_run_does_not_spoil_the_columns(tmp_path: Path) -> None:
-    name = agent_file(tmp_path, "if request.index == 0: raise ValueError")
-    results = Batch(plain(agents=[name, "first-fit"], replications=1), tmp_path / "out").run()
-    alone = Batch(plain(agents=["first-fit"], replications=1), tmp_path / "alone").run()
-    assert results.runs["status"].to_list() == ["failed", "done"]
-    assert results.runs.schema == alone.runs.schema
-
-
 def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[str]) -> None:
     file = tmp_path / "mine.py"
     text = "import numpy as np\n\nclass Every:\n    def draw(self, n, rng):\n        return np.arange(n) * {}\n"
@@ -261,16 +248,6 @@ def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[
     file.write_text(text.format("2.0"))
     Batch(plain(workload=workload, replications=1), tmp_path / "out").run()
     assert len(executed) == 2
-
-
-def test_an_agent_that_cannot_start_is_recorded(tmp_path: Path) -> None:
-    name = agent_file(tmp_path, "")
-    (tmp_path / "mine.py").write_text(
-        FIRST.format("") + "\n    def start(self, view, rng):\n        raise OSError('no GPU here')\n"
-    )
-    results = Batch(plain(agents=[name, "first-fit"], replications=1), tmp_path / "out").run()
-    assert results.runs["status"].to_list() == ["failed", "done"]
-    assert "no GPU here" in results.runs["error"][0]
 
 
 # -- the resolved scenario ---------------------------------------------------------------------------------------------
@@ -511,15 +488,6 @@ def test_a_start_that_is_never_reached_is_a_failed_run_that_says_so(tmp_path: Pa
         assert "Traceback" not in error
 
 
-def test_a_start_that_takes_every_request_is_a_failed_run_that_says_so(tmp_path: Path) -> None:
-    workload = data()["workload"] | {"flavours": [{"cpu": 4}], "lifetimes": {"fixed": "never"}, "requests": 2}
-    warm_start = {"until": "50 %", "with": "first-fit"}
-    results = Batch(scenario(workload=workload, warm_start=warm_start, replications=1), tmp_path).run()
-    for error in results.runs["error"]:
-        assert "no request was offered to the agent" in error
-        assert "Traceback" not in error
-
-
 # -- what the user must mend -------------------------------------------------------------------------------------------
 
 
@@ -557,11 +525,6 @@ def test_nothing_is_written_when_the_trace_is_wrong(
     (tmp_path / "t.csv").write_text(text)
     workload = {"trace": "huawei-east-1", "path": str(tmp_path / "t.csv"), **window}
     nothing_is_written(tmp_path, lambda: Batch(scenario(workload=workload), tmp_path / "out"), problem)
-
-
-def test_nothing_is_written_when_the_servers_file_is_missing(tmp_path: Path) -> None:
-    cluster = {"csv": {"path": str(tmp_path / "no.csv"), "columns": {"cpu": "c", "mem": "m"}, "units": {"mem": 1}}}
-    nothing_is_written(tmp_path, lambda: Batch(scenario(cluster=cluster), tmp_path / "out"), "no such file")
 
 
 def test_nothing_is_computed_when_results_cannot_be_written(tmp_path: Path, executed: list[str]) -> None:
@@ -661,31 +624,6 @@ def test_details_that_are_gone_are_made_again(tmp_path: Path, executed: list[str
     assert tree(tmp_path / "details") == before
 
 
-@pytest.mark.parametrize(
-    "agents",
-    [["first-fit", "tetris"], [{"nara": {"weights": "foo"}}], [{"feasible": {"agent": "nope"}}], ["first-fit", "nulb"]],
-)
-def test_an_agent_that_cannot_answer_here_is_refused_before_anything_is_written(tmp_path: Path, agents: Any) -> None:
-    with pytest.raises(UserError):
-        Batch(scenario(agents=agents), tmp_path / "r").run()
-    assert not (tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "key"),
-    [
-        ({"overflow": {"make_room": {"moves": 1, "mover": "empty"}}}, "overflow.make_room.mover"),
-        ({"rescheduling": {"every": "1 min", "moves": 1, "mover": "make-room"}}, "rescheduling.mover"),
-    ],
-)
-def test_a_mover_that_cannot_plan_here_is_refused_before_anything_is_written(
-    tmp_path: Path, changes: dict[str, Any], key: str
-) -> None:
-    with pytest.raises(UserError, match=key):
-        Batch(scenario(**changes), tmp_path / "r").run()
-    assert not (tmp_path / "r").exists()
-
-
 def test_a_mover_that_fails_by_its_own_mistake_is_a_failed_run(tmp_path: Path) -> None:
     lines = "from binwright.simcore.moves import Mover\nclass Mine(Mover):\n    start = plan = lambda *given: 1 / 0\n"
     (tmp_path / "mine.py").write_text(lines)
@@ -696,14 +634,3 @@ def test_a_mover_that_fails_by_its_own_mistake_is_a_failed_run(tmp_path: Path) -
     [row] = batch.rows()
     assert row["status"] == "failed"
     assert "ZeroDivisionError" in row["error"]
-
-
-def test_a_mistake_in_an_agents_options_says_where_that_agent_is(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    agents = "agents:\n  - best-fit\n  - {value-es: {weights: huawei}}\n"
-    file.write_text(f"extends: {shipped()['quickstart']}\n{agents}", "utf-8")
-    with pytest.raises(
-        UserError, match=r"(?s)mine.yaml:4: agents\.1 \(value-es\(weights=huawei\)\): weights: no weights"
-    ):
-        Batch(load_scenario(file), tmp_path / "out").run()
-    assert not (tmp_path / "out").exists()

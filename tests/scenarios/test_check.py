@@ -9,18 +9,11 @@ from typing import Any
 
 import pytest
 
-from binwright.agents.learned.common.tensors import SHIPPED
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.requests import forget
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.check import check_scenario, missing_files, suited, unknown_names
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.errors import AgentError, UserError
-from binwright.simcore.jit import kernel, postponed, prepared
-from binwright.simcore.play import play
-from binwright.simcore.types import Agent
-from binwright.workloads.traces.table import Table
+from binwright.simcore.errors import UserError
 from tests.support.batches import TEXT
 
 SERVERS: dict[str, Any] = {
@@ -63,19 +56,6 @@ class Breaks(Agent):
 """
 
 
-def test_what_is_postponed_is_not_compiled() -> None:
-    @kernel
-    def double(x: int) -> int:
-        return 2 * x
-
-    with postponed():
-        with postponed():
-            assert prepared(double, 1) is double
-        assert prepared(double, 1)(3) == 6
-    assert len(double.signatures) == 1  # type: ignore[attr-defined]  # the call's
-    assert prepared(double, 1) is not double
-
-
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -92,30 +72,13 @@ def test_what_is_postponed_is_not_compiled() -> None:
             "warm_start.with (cvd-rl(k=0)): k: there must be a candidate (got 0)",
         ),
         (
-            {"agents": [{"cvd-rl": {"weights": "huwei"}}]},
-            "shapes, untrained.",
-        ),
-        ({"agents": [{"value-es": {"weights": "none"}}]}, "shapes, terms."),
-        (
             {"agents": [{"cvd-rl": {"lookahead": False}}]},
             "these weights were trained with lookahead, and this agent is to be without\n"
             "  Shipped weights that fit: huawei-10-no-lookahead. Or train some",
         ),
         (
-            {"agents": [{"cvd-rl": {"path": f"{SHIPPED}/value-es-huawei-10.safetensors"}}]},
-            "value-es-huawei-10.safetensors: these are weights of value-es, not of cvd-rl\n  Shipped weights that fit",
-        ),
-        (
-            {"agents": ["best-fit", {"padrl": {"path": "/nowhere.safetensors"}}]},
-            ": /nowhere.safetensors: there is",
-        ),
-        (
             {"agents": ["sched-rl"], "cluster": SERVERS["cluster"] | {"expansion": [{"at": 9, "by": 1}]}},
             "agents.0 (sched-rl): is for one number of servers, and the cluster grows by cluster.expansion",
-        ),
-        (
-            {"agents": ["sched-rl"], "overflow": {"expand": {"by": 1, "limit": 12}}},
-            "grows by overflow.expand",
         ),
     ],
 )
@@ -129,10 +92,6 @@ def test_validate_says_what_a_run_would(
     assert said.startswith("wrong  ")
     assert words in said
     assert f"{file}:" in said
-    assert main(["run", str(file), "--dry-run"]) == MISTAKE
-    dry = capsys.readouterr()
-    assert words in dry.err
-    assert dry.out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["s.yaml"]
 
 
@@ -155,30 +114,6 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     assert module.double.signatures == []
 
 
-def test_an_agent_that_decides_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "empty.py").write_text("from binwright.simcore.types import Agent\nclass Empty(Agent):\n    pass\n")
-    (tmp_path / "s.yaml").write_text(json.dumps({**SERVERS, "agents": ["empty.py:Empty"]}))
-    assert main(["validate", str(tmp_path / "s.yaml")]) == MISTAKE
-    said = capsys.readouterr().out
-    assert "agents.0: decide is missing" in said
-    assert "Write a method decide(self, view, request) that returns request.on(server, node), or None." in said
-    # From Python, too, where nobody looked before.
-    simulation = build_world(scenario_from(SERVERS)).simulation(0)
-    with pytest.raises(AgentError, match=r"^Agent: decide is missing\. Write a method decide"):
-        play(simulation, Agent())
-
-
-def test_a_request_of_an_error_is_in_words(tmp_path: Path) -> None:
-    (tmp_path / "breaks.py").write_text(
-        "import numpy as np\nfrom binwright.simcore.types import Agent\nclass Breaks(Agent):\n"
-        "    def decide(self, view, request):\n        return np.stack([])\n"
-    )
-    name = f"{tmp_path}/breaks.py:Breaks"
-    results = Batch(scenario_from({**SERVERS, "agents": [name]}), tmp_path / "out").run()
-    # The line is the agent's own, not numpy's.
-    assert f"{tmp_path}/breaks.py:5 for request 0 (1 cpu, 1 GB mem, at 0 s)" in results.failed["error"][0]
-
-
 def test_what_an_agent_breaks_by_itself_is_for_its_runs_to_say(tmp_path: Path) -> None:
     (tmp_path / "breaks.py").write_text(BREAKS)
     assert check_scenario(scenario_from({**SERVERS, "agents": [f"{tmp_path}/breaks.py:Breaks"]})) == 1
@@ -194,27 +129,6 @@ def test_files_of_requests_need_not_be_here() -> None:
     asked = scenario_from({**SERVERS, "cluster": servers, "workload": trace["workload"]})
     assert check_scenario(asked) == 1
     assert [error.key for error in missing_files(asked)] == ["cluster.trace", "workload.path"]
-
-
-def test_a_copy_of_a_trace_is_read_instead_and_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, folder = tmp_path / "t.csv", tmp_path / "results" / "s"
-    file.write_text("id,arrival,lifetime,cpu,mem\n1,0,5,1,2\n")
-    trace = {"trace": "table", "path": str(file), "units": {"mem": "1 GB"}}
-    asked = scenario_from({**SERVERS, "workload": trace})
-    assert check_scenario(asked, folder) == 1
-    assert list(tmp_path.iterdir()) == [file]
-    Batch(asked, folder).run()
-    forget()
-    monkeypatch.setattr(Table, "read", None)
-    assert check_scenario(asked, folder) == 1
-
-
-def test_other_resources_than_the_weights_are_told(tmp_path: Path) -> None:
-    node, flavours = {"cpu": 40, "disk": "90 GB"}, [{"cpu": 1, "disk": "1 GB"}]
-    changed = {"cluster": SERVERS["cluster"] | {"node": node}, "workload": SERVERS["workload"] | {"flavours": flavours}}
-    for agent in ("value-es", "padrl", "hindsight", "cvd-rl", "sched-rl"):
-        with pytest.raises(UserError, match="these weights were trained with resources cpu, mem, not with cpu, disk"):
-            check_scenario(scenario_from({**SERVERS, **changed, "agents": [agent]}))
 
 
 @pytest.mark.parametrize(
@@ -254,30 +168,6 @@ def test_agents_are_suited_by_the_servers_and_what_they_may_know(tmp_path: Path)
     assert "devices" in found["fgd"]
     assert "hides" in found["lava"]
     assert suited(file, ["knowledge.lifetimes=known"], ("lava",)) == {"lava": ""}
-
-
-@pytest.mark.long
-def test_the_command_lists_them_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(TEXT)
-    assert main(["agents", "--for", str(file)]) == 0
-    suits, _, others = capsys.readouterr().out.partition("Not for it, as they are")
-    assert "\nworst-fit  " in suits
-    assert "tetris" not in suits
-    assert "\ntetris  takes servers from a network, and this cluster has none" in others
-    assert "\nfeasible  tetris takes servers from a network, and this cluster has none" in others
-    assert main(["agents", "--set", "cluster.servers=3"]) == 2
-    assert "Name the scenario with --for FILE." in capsys.readouterr().err
-
-
-def test_the_schema_goes_to_a_file_with_the_line_for_an_editor(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "my schema.json"
-    assert main(["schema", "--out", str(target)]) == 0
-    assert "$defs" in json.loads(target.read_text())
-    line = capsys.readouterr().out.splitlines()[-1]
-    assert line == f"# yaml-language-server: $schema={target.as_uri()}"
 
 
 @pytest.mark.parametrize(

@@ -148,34 +148,3 @@ def test_describe_lists_all_rows_that_cannot_be_read_and_leaves_them_out_if_aske
     assert "faulty: drop" in out.read_text()
     assert len(asked_of(str(out)).frame) == 43
     assert main(["validate", str(out)]) == 0
-
-
-def test_a_table_of_nothing_but_faults_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "vms.csv"
-    file.write_text("vm,Created At,Deleted At,vCPU\na,2026-01-03,2026-01-02,1\nb,2026-01-03,2026-01-01,1\n")
-    assert main(["traces", "describe", str(file), "--drop-faulty"]) == 2
-    assert "no row can be read" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("start", ["[1", "{random: [0, 5]}", "", "true"])
-def test_what_is_no_start_is_refused(start: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = export(tmp_path / "vms.csv", *stream(1, 9, 200), 9 * DAY)
-    assert main(["fit", str(file), "--start", start]) == 2
-    said = capsys.readouterr().err
-    assert "start" in said
-    assert "should not have happened" not in said
-
-
-def test_what_is_said_of_a_window_names_no_time_on_its_own_clock(tmp_path: Path) -> None:
-    arrival, lifetime = survivors(*stream(1, 492, 20000, median=4), since=400 * DAY)
-    file = export(tmp_path / "vms.csv", arrival, lifetime, 492 * DAY)
-    doubts = asked_of(str(file)).since("2025-03-20").doubts
-    assert doubts
-    for doubt in doubts:
-        assert "A later `start` leaves that out" in doubt
-
-
-def test_no_size_is_looked_for_that_there_cannot_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["size", "quickstart", "--until", "acceptance >= 120 %", "--out", str(tmp_path / "out")]) == 2
-    assert "until: no share is so: acceptance lies between 0 and 100 %" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()

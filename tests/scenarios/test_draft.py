@@ -13,12 +13,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.cli import INTERRUPTED, MISTAKE, main
+from binwright.cli import MISTAKE, main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.draft.request_source import asked_of
 from binwright.scenarios.draft.text import block, flow, servers_for
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import WorkloadError
 from binwright.workloads.column_guesses import propose
 from tests.support.properties import scaled
 
@@ -98,24 +98,6 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     assert len(asked_of(str(path)).frame) == 2
 
 
-def test_what_sounds_right_and_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("InstanceID;LaunchTime;cpus;Memory\na;2026-11-03;2;large\na;2026-11-03;2;small\n")
-    said = propose(path).doubts
-    assert "Memory sounds like mem, but 'large' is no number: it is not read." in said
-    assert "InstanceID repeats one above it in 1 of 2 rows: not read, requests are named by their row." in said
-    assert "No column says when requests end: all of them stay for ever." in said
-    path.write_text("id;begin;finished;cpus;Team\na;0;;2;x\nb;5;-;-1;y\n")
-    found = propose(path)
-    assert found.workload["columns"]["end"] == "finished"
-    assert found.labels == {"tenant": "Team"}
-    assert "finished is empty in 2 of 2 rows: they are taken to run on for ever." in found.doubts
-    assert "cpus is empty or not above 0 in 1 of 2 rows: they are left out." in found.doubts
-    assert len(asked_of(str(path)).frame) == 1
-    path.write_text("id;begin;finished;cpus;runtime\na;0;;2;60\n")
-    assert propose(path).workload["columns"]["lifetime"] == "runtime"
-
-
 def test_cells_that_say_their_unit_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("start;end;cpus;Memory\n0;9;500m;4 GiB\n1;9;2;512 MiB\n2;9;2 cores;2.5 GB\n3;9;1;\n")
@@ -139,49 +121,6 @@ def test_cells_that_say_their_unit_are_read(tmp_path: Path) -> None:
         assert f"Memory: {problem}" in str(caught.value)
         assert remedy in caught.value.remedy
         assert "--drop-faulty` leaves" in caught.value.remedy
-
-
-@pytest.mark.parametrize(
-    ("column", "cells", "doubt"),
-    [
-        ("mem_mb", [16, 32], "mem_mb says MB, but has 24 in the middle: is that the unit?"),
-        ("mem_mb", [1600, 3200], None),
-        ("mem_gb", [65_536, 32_768], "mem_gb says GB, but has 49,152 in the middle: is that the unit?"),
-        ("cpu_milli", [2, 4], "cpu_milli says millicores, but has 3 in the middle: is that the unit?"),
-        ("cpu_milli", [200, 400], None),
-    ],
-)
-def test_a_unit_that_cannot_be_meant_is_doubted(
-    column: str, cells: list[int], doubt: str | None, tmp_path: Path
-) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("start;end;" + f"{column}\n0;9;{cells[0]}\n1;9;{cells[1]}\n")
-    assert [each for each in propose(path).doubts if "is that the unit" in each] == ([doubt] if doubt else [])
-
-
-def test_a_table_in_which_nothing_is_found(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("begun,flavour\nearly,large\n")
-    with pytest.raises(WorkloadError, match=r"t\.csv:1: no column says when requests arrive or what they ask for"):
-        propose(path)
-    path.write_text("start,end,cpus\n13.11.2026 08:15,3 Dec 2026,4\n")
-    with pytest.raises(WorkloadError) as caught:
-        propose(path)
-    assert "t.csv:2: start and end: dates that do not begin with the year (got '13.11.2026 08:15')" in str(caught.value)
-    assert "as in 2026-11-03 08:15" in caught.value.remedy
-    path.write_text("start,cpus\n2026-11-13 08:15,4\n,1\n13.11.2026 08:20,4\n")
-    with pytest.raises(WorkloadError, match=r"t\.csv:4: start: dates .* \(got '13\.11\.2026 08:20'\)"):
-        propose(path)
-    path.write_text("created,vcpus,ended\n")
-    with pytest.raises(WorkloadError, match=r"t\.csv: no requests: the table has no rows"):
-        propose(path)
-    path.write_text("created,vcpus,ended\n2026-11-03,4,2026-11-02\n")
-    with pytest.raises(WorkloadError) as caught:
-        asked_of(str(path))
-    assert "t.csv:2: ended: ends before it arrives (got '2026-11-03 00:00:00 to 2026-11-02 00:00:00')" in str(
-        caught.value
-    )
-    assert "arrival: created (its name; dates)" in caught.value.remedy
 
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,14 +158,6 @@ def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
     assert frame["arrival"].max() > 5  # type: ignore[operator]
 
 
-def test_a_scenario_is_not_written_again(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["traces", "describe", table.name, "--out", "vms.yaml"]) == 0
-    for command in (("traces", "describe", "vms.yaml"), ("init", "--requests", "vms.yaml")):
-        assert main([*command, "--out", "again.yaml"]) == MISTAKE
-        assert "vms: is a scenario already" in capsys.readouterr().err
-        assert not Path("again.yaml").exists()
-
-
 def test_servers_that_come_with_the_requests_are_not_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put = {"resources": {"requests": {"cpu": "1"}}}
     pod: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"nodeName": "n", "containers": [put]}}
@@ -244,13 +175,6 @@ def test_servers_that_come_with_the_requests_are_not_others(tmp_path: Path, caps
     path.write_text(json.dumps({"apiVersion": "v1", "items": [pod]}))
     assert main(["traces", "describe", str(path), "--out", str(tmp_path / "pods.yaml")]) == 0
     assert load_scenario(tmp_path / "pods.yaml").cluster.servers == 2  # a guess, where no node is there
-
-
-def test_words_of_several_lines_stay_in_comments(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text('start,cpu,State\n0,1,"a\ncluster: {servers: 1}"\n5,1,b\n')
-    assert yaml.safe_load(asked_of(str(path)).text(tmp_path))["cluster"]["servers"] == 2
-    assert "# ? State has a cluster: {servers: 1} (1)" in asked_of(str(path)).text(tmp_path)
 
 
 def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -330,28 +254,12 @@ def test_a_first_scenario_by_questions(
         assert part in said
 
 
-def test_an_interrupted_question_says_that_nothing_is_written(
-    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def interrupt(question: str) -> str:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("builtins.input", interrupt)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert main(["init", "--out", "mine.yaml"]) == INTERRUPTED
-    assert capsys.readouterr().err == "binwright: Interrupted. Nothing is written.\n"
-    assert not Path("mine.yaml").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("init", "--servers", "0"), "servers: is not a number of servers (got '0')"),
         (("init", "--node", "cpu: 4 GB"), "node.cpu: 'GB' is not a unit of cpu"),
-        (("init", "--node", "{"), "node: does not say what a server has"),
         (("init", "--node", "cpu: 0"), "node: has nothing on it"),
-        (("init", "--agents", "first-fit,frist-fit"), "agents.1: unknown agent"),
         (
             ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
             "node: lacks mem, which the requests ask for",
@@ -360,13 +268,8 @@ def test_an_interrupted_question_says_that_nothing_is_written(
             ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
             "node: has gpu, for which no",
         ),
-        (("init", "--agents", "[{"), "agents: is not a list"),
-        (("init", "--requests", "no.csv"), "no.csv: cannot read it"),
         (("fit", "no.csv"), "no.csv: cannot read it"),
-        (("fit", "quickstart"), "quickstart: workload: has no requests of a trace"),
-        (("fit", "huawei-east-1"), "was not found"),
         (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
-        (("fit", "Export of VMs.csv", "--points", "2"), "Give 3 or more"),
         (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
         (("fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
     ],
@@ -414,18 +317,3 @@ VALUES = st.recursive(
 def test_what_is_written_is_what_is_read(values: dict[str, Any]) -> None:
     assert yaml.safe_load(flow(values)) == values
     assert yaml.safe_load(block("key", values)) == {"key": values}
-
-
-def test_a_scenario_without_requests_is_no_file_of_them(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="has no requests of a trace"):
-        asked_of("quickstart")
-
-
-@pytest.mark.parametrize(("column", "place"), [("created", 1), ("ended", 2)])
-def test_a_cell_that_is_no_date_is_named_and_its_column_kept(column: str, place: int, tmp_path: Path) -> None:
-    rows = [[f"v{i}", f"2026-11-03 08:{i:02d}", f"2026-11-03 09:{i:02d}", "4"] for i in range(20)]
-    rows[3][place] = "soon"
-    path = tmp_path / "t.csv"
-    path.write_text("\n".join(["vm,created,ended,vcpus", *map(",".join, rows)]))
-    with pytest.raises(UserError, match=rf"t\.csv:5: {column if column == 'ended' else 'created|arrival'}.*'soon'"):
-        asked_of(str(path))

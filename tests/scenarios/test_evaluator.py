@@ -17,7 +17,6 @@ import binwright as bw
 from binwright import cli
 from binwright.agents.formulas.agent import Formula
 from binwright.agents.heuristics.servers.dot_product import dot_product
-from binwright.scenarios.evaluation import confined
 from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -127,12 +126,6 @@ def test_it_counts_who_met_the_test_seeds() -> None:
         assert len(set.union(*splits)) == 3
 
 
-def test_metrics_that_look_at_the_cluster_and_those_of_which_less_is_better() -> None:
-    with Evaluator(scenario(), metric="servers_used", seeds=1, validation=1, test=1) as made:
-        assert 0 < made("best-fit").score <= 10
-        assert made.sign == -1
-
-
 HOSTILE = {
     "took longer than": "def score(free_cpu):\n    while True:\n        pass",
     "took longer": "def score(free_cpu):\n    while True:\n        return 9 ** 9 ** 9",
@@ -156,13 +149,6 @@ HOSTILE = {
     "no such file": "nowhere.py:score",
     "the source is empty": "\n",
 }
-
-
-def test_a_process_that_cannot_be_limited_plays_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fails = "import resource; resource.setrlimit = lambda *_: int('no limit'); "
-    monkeypatch.setattr(confined, "_START", fails + confined._START)
-    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
-        assert "this system confines no functions: invalid literal" in (made(LOOP).reason or "")
 
 
 @pytest.mark.parametrize("said", HOSTILE)

@@ -85,44 +85,23 @@ MISTAKES = [
     (TRACE, "name: small", "extends: no.yaml", 1, "extends", "there is no such file", "relative to the one"),
     (TRACE, "name: small", "extends: scenario.yaml", 1, "extends", "extends itself", "Name another"),
     # Unknown keys, at every level
-    (TRACE, "overflow: stop", "overflo: stop", 11, "overflo", "unknown key", "Did you mean 'overflow'?"),
     (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
-    (TRACE, "start: {random:", "start: {randm:", 9, "workload.start.randm", "unknown key", "mean 'random'?"),
-    (TRACE, "trace: h", "trcae: h", 8, "workload.trcae", "unknown key", "Did you mean 'trace'?"),
     (TRACE, "  trace", "  machine: 3\n  trace", 8, "workload.machine", "unknown key", "Known:"),
-    (TRACE, "until: 50 %", "untill: 1", 10, "warm_start.untill", "unknown key", "Did you mean 'until'?"),
-    (TRACE, "overflow: stop", "overflow: {expnd: {}}", 11, "overflow.expnd", "unknown key", "mean 'expand'?"),
-    (TRACE, "replications", "sweep: {prodct: {}}\nreplications", 13, "sweep.prodct", "unknown key", "'product'?"),
     (GENERATED, "count: 1", "cuont: 1", 4, "cluster.groups.1.cuont", "unknown key", "Did you mean 'count'?"),
-    (GENERATED, "{at: 1 h, by", "{att: 1 h, by", 5, "cluster.expansion.0.att", "unknown key", "mean 'at'?"),
-    (GENERATED, "mttr: 4 h", "mtrr: 4 h", 6, "cluster.failures.mtrr", "unknown key", "Did you mean 'mttr'?"),
-    (GENERATED, "server: 2", "sever: 2", 6, "cluster.failures.scheduled.0.sever", "unknown key", "'server'?"),
     (GENERATED, "bursty:", "burst:", 8, "workload.arrivals.burst", "unknown key", "Did you mean 'bursty'?"),
-    (GENERATED, "size: 8", "sise: 8", 8, "workload.arrivals.bursty.sise", "unknown key", "mean 'size'?"),
-    (GENERATED, "sigma", "sgima", 12, "workload.lifetimes.lognormal.sgima", "unknown key", "mean 'sigma'?"),
-    (GENERATED, "lifetimes: {fixed", "lifetime: {fixed", 11, "workload.flavours.1.lifetime", "unknown key", "'lifetimes'?"),
-    (GENERATED, "limit: 9", "limt: 9", 14, "overflow.expand.limt", "unknown key", "Did you mean 'limit'?"),
     (GENERATED, "  requests: 20", "  reqests: 20", 13, "workload.reqests", "unknown key", "mean 'requests'?"),
     # Missing keys
     (TRACE, "agents: [first-fit, best-fit, {best-fit: {node: loose}}]\n", "", None, "agents", "is missing", "Add `agents`:"),
-    (TRACE, "  servers: 10\n", "", 2, "cluster.servers", "is missing", "`servers: 10` and `node:"),
-    (TRACE, "  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster.node", "is missing", "`servers: 10` and `node:"),
-    (TRACE, "until: 50 %, ", "", 10, "warm_start.until", "is missing", "Add `until`:"),
     (GENERATED, "  requests: 20\n", "", 7, "workload.requests", "is missing", "Add `requests`: How many"),
     (GENERATED, ", mttr: 4 h", "", 6, "cluster.failures.mttr", "is missing", "give both or neither"),
     (TRACE, "start: {random: [50000, 100000]}", "superpose: 2", 7, "workload.requests", "is missing", "need a length"),
     # Wrong types and values
     (TRACE, "servers: 10", "servers: ten", 3, "cluster.servers", "'ten'", "Write a whole number."),
     (TRACE, "servers: 10", "servers: 0", 3, "cluster.servers", "(got 0)", "greater than or equal to 1"),
-    (TRACE, "servers: 10", "servers: true", 3, "cluster.servers", "(got True)", "Write a whole number."),
     (TRACE, "name: small", "name: ../up", 1, "name", "'../up'", "the first is a letter"),
-    (TRACE, "name: small", "name: 2020-01-01", 1, "name", "is a wrong value", "Write text, in quotes"),
     (TRACE, "overflow: stop", "overflow: dorp", 11, "overflow", "'dorp'", "Did you mean 'drop'?"),
-    (TRACE, "overflow: stop", "overflow: droop", 11, "overflow", "'droop'", "Known: drop, expand, make_room, preempt, stop, wait."),
     (TRACE, "overflow: stop", "overflow: make_room", 11, "overflow", "takes more than a word", "{make_room: {moves: 3"),
-    (TRACE, "overflow: stop", "overflow: [drop]", 11, "overflow", "is a wrong value", "Known: drop, expand,"),
     (TRACE, "overflow: stop", "overflow: {make_room: {moves: 3, then: expan}}", 11, "overflow.make_room.then", "'expan'", "mean 'expand'?"),
-    (TRACE, "overflow: stop", "knowledge: {lifetimes: predicted}", 11, "knowledge.lifetimes", "takes more than a word", "{noise: {sigma"),
     (TRACE, "  node: {cpu: 40, mem: 90 GB}", "  node: 40", 5, "cluster.node", "must be a mapping", "{cpu: 40, mem"),
     (TRACE, "replications: 3", "record: [request]", 13, "record.0", "'request'", "Did you mean 'requests'?"),
     (GENERATED, "{expand: {by: 2, limit: 9}}", "{expand: 3}", 14, "overflow.expand", "must be a mapping", "Its keys: by, limit"),
@@ -132,58 +111,39 @@ MISTAKES = [
     (TRACE, "mem: 90 GB", "mem: 90 min", 5, "cluster.node.mem", "'min' is not a unit of data", "GiB"),
     (TRACE, "mem: 90 GB", "mem: 90 gib", 5, "cluster.node.mem", "'gib' is not a unit", "Did you mean 'GiB'?"),
     (TRACE, "cpu: 40", "cpu: -40", 5, "cluster.node.cpu", "must not be negative (got -40)", "cores"),
-    (TRACE, "cpu: 40, mem: 90 GB", "cpu: 0", 5, "cluster.node", "has nothing on it", "Give at least one"),
     (TRACE, "50 %", "50", 10, "warm_start.until", "is more than 1 (got 50)", "%"),
-    (TRACE, "50 %", "-1", 10, "warm_start.until", "must not be negative", "%"),
-    (TRACE, "{random: [50000, 100000]}", "3 days", 9, "workload.start", "'days' is not a unit of time", "d, w"),
-    (GENERATED, "cpu: 1,", "cpu: .nan,", 10, "workload.flavours.0.cpu", "must be finite", "cores"),
-    (GENERATED, "cpu: 1,", "cpu: -1,", 10, "workload.flavours.0.cpu", "must not be negative", "cores"),
     (GENERATED, "{fixed: never}", "{fixed: -5 s}", 11, "workload.flavours.1.lifetimes.fixed", "negative", "min"),
     (GENERATED, "every: 10 min", "every: 0", 8, "workload.arrivals.bursty.every", "more than zero", "min"),
     (TRACE, "mem: 90 GB}", "ram: 90 GB}", 5, "cluster.node.ram", "amounts of ram have no unit (got '90 GB')", "Did you mean 'mem'?"),
-    (TRACE, "cpu: 40,", "vcpus: 40 cores,", 5, "cluster.node.vcpus", "amounts of vcpus have no unit", "Did you mean 'cpu'?"),
-    (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{burstly: 3}", 8, "workload.arrivals.burstly", "unknown key", "Known: bursty, fixed, poisson."),
     # Alternatives
     (TRACE, "  nodes: 2", "  groups: [{count: 1, node: {cpu: 1}}]", 2, "cluster", "in 2 ways: node, groups", "Give one"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "", 2, "cluster", "has no servers", "`csv`"),
     (TRACE, "  trace", "  arrivals: {}\n  trace", 8, "workload.arrivals", "does not go with a trace", "`key: null`"),
-    (GENERATED, "{bursty:", "{fixed: {every: 1}, bursty:", 8, "workload.arrivals", "more than one", "exactly one of"),
     (GENERATED, "{bursty: {every: 10 min, size: 8}}", "{}", 8, "workload.arrivals", "needs one way", "exactly one of"),
     (GENERATED, "{fixed: never}", "{empirical: {}}", 11, "workload.flavours.1.lifetimes.empirical", "either", "Give exactly"),
     # Things that do not go together
     (TRACE, "[50000, 100000]", "[9, 3]", 9, "workload.start.random", "empty range (got [9, 3])", "lower row first"),
-    (TRACE, "[50000, 100000]", "[9]", 9, "workload.start.random", "[9]", "at least 2 items"),
     (TRACE, "{mem: 10 GB}", "{men: 10}", 6, "cluster.spread_above.men", "no such resource", "Did you mean 'mem'?"),
-    (TRACE, "resource: cpu", "resource: gpu", 10, "warm_start.resource", "'gpu'", "Did you mean 'cpu'?"),
     (TRACE, "cpu_hour", "gpu_hour", 14, "prices.gpu_hour", "is not a price", "Did you mean 'cpu_hour'?"),
-    (TRACE, "mem_gib_hour", "mem_hour", 14, "prices.mem_hour", "is not a price", "Did you mean 'mem_gb_hour'?"),
-    (GENERATED, "weight: 3", "wieght: 3", 10, "workload.flavours.0.wieght", "no such resource", "mean 'weight'?"),
     (GENERATED, "cpu: 1, mem: 2 GB, ", "", 10, "workload.flavours.0", "asks for nothing", "like cpu: 1"),
     (GENERATED, "  lifetimes: {lognormal: {median: 10 min, sigma: 1.5}}\n", "", 10, "workload.flavours.0", "has no lifetimes", "Give"),
     (GENERATED, "limit: 9", "limit: 2", 14, "overflow.expand.limit", "below the servers there are (got 2)", "3 servers"),
     (TRACE, "  nodes: 2", "  failures: {scheduled: [{at: 1, server: 10}]}", 4, "cluster.failures.scheduled.0.server", "no such server", "0 to 9"),
     (GENERATED, "{cpu: 0, mem: 16", "{cpus: 0, mem: 16", 4, "cluster.groups.1.node.cpus", "the groups before it have no such", "Did you mean 'cpu'?"),
     (GENERATED, "gpu: 0}", "gpus: 0}", 4, "cluster.groups.1.node.gpu", "the groups before it have no such", "write `gpu: 0` there"),
-    (GENERATED, "{cpu: 0, mem: 16", "{mem: 16", 4, "cluster.groups.1.node", "says nothing of cpu", "Write `cpu: 0`"),
     (TRACE, "trace: huawei-east-1", "trace: table", 7, "workload.units", "the unit of the trace's mem is not known", "`units: {mem: GB}`"),
     (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020", 7, "workload.units", "cpu is in machines, no unit of cpu", "`units: {cpu: cores}`"),
     (TRACE, "trace: huawei", "units: {mem: 0}\n  trace: huawei", 8, "workload.units.mem", "more than zero (got 0)", "GiB"),
-    (TRACE, "trace: huawei", "units: {men: 1}\n  trace: huawei", 8, "workload.units.men", "no such resource", "mean 'mem'?"),
     (TRACE, "  servers: 10\n  nodes: 2\n  node: {cpu: 40, mem: 90 GB}\n", "  csv: {path: a, columns: {cpu: c, mem: m}}\n", 3,
      "cluster.csv.units", "does not say in what unit the column m is", "GiB"),
     # Agents and other names
     (TRACE, "[first-fit,", "[frist-fit,", 12, "agents.0", "unknown agent (got 'frist-fit')", "Did you mean 'first-fit'?"),
     (TRACE, "{node: loose}", "{nod: loose}", 12, "agents.2.best-fit.nod", "unknown option", "Did you mean 'node'?"),
     (TRACE, "{node: loose}", "{node: lose}", 12, "agents.2.best-fit.node", "wrong value (got 'lose')", "'tight' or 'loose'"),
-    (TRACE, "{node: loose}", "loose", 12, "agents.2.best-fit", "must be a mapping of options", "Options: node."),
     (TRACE, "[first-fit,", "[best-fit,", 12, "agents.1", "has the same label as agent 0 (got 'best-fit')", "give a label"),
-    (TRACE, "[first-fit,", "[7,", 12, "agents.0", "is not an agent (got 7)", "Write a name"),
     (TRACE, "[first-fit,", "['mine.py:Mine',", 12, "agents.0", "cannot import", "relative to the scenario"),
     (TRACE, "[first-fit,", "['pathlib:Path',", 12, "agents.0", "is not an agent", "subclass"),
-    (TRACE, "with: best-fit", "with: best-ft", 10, "warm_start.with", "unknown agent", "Did you mean"),
     (TRACE, "[first-fit, best-fit, {best-fit: {node: loose}}]", "[]", 12, "agents", "wrong value", "at least 1"),
-    (TRACE, "huawei-east-1", "huawei-east", 8, "workload.trace", "unknown trace", "Did you mean 'huawei-east-1'?"),
-    (TRACE, "trace: huawei-east-1", "trace: azure-packing-2020\n  machine: tiny", 9, "workload.machine", "wrong value", "'best'"),
 ]  # fmt: skip
 
 
@@ -229,40 +189,18 @@ FOUND = [
     (13, "agents.1.best-fit.nod"), (13, "agents.2.random-top.filtre"), (13, "agents.2.random-top.k"),
     (14, "replications"), (15, "record.0"), (15, "record.2"), (16, "prices.cpu_hour"),
 ]  # fmt: skip
-APART = """\
-cluster:
-  servers: 10
-  node: {cpu: 4, mem: 8 GB}
-  spread_above: {men: 1}
-  failures: {scheduled: [{at: 1, server: 10}]}
-workload:
-  arrivals: {poisson: {every: 10 s}}
-  flavours: [{cpu: 1, mme: 2}, {cpus: 1, gpu: 1}]
-  lifetimes: {fixed: 3}
-  requests: 10
-warm_start: {resource: gpu, until: 3 %, with: best-fit}
-overflow: {expand: {by: 1, limit: 2}}
-agents: [first-fit, first-fit]
-prices: {gpu_hour: 1}
-"""
-FOUND_APART = [
-    (4, "cluster.spread_above.men"), (8, "workload.flavours.0.mme"), (8, "workload.flavours.1.cpus"),
-    (8, "workload.flavours.1.gpu"), (11, "warm_start.resource"), (12, "overflow.expand.limit"), (13, "agents.1"),
-    (14, "prices.gpu_hour"),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "found"), [(MANY, FOUND), (APART, FOUND_APART)])
-def test_all_mistakes_are_said_at_once(file: Path, text: str, found: list[tuple[int, str]]) -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once(file: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
-        load_scenario(_written(file, text))
+        load_scenario(_written(file, MANY))
     mistakes = str(caught.value).splitlines()
-    assert len(mistakes) == 2 * len(found)
+    assert len(mistakes) == 2 * len(FOUND)
     for mistake in caught.value.each():
         assert str(mistake.file) == str(file)
         assert mistake.remedy
         assert "\n" not in mistake.said().replace(f"\n  {mistake.remedy}", "")
-    assert sorted((mistake.line or 0, mistake.key or "") for mistake in caught.value.each()) == sorted(found)
+    assert sorted((mistake.line or 0, mistake.key or "") for mistake in caught.value.each()) == sorted(FOUND)
 
 
 SWEEPS = [
@@ -307,11 +245,6 @@ def test_a_wrong_override_names_itself(file: Path, override: str, file_named: st
     with pytest.raises(ScenarioError) as caught:
         load_scenario(file, [override])
     assert str(caught.value).startswith(f"{file_named}: {problem}")
-
-
-def test_a_name_of_null_is_the_files(file: Path) -> None:
-    file.write_text(TRACE)
-    assert load_scenario(file, ["name=null"]).name == file.stem
 
 
 def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,15 +320,6 @@ def test_extends_takes_shipped_names_where_no_such_file_is(tmp_path: Path) -> No
         load_scenario(last)
 
 
-def test_a_mistake_in_an_extended_file_names_that_file(tmp_path: Path) -> None:
-    base = tmp_path / "base.yaml"
-    base.write_text(changed(TRACE, "mem: 90 GB", "mem: 90 s"))
-    (tmp_path / "last.yaml").write_text("extends: base.yaml\ncluster: {servers: 20}\n")
-    with pytest.raises(ScenarioError) as caught:
-        load_scenario(tmp_path / "last.yaml")
-    assert (caught.value.file, caught.value.line) == (str(base), 5)
-
-
 def test_extending_in_a_circle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n")
     (tmp_path / "b.yaml").write_text("extends: a.yaml\n")
@@ -461,22 +385,6 @@ def test_labels_have_as_much_of_a_path_as_tells_agents_apart(file: Path) -> None
     assert scenario_from({**loaded.dump(), "name": "moved"}).agents == loaded.agents
     with pytest.raises(ScenarioError, match="has the same label as agent 0"):
         labels_of(file, weights[0], weights[0])
-
-
-def test_labels_of_long_lists_name_the_first_item_if_that_tells_agents_apart(file: Path) -> None:
-    nilas = "{nilas: {steps: [30 min, 1 h, 2 h, 4 h, 8 h, 1 d, 2 d]}}"
-    assert labels_of(file, more=nilas) == ["nilas(steps=[30 min, 6 more])"]
-    both = labels_of(file, "x.csv", more=f"{nilas}, {nilas.replace('4 h', '5 h')}")
-    assert both[1].startswith("nilas(steps=['30 min', '1 h', ")
-
-
-def test_the_key_that_was_given_is_no_remedy(file: Path) -> None:
-    file.write_text(
-        "workload: {lublin: {}, requests: 3, trace: swf}\ncluster: {servers: 1, node: {cpu: 4}}\nagents: [x]\n"
-    )
-    with pytest.raises(ScenarioError, match=r"workload\.trace: unknown key") as caught:
-        load_scenario(file)
-    assert "Did you mean 'cluster.trace'? Known:" in str(caught.value)
 
 
 def test_a_scenario_extends_several_files(tmp_path: Path, file: Path) -> None:
@@ -613,15 +521,6 @@ def test_the_same_point_twice_is_run_once(file: Path) -> None:
     assert len(plan(load_scenario(file))) == 2 * 3 * 3
 
 
-@pytest.mark.long
-def test_a_thousand_pairs(file: Path) -> None:
-    pairs = f"{{cluster.servers: {list(range(10, 1010))}, workload.start: {list(range(1000))}}}"
-    file.write_text(changed(TRACE, "replications: 3", f"sweep: {{zip: {pairs}}}"))
-    runs = plan(load_scenario(file))
-    assert len(runs) == 3000
-    assert runs[-1].point == {"cluster.servers": 1009, "workload.start": 999}
-
-
 # -- building ----------------------------------------------------------------------------------------------------------
 
 
@@ -729,11 +628,6 @@ def _written(file: Path, text: str) -> Path:
 
 
 # -- the reference -----------------------------------------------------------------------------------------------------
-
-
-def test_the_reference_names_no_python_types() -> None:
-    assert "<class" not in reference()
-    assert "\n- `await_room` (boolean; default `false`): " in reference()
 
 
 def test_the_reference_is_current() -> None:

@@ -16,7 +16,7 @@ from binwright.cli import main
 from binwright.fabric.fragmentation import CAUSES, USABLE
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_cluster
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.traces.library import FOLDER, find_servers
@@ -71,12 +71,6 @@ def test_seeds_number_servers_anew() -> None:
 def test_refuses_what_does_not_go_with_devices(cluster: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         scenario_from(changed(**cluster))
-
-
-def test_devices_are_recorded_only_where_there_are_some() -> None:
-    plain = {**MIXED, "cluster": {"servers": 2, "node": {"cpu": 8, "mem": "8 GB", "gpu": 1}}, "record": ["devices"]}
-    with pytest.raises(UserError, match="servers have no devices"):
-        scenario_from({**plain, "agents": ["first-fit"]})
 
 
 @pytest.mark.parametrize("amount", [1.5, 2.000001])
@@ -150,17 +144,6 @@ def test_servers_of_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(again.done()) == 1
     servers_file(tmp_path, [["n1", 96000, 2048, 4, "G2"], ["n2", 8000, 1024, 1, "P100"]])
     assert not Batch(chosen, tmp_path / "out").done()  # its servers are other ones now
-
-
-def test_files_of_servers_say_what_is_wrong(tmp_path: Path) -> None:
-    path = servers_file(tmp_path, [["n0", 32000, 1024, "many", "G2"]])
-    columns = {"cpu": "cpu_milli", "mem": "memory_mib"}
-    file = {"path": str(path), "columns": columns, "units": {"mem": "1 MiB"}, "devices": {"count": "gpu"}}
-    with pytest.raises(UserError, match="is no number of devices"):
-        build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
-    file["devices"] = {"count": "gpus"}
-    with pytest.raises(UserError, match="has no column gpus"):
-        build_cluster(scenario_from({**MIXED, "cluster": {"csv": file}}))
 
 
 def test_an_agent_from_outside_chooses_devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,8 +227,3 @@ def bw_simulation(scenario: Any) -> Any:
     from binwright.scenarios.build.world import build_world
 
     return build_world(scenario).draw(scenario.seed)
-
-
-def test_the_shipped_scenario_is_that_of_the_publication() -> None:
-    scenario = load_scenario("fgd/default")
-    assert (scenario.seed, scenario.replications, len(scenario.agents)) == (42, 10, 6)

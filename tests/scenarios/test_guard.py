@@ -90,24 +90,6 @@ def test_what_an_agent_prints_is_in_a_file_of_the_run(tmp_path: Path, capfd: pyt
     assert file.read_text("utf-8") == "at 0 é\noh\nat 1 é\noh\n"
 
 
-def test_other_threads_print_as_usual(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with printing(tmp_path / "printed.txt"):
-        print("mine")
-        thread = threading.Thread(target=print, args=("how far it is",))
-        thread.start()
-        thread.join()
-        assert not sys.stdout.isatty()
-    assert capsys.readouterr().out == "how far it is\n"
-    assert (tmp_path / "printed.txt").read_text() == "mine\n"
-
-
-def test_what_is_no_exception_fails_alone(tmp_path: Path) -> None:
-    line = "if request.index == 7: import asyncio; raise asyncio.CancelledError('out')"
-    results = Batch(plain(agents=[agent(tmp_path, line), "first-fit"], replications=1), tmp_path / "out").run()
-    assert results.runs["status"].to_list() == ["failed", "done"]
-    assert "CancelledError: out" in results.failed["error"][0]
-
-
 def test_bytes_and_loggers_of_an_agent_are_taken_as_long_as_it_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

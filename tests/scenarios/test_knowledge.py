@@ -302,21 +302,3 @@ def test_what_was_learned_is_used_where_it_belongs_only(tmp_path: Path) -> None:
     for node in ({"cpu": 8, "gpu": 8}, {"gpu": 8, "cpu": 8}, {"cpu": 8}):
         for long in (500, 70000):
             assert told(node, long) == [5, long, 5, long]
-
-
-@pytest.mark.parametrize(
-    ("training", "said"),
-    [([0, 500], "knowledge.training: the window leaves the trace"), ([0, 0], "there are no rows to learn from")],
-)
-def test_rows_to_learn_from_are_there(training: list[int], said: str, tmp_path: Path) -> None:
-    file = tmp_path / "t.csv"
-    file.write_text("id,arrival,lifetime,cpu\n" + "\n".join(f"{i},{i},5,1" for i in range(40)))
-    asked = {"lifetimes": {"predicted": {"survival": {}}}, "training": training}
-    given = {"trace": "table", "path": str(file), "requests": 4, "start": 30}
-    with pytest.raises(UserError, match=said):
-        build_world(scenario(knowledge=asked, workload=given)).draw(0)
-
-
-def test_rows_that_nobody_learns_from_are_refused() -> None:
-    with pytest.raises(ValueError, match="nothing is predicted"):
-        scenario(knowledge={"lifetimes": "known", "training": [0, 10]})

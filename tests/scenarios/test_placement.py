@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from binwright.cli import main
-from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
@@ -121,20 +120,6 @@ def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:
         assert (row.get("drained"), row.get("undrained")) == (drained, undrained)
 
 
-def test_seeds_number_labels_with_their_servers() -> None:
-    scenario = scenario_from(changed(ZONES, "cluster", "numbering", to="drawn"))
-    found = {
-        tuple(ledger._labels.labels["zone"].tolist())
-        for seed in range(5)
-        if isinstance(ledger := build_ledger(scenario, seed), ConstrainedLedger)
-    }
-    assert len(found) > 1
-    for seed in range(5):
-        ledger = build_ledger(scenario, seed)
-        assert isinstance(ledger, ConstrainedLedger)
-        assert ((ledger._labels.labels["zone"] == "b") == ledger._labels.taints["spot"]).all()
-
-
 @pytest.mark.long
 def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     [run] = plan(scenario_from(ZONES))
@@ -153,30 +138,18 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
     ("path", "value", "said"),
     [
         (("placement", 0, "of"), "wbe", "no request is of this group.*Did you mean 'web'"),
-        (("placement", 0, "per"), "zon", "the servers have no such label.*Did you mean 'zone'"),
         (("placement", 0, "per"), "kind", "some servers have no such label"),
-        (("placement", 0, "at_most"), 0, "placement.0.at_most"),
-        (("placement", 0), {"of": "web", "per": "zone"}, "says no rule"),
-        (("placement", 0), {"at_most": 1, "of": "web"}, "per: is missing"),
-        (("placement", 0), {"at_most": 1, "of": "web", "per": "zone", "skew": 1}, "unknown key"),
         (("placement", 2, "apart"), ["web"], 'names one group alone.*or "[*]" for all'),
-        (("placement", 2, "apart"), ["web", "web"], "apart: names a group twice"),
         (("placement", 2, "apart"), ["web", "*"], "does not stand for every group here"),
         (("placement", 4, "near"), "web", "is the group itself"),
         (("placement", 5, "drain"), [6], "there is no such server"),
         (("placement", 6, "drain"), {"kind": "smal"}, "no server has this kind.*Did you mean 'small'"),
-        (("placement", 6, "drain"), {"sort": "small"}, "no such label"),
         (("workload", "flavours", 1, "where"), {"zone": "c"}, "no server has this zone"),
         (("workload", "flavours", 1, "where"), {"rack": 2}, r"got 2\).*Write text, in quotes"),
         (("workload", "flavours", 1, "where"), {"server": "2"}, "is what each server is by itself"),
-        (("workload", "flavours", 1, "where"), {"zone": []}, "is no label with its values"),
-        (("workload", "flavours", 1, "where"), "a", "must be a mapping of labels"),
         (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
         (("cluster", "domains"), {"zone": 2}, "is said by `domains` already"),
-        (("cluster", "domains"), {"server": 2}, "is what each server is by itself"),
-        (("cluster", "groups", 0, "labels"), {"zone": 1}, "labels.zone: is a wrong value"),
         (("placement", 1), {"at_most": 2, "of": "web", "per": "zone"}, "placement.1: says the same as placement.0"),
-        (("placement", 1), {"apart": ["db", "web"], "per": "server"}, "placement.2: says the same as placement.1"),
         (("cluster",), {"network": {"topology": "alpha"}, "node": {"cpu": 8}}, "the servers have no such label.*zone"),
     ],
 )
@@ -203,33 +176,6 @@ def test_labels_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text("cores,marks\n8,\n")
     with pytest.raises(UserError, match="has no column az"):
         build_ledger(scenario_from(data))
-
-
-@pytest.mark.parametrize(
-    ("rule", "flavour", "said"),
-    [
-        ("{drain: [2]}", "", r":3: placement.0.drain: there is no such server \(got 2\)"),
-        ("{drain: {zone: c}}", "", r":3: placement.0.drain.zone: no server has this zone \(got 'c'\)"),
-        ("{at_most: 1, of: web, per: rack}", "", ":3: placement.0.per: some servers have no such label"),
-        ("{drain: [1]}", ", where: {zone: c}", r":2: workload.flavours.0.where.zone: no server has this zone"),
-        ("{drain: [1]}", ", tolerates: [sopt]", r":2: workload.flavours.0.tolerates: .*got 'sopt'.*\n.*'spot'"),
-    ],
-)
-def test_mistakes_about_servers_of_a_file_name_their_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, flavour: str, said: str
-) -> None:
-    (tmp_path / "nodes.csv").write_text("cores,az,row,marks\n8,a,1,\n8,b,,spot\n")
-    file = tmp_path / "zones.yaml"
-    file.write_text(
-        "cluster: {csv: {path: nodes.csv, columns: {cpu: cores}, labels: {zone: az, rack: row}, taints: marks}}\n"
-        "workload: {requests: 3, arrivals: {fixed: {every: 1}}, lifetimes: {fixed: 1}, "
-        f"flavours: [{{cpu: 1, group: web{flavour}}}]}}\n"
-        f"placement: [{rule}]\n"
-        "agents: [first-fit]\n"
-    )
-    for command in (["validate", str(file)], ["run", str(file), "--out", str(tmp_path / "out")]):
-        assert main(command) == 2
-        assert re.search(f"zones.yaml{said}", "".join(capsys.readouterr()))
 
 
 NEAR: list[dict[str, Any]] = [
@@ -264,11 +210,6 @@ def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str
     assert caught.value.key == key
 
 
-def test_devices_have_labels() -> None:
-    data = changed(ZONES, "cluster", "groups", 0, "devices", to={"count": 2})
-    assert isinstance(build_ledger(scenario_from(data)), RuledDevices)
-
-
 def test_what_does_not_go_with_rules() -> None:
     data = ZONES | {"overflow": {"wait": {"together": 4}}, "knowledge": {"lifetimes": "known"}, "agents": ["two-stage"]}
     with pytest.raises(UserError, match=r"chooses among requests that wait(.|\n)*or remove rules of placement"):
@@ -277,21 +218,6 @@ def test_what_does_not_go_with_rules() -> None:
     data = flavours | {"placement": [], "cluster": {"servers": 4, "node": {"cpu": 4}, "domains": {"zone": 2}}}
     with pytest.raises(UserError, match=r"cluster\.domains hide(.|\n)*or remove cluster\.domains"):
         execute(plan(scenario_from(data))[0], Path())
-
-
-def test_validate_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "zones.yaml"
-    file.write_text(
-        "cluster: {groups: [{count: 2, node: {cpu: 4}, labels: {zone: a}}]}\n"
-        "workload:\n"
-        "  {requests: 3, arrivals: {fixed: {every: 1}}, flavours: [{cpu: 1, group: web}], lifetimes: {fixed: 1}}\n"
-        "placement:\n"
-        "  - {at_most: 1, of: web, per: rack}\n"
-        "agents: [first-fit]\n"
-    )
-    assert main(["validate", str(file)]) == 2
-    said = "".join(capsys.readouterr())
-    assert "zones.yaml:5: placement.0.per: the servers have no such label (got 'rack')" in said
 
 
 @pytest.mark.long
@@ -355,18 +281,6 @@ def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.Captu
     said = " ".join(capsys.readouterr().out.split())
     assert "no request has, in 1 of 1 runs: wbe: Did you mean 'web'?" in said
     assert "Known: db, web." in said
-
-
-def test_a_label_in_a_column_that_no_server_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "asked.csv").write_text("id,arrival,lifetime,cpu,where\n0,0,9,1,zon=a\n")
-    scenario = tmp_path / "asked.yaml"
-    scenario.write_text(
-        "cluster: {groups: [{count: 1, node: {cpu: 8}, labels: {zone: a}}]}\n"
-        "agents: [first-fit]\n"
-        "workload: {trace: table, path: asked.csv}\n"
-    )
-    assert main(["validate", str(scenario)]) == 2
-    assert "asked.yaml:3: where: the servers have no such label (got 'zon')" in "".join(capsys.readouterr())
 
 
 def test_the_record_of_requests_says_their_groups(tmp_path: Path) -> None:

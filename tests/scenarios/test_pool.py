@@ -23,16 +23,15 @@ from hypothesis import strategies as st
 
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
-from binwright.commands.progress import Live, Looks, duration
+from binwright.commands.progress import Live, duration
 from binwright.scenarios.batch import backends, batch, estimate, pool
 from binwright.scenarios.batch.attempt import Task
-from binwright.scenarios.batch.backends import held, opened
+from binwright.scenarios.batch.backends import held
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, line_of, rows_of
-from binwright.scenarios.batch.pool import Pool, _Worker, ending
+from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.batch.work_queue import PORTION, Handout
 from binwright.scenarios.run import progress as run_progress
-from binwright.scenarios.run.progress import RunProgress
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -339,15 +338,6 @@ def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
-@pytest.mark.parametrize(
-    ("asked", "words"), [({"on": "spark"}, "Give local, ray, or ray://"), ({"jobs": 0}, "must be 1 or more")]
-)
-def test_nowhere_to_run(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        Batch(scenario(), tmp_path / "out").run(**asked)
-    assert not list(tmp_path.iterdir())
-
-
 # -- how long ----------------------------------------------------------------------------------------------------------
 
 
@@ -362,13 +352,6 @@ def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -
     assert not found.more
     assert 97 * 3 + 100 * 60 * 0.002 < found.seconds < 97 * 3 + 100
     assert tree(tmp_path) == before
-
-
-@pytest.mark.long
-def test_an_estimate_does_not_wait_for_long_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "PATIENCE", 0.5)
-    asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(9)")]), tmp_path / "out")
-    assert estimate.estimate([asked], [{}], 2) == (1.5, 0, True)
 
 
 @pytest.mark.long
@@ -414,52 +397,6 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
 
 
-def test_progress_says_how_far_runs_are(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    with Live(2, 0, 2) as live:
-        far = RunProgress("a", "best-fit", 0, 3000, 10_000, 40.0, begun=1000)
-        live.on_progress(far)
-        assert live.text() == "0 of 2, under way: 30.0%, 2 min left of it"
-        live.on_progress(far._replace(run="b", requests=2000, seconds=10.0))
-        assert live.text() == "0 of 2, under way: 30.0%, 20.0%, 2 min left of them"
-        live.on_progress(far._replace(run="b", seconds=61.0, lost="servers fail"))
-        live.on_progress(far._replace(run="b", seconds=62.0, lost="servers fail"))
-        said = capsys.readouterr().err
-        assert said.count("a run of best-fit begins anew when it is interrupted: servers fail") == 1
-        live({"status": "done", "run": "a"})
-        live({"status": "done", "run": "b"})
-        assert live.text() == "2 of 2"
-
-
-@pytest.mark.long
-def test_workers_say_how_far_their_runs_are(tmp_path: Path) -> None:
-    heard: list[RunProgress] = []
-    slow = [agent(tmp_path, "time.sleep(0.05)")]
-    Batch(plain(agents=slow, replications=2), tmp_path / "out").run(jobs=2, on_progress=heard.append)
-    assert {told.seed for told in heard} == {0, 1}
-    assert all(0 < told.requests <= told.of and told.lost for told in heard)
-
-
-def test_without_a_terminal_progress_is_a_line_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Live(3, 0, 1) as live:
-        live({"status": "done"})
-        assert capsys.readouterr().err == ""
-        live._printed -= 11
-        live({"status": "done"})
-        assert capsys.readouterr().err.startswith("2 of 3, ")
-
-
-def test_long_silence_at_the_start_is_explained(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.05)
-    with Live(3, 1, 1) as live:
-        live({"status": "done"})  # was done before
-        live._silence.join(10)
-    assert capsys.readouterr().err == "runs: 1 of 3\n"
-
-
 @pytest.mark.long
 def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
     asked = Batch(scenario(agents=["first-fit"], replications=10_000, record=["requests"]), tmp_path)
@@ -478,24 +415,6 @@ def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
     assert len(asked.run().runs) == 10_000
     assert time.process_time() - began < 30  # 2 s, or minutes where each run looks at all
     assert pl.read_parquet(tmp_path / "runs.parquet")["seed"].to_list() == list(range(10_000))
-
-
-def test_without_ray_nothing_is_run_on_it_even_if_all_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with (
-        pytest.raises(UserError, match=r"^on: a cluster needs ray, which is not installed\n  Run pip install"),
-        opened("ray", 1, []),
-    ):
-        pass
-
-
-@pytest.mark.long
-def test_a_worker_whose_parent_is_gone_says_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    for _ in range(3):
-        worker = _Worker()
-        worker.pipe.close()
-        assert worker.process.wait(30) == 0
-    assert capfd.readouterr().err == ""
 
 
 # -- batches one after another -----------------------------------------------------------------------------------------
@@ -543,20 +462,3 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
     assert (first.done["acceptance"] > 0).all()
     for results in (changed, last, helped):
         assert (results.done["acceptance"] == 0).all()
-
-
-def test_the_line_of_a_search_says_about_how_long_it_takes_and_seldom(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    now = 0.0
-    monkeypatch.setattr(progress, "monotonic", lambda: now)
-    with Looks() as line:
-        assert line.far() == "0 in 0 s"
-        for look in range(300):
-            now += 2.0
-            line({})
-            line.looked(299 - look)
-        assert line.far() == "300 in 10 min, 300 sizes looked at, about 0 more, 0 s left"
-    said = capsys.readouterr().err.splitlines()
-    assert said[0] == "runs: 5 in 10 s, 5 sizes looked at, about 295 more, 10 min left"
-    assert len(said) == 6

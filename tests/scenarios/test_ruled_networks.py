@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.cli import main
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.run.execute import execute
-from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
@@ -91,21 +88,13 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("placement", 0, "per"), "rak", r"placement\.0\.per: the servers have no such label.*Did you mean 'rack'"),
-        (("placement", 0, "per"), "kind", "some servers have no such label.*Give it to all servers, or take another"),
-        (("placement", 0, "of"), "wbe", "no request is of this group.*Did you mean 'web'"),
         (("placement", 0), {"drain": [8]}, r"placement\.0\.drain: there is no such server.*Servers are 0 to 7"),
         (("placement", 0), {"drain": {"rack": "rack-9"}}, "no server has this rack"),
         (("workload", "roles", 1, "where"), {"feed": "c"}, r"workload\.roles\.1\.where\.feed: no server has this feed"),
-        (("workload", "roles", 1, "tolerates"), "spto", "no server has this taint.*Did you mean 'spot'"),
-        (("workload", "roles", 0, "wieght"), 2, "unknown key.*Did you mean 'weight'"),
-        (("workload", "roles"), [{"group": "web", "weight": 0}], "roles: have no weight above zero"),
         (("cluster", "network", "marked", 0), {"servers": [0]}, r"marked\.0: says nothing of the servers"),
         (("cluster", "network", "marked", 2, "servers"), [9], r"marked\.2\.servers: there is no such server"),
-        (("cluster", "network", "marked", 0, "servers"), {"pod": "pod-7"}, "no server has this pod"),
         (("cluster", "network", "marked", 0, "servers"), {"feed": "a"}, "the servers have no such label"),
         (("cluster", "network", "marked", 0, "labels"), {"rack": "x"}, "labels.rack: is said by the topology already"),
-        (("cluster", "network", "marked", 0, "labels"), {"server": "x"}, "is what each server is by itself"),
         (("cluster", "network", "topology"), {"tree": {"fanouts": [8], "capacities": [1]}}, "no such label.*pod"),
         (("cluster", "domains"), {"rack": 2}, "does not go with a network"),
     ],
@@ -115,38 +104,12 @@ def test_mistakes(path: tuple[str | int, ...], value: Any, said: str) -> None:
         scenario_from(changed(RACKS, *path, to=value))
 
 
-def test_mistakes_name_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "racks.yaml"
-    file.write_text(
-        "cluster:\n"
-        "  network: {topology: alpha, marked: [{servers: [40], taints: spot}]}\n"
-        "  node: {cpu: 10, mem: 10}\n"
-        "workload: {demand: uniform, requests: 3, holding: 2, roles: [{where: {rack: rack-4}}]}\n"
-        "agents: [tetris]\n"
-    )
-    assert main(["validate", str(file)]) == 2
-    told = "".join(capsys.readouterr())
-    assert re.search(r"racks.yaml:2: cluster.network.marked.0.servers: there is no such server \(got 40\)", told)
-    file.write_text(file.read_text().replace("[40]", "[4]"))
-    assert main(["validate", str(file)]) == 2
-    told = "".join(capsys.readouterr())
-    assert re.search(r"racks.yaml:4: workload.roles.0.where.rack: no server has this rack \(got 'rack-4'\)", told)
-
-
 def test_nobody_learns_with_rules_in_a_network() -> None:
     scenario = scenario_from(RACKS)
     with pytest.raises(ScenarioError, match="nothing is learned with it"):
         build_learning(scenario)
     with pytest.raises(UserError, match="episodes in a network keep no rules of placement"):
         build_world(scenario).episodes(1)
-
-
-def test_why_names_the_rule_that_keeps_a_request_from_a_server() -> None:
-    [run] = plan(scenario_from(RACKS))
-    found = why(run, "row 3")
-    kept = dict(found.servers.select("server", "why").rows())
-    assert {kept[server] for server in (0, 1, 3)} == {"rule: a taint that it does not tolerate"}
-    assert found.answer.startswith("placed in the network")
 
 
 def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
@@ -169,14 +132,6 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
     assert (frame["server"] >= 20).to_list() == [False, True, False, False]
     assert frame["reason"].to_list() == [None, None, "rule: at most 1 of * per pod", None]
     assert frame["bandwidth"].to_list() == [0.0] * 4
-
-
-def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
-    [run] = plan(scenario_from(RACKS))
-    done = execute(run, tmp_path)
-    assert done["engine"] == "simpy"
-    reasons = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")["reason"].drop_nulls().to_list()
-    assert "rule: at most 1 of web per rack" in reasons
 
 
 @pytest.mark.long

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import binwright as bw
 from binwright.analysis.compare.statistics import mean_interval
-from binwright.analysis.figures.draw import draw, svg
 from binwright.cli import FAILED, INTERRUPTED, MISTAKE, main
 from binwright.scenarios.size.evaluate import AHEAD, ENDS, Runs, SizeFound, ahead, next_size
 from binwright.simcore.errors import UserError
@@ -382,49 +381,19 @@ def test_an_agent_that_fails_stops_no_other(tiny: Path, capsys: pytest.CaptureFi
         quick(tiny, f"agents=['{broken}']", "replications=1", out=tiny.parent / "broken")
 
 
-@pytest.mark.long
-def test_an_agent_that_never_has_enough_is_said_to_need_more(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = written_agent(tiny.parent, "if request.demand[0] > 4_000_000: return None")
-    asked = ["size", str(tiny), "--agents", f"first-fit, '{mine}'", "--seeds", "2", "--most", "20", "--jobs", "1"]
-    assert main([*asked, "--out", str(tiny.parent / "size")]) == 0
-    said = capsys.readouterr().out
-    assert "> 20" in said
-    assert ">20:" in said.replace(" ", "")
-    figure = draw(bw.load(tiny.parent / "size"), "size")
-    assert "> 20<" in svg(figure).replace("&gt;", ">")
-    [fewest] = set(pl.read_csv(tiny.parent / "size" / "sizes.csv")["size"].drop_nulls())
-    assert str(figure.get_label()).startswith(f"first-fit needs the fewest servers: {fewest}. ")
-
-
-def test_the_same_agent_under_two_labels_is_answered_for_once(tiny: Path) -> None:
-    two = "agents=[first-fit, {name: first-fit, label: again}]"
-    assert quick(tiny, two, "replications=2").frame["agent"].to_list() == ["first-fit"]
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--until", "acceptence >= 99 %"], "until: runs of this scenario have no metric acceptence"),
         (["--until", "accepted >= 99 %"], "no metric accepted (got 'accepted >= 99 %')\n  Did you mean 'acceptance'?"),
-        (["--until", "accepted % >= 99 %"], '\n  Did you mean "acceptance >= 99 %"?'),
-        (["--until", "acceptance > 99 %"], "until: does not say when a cluster is large enough"),
         (["--until", "acceptance >= 99"], "is more than 100 % (got 'acceptance >= 99')\n  Did you mean '99 %'?"),
-        (["--until", "wait_p95 <= 3 weeks"], "'weeks' is not a unit of time"),
         (["--until", "rejected <= few"], "few, behind rejected, is not a number"),
-        (["--until", "rejected <= nan"], "nan, behind rejected, is not finite"),
-        (["--until", "acceptance >="], "nothing, behind acceptance, is not a valid share"),
         (["--until", "span <= 1"], "runs without span"),
         (["--most", "2", "--seeds", "2"], "no agent meets this with 2 servers; "),
-        (["--most", "0"], "most: is no number of servers to look for"),
         (["--until", "allocation_cpu >= 99 %", "--most", "40"], "More servers lead away from it: with 1 server it is "),
         (["--kind", "large"], "kind: the cluster has no groups of servers"),
         (["--set", "overflow={expand: {by: 1, limit: 9}}"], "overflow: servers are added while runs go on"),
         (["--set", "overflow=stop"], "overflow: a run ends at its first refusal, so that acceptance says nothing"),
-        (["--set", "size={until: acceptance => 1}"], "size.until: does not say when a cluster is large enough"),
-        (["--set", "size={kind: large}"], "size.kind: the cluster has no groups of servers"),
         (["--set", "sweep.product={size.most: [1, 2]}"], "cannot be swept"),
-        (["--jobs", "0"], "jobs: must be 1 or more"),
-        (["--out", ""], "is empty"),
     ],
 )
 def test_mistakes(more: list[str], message: str, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -468,19 +437,6 @@ def test_the_figure_draws_the_target_and_every_answer(sized: Any) -> None:
     ends = [line.get_xdata().tolist() for line in below.lines if line.get_marker() == "None"]
     assert ends == [[row["low"], row["high"]] for row in found.frame.iter_rows(named=True)]
     assert "until acceptance >= 99 %" in figure.get_label()
-
-
-def test_the_figure_says_what_it_lacks(sized: Any, tmp_path: Path) -> None:
-    plain = bw.run(bw.scenario({**TINY, "replications": 1}), out=tmp_path / "plain", jobs=1)
-    with pytest.raises(UserError, match="there is no answer of binwright size here"):
-        plain.figure("size")
-    for text, message in (("agent\nx\n", "has no column size"), ("\x00,", "has no column|cannot be read")):
-        (tmp_path / "plain" / "sizes.csv").write_text(text)
-        with pytest.raises(UserError, match=message):
-            plain.figure("size")
-    (tmp_path / "plain" / "sizes.csv").write_text(sized.frame.write_csv())
-    with pytest.raises(UserError, match="is of other runs"):
-        plain.figure("size")
 
 
 SEVERAL = ["acceptance >= 90 %", "allocation_cpu <= 40 %"]

@@ -9,20 +9,15 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from threading import Thread
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from binwright.agents import AGENTS
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build import code
-from binwright.scenarios.schema.yaml_source import read
 from binwright.simcore import file_tracking
-from binwright.simcore.file_tracking import OURS, files_of
-from binwright.simcore.types import Agent
+from binwright.simcore.file_tracking import OURS
 from tests.support.batches import FIRST, agent, plain, scenario
 from tests.support.properties import first
 
@@ -92,19 +87,6 @@ def test_what_was_edited_while_a_process_ran_is_known_to_nobody(copied: Path) ->
         assert names() != names()
     finally:
         os.utime(file, (0, 0))
-
-
-def test_what_editors_and_compilers_leave_is_no_code(copied: Path) -> None:
-    before = names()
-    (copied / "agents" / "__pycache__").mkdir()
-    for left in (
-        "agents/.DS_Store",
-        "agents/nested_agent.py~",
-        "scenarios/.code.py.swp",
-        "agents/__pycache__/inner.nbc",
-    ):
-        (copied / left).write_text("x")
-        assert names() == before, left
 
 
 def test_how_results_are_shown_makes_no_other_runs(copied: Path) -> None:
@@ -309,15 +291,6 @@ def test_what_an_agent_does_not_depend_on_is_not_noted(session: Session) -> None
     assert row["files"] == {}
 
 
-def test_what_we_read_in_a_thread_is_none_of_it(tmp_path: Path) -> None:
-    file = tmp_path / "read.yaml"
-    file.write_text("name: read\n")
-    thread = Thread(target=read, args=(file,))
-    thread.start()
-    thread.join()
-    assert str(file.resolve()) not in files_of([])
-
-
 READS = "(Path(__file__).parent / 'policy.txt').read_text()"
 
 
@@ -376,33 +349,6 @@ def test_an_edit_within_the_same_second_is_another_module(session: Session) -> N
         os.utime(file, (1, 1))
         accepted.append(session.run(mine).runs["acceptance"].sum())
     assert len(set(accepted)) == 3
-
-
-def test_what_of_ours_is_named_like_others_is_ours(tmp_path: Path) -> None:
-    assert AGENTS.load("binwright.simcore.types:Agent") is Agent
-    assert AGENTS.load("pathlib:Path") is Path
-    (tmp_path / "any").write_text("thing")
-    assert (tmp_path / "any").read_text() == "thing"
-
-
-def test_who_has_no_home_may_open_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(file_tracking, "user_cache", nowhere)
-    file_tracking._known.cache_clear()
-    try:
-        (tmp_path / "any").write_text("thing")
-        assert (tmp_path / "any").read_text() == "thing"
-    finally:
-        file_tracking._known.cache_clear()
-
-
-def test_a_class_of_a_notebook_is_another_one_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("__session__")
-    monkeypatch.setitem(sys.modules, "__session__", module)
-    exec("class Mine:\n    pass", vars(module))
-    assert code.of(module.Mine) != code.of(module.Mine)
 
 
 def test_a_label_names_the_same_runs(tmp_path: Path) -> None:

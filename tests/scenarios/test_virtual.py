@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from importlib.resources import files
 from math import inf
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from matplotlib.text import Text
 
 import binwright as bw
-from binwright.agents import AGENTS
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import build_learning, build_world
+from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
-from binwright.simcore.errors import ResultsError, ScenarioError, UserError, WorkloadError
+from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.arrivals import Fixed
 from binwright.workloads.lifetimes import Fixed as Forever
@@ -124,14 +121,6 @@ def test_draws_are_determined_and_one_stream_moves_no_other() -> None:
     assert [len(network) * QUANTUM for network in one.networks[3:5]] == one.demand[3:5, 0].tolist()
 
 
-@pytest.mark.parametrize(
-    ("more", "problem"), [({"machine": {"gpu": 1.0}}, "has no gpu"), ({"bandwidth": (2.0, 1.0)}, "out of range")]
-)
-def test_a_generator_refuses_what_a_form_of_somebody_else_s_lacks(more: dict[str, Any], problem: str) -> None:
-    with pytest.raises(WorkloadError, match=problem):
-        tenants(kind_of("pairs", 1, 2, 1.0, 1.0).model_copy(update=more))
-
-
 # -- scenarios -----------------------------------------------------------------------------------------------------
 
 FAT = {"network": {"topology": {"fat-tree": {"k": 4}}}, "node": {"slots": 4, "mem": "8 GB"}}
@@ -141,31 +130,17 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "agents", ["oktopus", "tetris"], "does not place virtual networks"),
     (HOSE, "agents", ["secondnet"], r"of this form \(hose\)"),
     (PAIRS, "agents", ["oktopus"], r"of this form \(pairs\)"),
-    (
-        HOSE,
-        "warm_start",
-        {"resource": "slots", "until": "10 %", "with": "first-fit"},
-        "does not place virtual networks",
-    ),
     (HOSE, "workload.networks.hose.bandwidth", "2 Gbps", "more than any link has"),
-    (PAIRS, "workload.networks.pairs.bandwidth", "200 Gbps", "more than any link has"),
     (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
-    (HOSE, "workload.networks.hose.bandwidth", [1, 2, 3], "is not a range"),
-    (HOSE, "workload.networks.hose.bandwidth", "0 Mbps", "empty range"),
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machine", {"slots": 5}, "more than any server has"),
-    (HOSE, "workload.networks.hose.machine", {"slots": 0}, "asks for nothing"),
-    (HOSE, "workload.networks.hose.machines", {"uniform": [5, 4]}, "empty range"),
     (
         HOSE,
         "workload.networks.hose.machines",
         {"exponential": {"mean": 4, "least": 9, "most": 5}},
         "smaller than `least`",
     ),
-    (HOSE, "workload.networks.hose.machines", {}, "needs one distribution of sizes"),
     (HOSE, "workload.networks.hose.oversubscription", 4, "Only groups are oversubscribed"),
-    (HOSE, "workload.networks", {"mesh": {}}, "unknown key"),
-    (HOSE, "workload.arrivals", {"poison": {"every": 1}}, "Did you mean 'poisson'"),
 ]
 
 
@@ -174,18 +149,6 @@ def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, va
     with pytest.raises(ScenarioError, match=problem) as caught:
         scenario_from(changed(data, *key.split("."), to=value))
     assert caught.value.remedy
-
-
-def test_agents_that_place_them_are_named() -> None:
-    with pytest.raises(ScenarioError) as caught:
-        scenario_from(HOSE | {"agents": ["best-fit"]})
-    assert "oktopus, vm-first-fit, vm-random" in caught.value.remedy
-    assert {name for name in AGENTS if AGENTS.load(name).embeds} >= {
-        "oktopus",
-        "secondnet",
-        "vm-first-fit",
-        "vm-random",
-    }
 
 
 def test_the_published_sizes(tmp_path: Path) -> None:
@@ -259,50 +222,10 @@ def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: 
     assert accepted[better] >= accepted["vm-first-fit"]
 
 
-def test_nothing_is_learned_with_them() -> None:
-    with pytest.raises(ScenarioError, match="nothing is learned with it"):
-        build_learning(scenario_from(PAIRS))
-
-
 def test_times_of_requests_that_are_offered_together_are_refused() -> None:
     data = HOSE | {"overflow": {"wait": {"together": 4}}, "record": ["times"]}
     with pytest.raises(ScenarioError, match="not timed one by one"):
         scenario_from(data)
-
-
-def test_the_figure_of_decisions_is_of_one_seed(tmp_path: Path) -> None:
-    data = {
-        "cluster": {"servers": 3, "node": {"cpu": 8}},
-        "workload": {
-            "requests": 9,
-            "arrivals": {"poisson": {"every": 1}},
-            "flavours": [{"cpu": 1}],
-            "lifetimes": {"fixed": 9},
-        },
-        "agents": ["best-fit", "first-fit"],
-        "record": ["times"],
-        "replications": 3,
-    }
-    found = bw.run(bw.scenario(data), out=tmp_path / "one")
-    failed = pl.col("seed").eq(0) & pl.col("agent").eq("first-fit")
-    status = pl.when(failed).then(pl.lit("failed")).otherwise("status").alias("status")
-    for where, seed in (((), 1), ((("seed", "2"),), 2)):
-        some = copy(found)
-        some.runs = found.runs.with_columns(status)
-        figure = some.figure("decisions", where=where)
-        [axis] = figure.axes
-        assert axis.get_xlabel() == "time of a decision"
-        texts = " ".join(text.get_text() for text in figure.findobj(Text))
-        assert f"seed {seed}; marks are medians" in texts
-    some.runs = found.runs.filter(pl.col("seed").eq(0) ^ pl.col("agent").eq("first-fit"))
-    with pytest.raises(ResultsError, match="no seed was finished by all agents"):
-        some.figure("decisions")
-    plain = data | {"record": [], "overflow": {"wait": {"together": 4}}, "replications": 1}
-    results = bw.run(bw.scenario(plain), out=tmp_path / "untimed")
-    with pytest.raises(ResultsError) as error:
-        results.figure("decisions")
-    assert "Write `record: [times]`" in error.value.remedy
-    assert "not timed one by one" in error.value.remedy
 
 
 def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:

@@ -176,17 +176,6 @@ def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
     assert kinds["refused"].sum() == ran["offered"] - ran["scheduled"] == ran["rejected"] + ran["impossible"]
 
 
-def test_what_a_failure_sent_back_is_no_example() -> None:
-    """It has the id of the request that was placed at first, which `--request` would show."""
-    failing = {"mtbf": "3 min", "mttr": "3 min", "on_failure": "requeue"}
-    run = run_of(cluster={**SMALL["cluster"], "failures": failing})
-    reasons = refused(run).reasons
-    examples = [name for row in reasons.to_dicts() for name in row["ids"]]
-    assert "11" not in examples  # which was placed, sent back, and then refused
-    assert why(run, "11").answer.startswith("placed")
-    assert all(why(run, name).answer.startswith("refused") for name in examples)
-
-
 def test_rules_devices_and_what_is_impossible() -> None:
     groups = [
         {"count": 2, "node": {"cpu": 8, "mem": "16 GB"}, "labels": {"zone": "a"}},
@@ -215,17 +204,6 @@ def test_rules_devices_and_what_is_impossible() -> None:
     assert found.answer.startswith("impossible")
     assert set(found.servers["why"]) == {"lacks cpu"}
     assert found.largest["cpu"] == 8.0
-
-
-def test_devices() -> None:
-    run = run_of(
-        cluster={"servers": 2, "node": {"cpu": 64, "mem": "640 GB"}, "devices": {"model": "T4", "count": 2}},
-        workload={**SMALL["workload"], "flavours": [{"cpu": 1, "mem": "1 GB", "gpu": 0.6}], "requests": 6},
-        agents=["fgd"],
-    )
-    found = why(run, "5")
-    assert found.answer == "refused: no devices have enough free"
-    assert found.servers["why"].to_list() == ["no devices with enough free"] * 2
 
 
 def test_devices_stand_in_the_way_whatever_else_is_asked_for(tmp_path: Path) -> None:
@@ -327,23 +305,6 @@ def test_mistakes() -> None:
     stops = run_of(overflow="stop")
     with pytest.raises(UserError, match="the run ended before the agent was asked"):
         why(stops, "59")
-
-
-def test_of_a_run_that_failed_the_failure_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.py").write_text(
-        "from binwright import Agent\n\n\nclass Bad(Agent):\n    def decide(self, view, request):\n"
-        "        return request.on(0, 0)\n"
-    )
-    (tmp_path / "s.yaml").write_text(json.dumps(SMALL | {"agents": ["bad.py:Bad"]}))
-    folder = tmp_path / "results"
-    assert main(["run", str(tmp_path / "s.yaml"), "--out", str(folder)]) == 1
-    for request in ([], ["--request", "59"]):
-        capsys.readouterr()
-        assert main(["why", str(folder), *request]) == 2
-        told = capsys.readouterr()
-        assert "this run failed, and so it does now: request " in told.err
-        assert "does not fit on node 0 of server 0" in " ".join(told.err.split())
-        assert "changed since" not in told.out
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
