@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from binwright.simcore import errors
-from binwright.simcore.errors import BinwrightError, ScenarioError, UserError, meant, nearest, suggest, unread
+from binwright.simcore.errors import ScenarioError, nearest, suggest, unread
 
 
 def test_a_full_message() -> None:
@@ -16,19 +15,6 @@ def test_a_full_message() -> None:
     )
     assert str(error) == "a.yaml:3: workload.gap: is not a duration (got '1 parsec')\n  Write 10 min."
     assert (error.file, error.line, error.key, error.value) == (Path("a.yaml"), 3, "workload.gap", "1 parsec")
-
-
-@pytest.mark.parametrize(
-    ("error", "text"),
-    [
-        (UserError("is wrong"), "is wrong"),
-        (UserError("is wrong", file="a.yaml"), "a.yaml: is wrong"),
-        (UserError("is wrong", key="seed", value=0), "seed: is wrong (got 0)"),
-        (UserError("is wrong", remedy="Do it."), "is wrong\n  Do it."),
-    ],
-)
-def test_what_does_not_apply_is_left_out(error: UserError, text: str) -> None:
-    assert str(error) == text
 
 
 def test_a_suggestion_names_the_nearest_and_all() -> None:
@@ -71,14 +57,6 @@ def test_what_is_nearly_a_name_and_what_is_another(name: str, known: str, near: 
     assert nearest(name, [known]) == (known if near else None)
 
 
-def test_files_of_another_kind_are_not_suggested(tmp_path: Path) -> None:
-    for name in ("small.png", "small.yaml", "small.yaml.bak", "smell.csv"):
-        (tmp_path / name).touch()
-    assert meant(tmp_path / "smal.yml") == meant(tmp_path / "small", ".yaml") == "Did you mean 'small.yaml'?"
-    assert meant(tmp_path / "smal.alloc") == ""
-    assert meant(tmp_path / "smel.cvs") == "Did you mean 'smell.csv'?"
-
-
 def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path: Path) -> None:
     (tmp_path / "pods.csv").touch()
     for name, said in (("podz.csv", "Did you mean 'pods.csv'?"), ("x", "Check the path."), ("no/pods.csv", "Check")):
@@ -89,13 +67,3 @@ def test_a_file_that_is_not_there_suggests_its_neighbour(tmp_path: Path) -> None
         "cannot be read: Is a directory",
         "Name a file.",
     )
-
-
-def test_one_tree_in_which_a_users_mistake_is_no_failed_run() -> None:
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
-    assert all(issubclass(kind, BinwrightError) for kind in kinds)
-    users = {kind.__name__ for kind in kinds if issubclass(kind, UserError)}
-    runs = {kind.__name__ for kind in kinds if issubclass(kind, errors.RunError)}
-    assert users >= {"ScenarioError", "WorkloadError", "ResultsError", "UnknownName"}
-    assert runs >= {"AgentError", "InfeasiblePlacement"}
-    assert not users & runs

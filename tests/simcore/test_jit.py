@@ -17,12 +17,9 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.compiler import Flags
-from numba.core.errors import TypingError
-from numba.core.serialize import dumps
 from numba.extending import intrinsic
 
-from binwright.simcore.jit import Kernel, callback, generated, inlined, kept, kernel, prepared
+from binwright.simcore.jit import Kernel, callback, generated, kept, kernel
 
 CONSTANT = "ADDED = {added}\n"
 INNER = """from constant import ADDED
@@ -169,62 +166,6 @@ def test_a_kernel_that_others_may_write_is_not_read(
     assert stat.S_IMODE(file.stat().st_mode) == 0o600  # it was written anew
 
 
-def test_arrays_that_cannot_be_written_written_out_and_narrow_numbers_make_no_forms_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
-
-    @kernel
-    def added(array: object, number: int) -> object:
-        return array[number] + number  # type: ignore[index]
-
-    @kernel
-    def twice(array: object) -> object:
-        last = np.int32(len(array) - 1)  # type: ignore[arg-type]
-        return added(array, 0) + added(array, last) + added(array, len(array) - 1)  # type: ignore[operator,arg-type]
-
-    array = np.arange(3)
-    array.flags.writeable = False
-    assert twice(array) == twice(array.copy()) == prepared(twice, array)(array) == 8
-    assert isinstance(added, Kernel)
-    assert isinstance(twice, Kernel)
-    assert len(twice.overloads) == len(added._within.overloads) == 1
-    assert not added.overloads, "nobody calls it from Python"
-
-
-@kernel
-def depth(parent: Any, vertex: Any) -> int:
-    """Calls itself with a number of 32 bits, and is called with one of 64."""
-    return 0 if vertex < 0 else 1 + depth(parent, parent[vertex])
-
-
-@kernel
-def deepest(parent: Any) -> int:
-    found = 0
-    for vertex in range(len(parent)):
-        found = max(found, depth(parent, vertex))
-    return found
-
-
-def test_a_kernel_that_calls_itself_with_a_narrow_number_has_one_form() -> None:
-    assert deepest(np.array([-1, 0, 1], dtype=np.int32)) == 3
-    assert isinstance(depth, Kernel)
-    assert len(depth._within.overloads) <= 1  # none where `deepest` was kept by an earlier process
-
-
-def test_flags_are_equal_where_all_their_values_are() -> None:
-    """However they came by them: numba looks up what it compiled by its flags."""
-    plain, same, other = Flags(), Flags(), Flags()
-    same.no_cpython_wrapper = plain.no_cpython_wrapper  # as it is unless it is set
-    other.no_cpython_wrapper = not plain.no_cpython_wrapper
-    assert plain._values != same._values
-    assert plain == same
-    assert hash(plain) == hash(same)
-    assert plain != other
-    assert plain != "flags"
-    assert len({plain: 1, same: 2, other: 3}) == 2
-
-
 def test_a_kernel_may_be_an_argument() -> None:
     @kernel
     def applied(rule: object, number: int) -> object:
@@ -253,12 +194,6 @@ def test_functions_made_at_run_time_are_kept_up_to_a_number(tmp_path: Path, monk
         exec(f"def utilfn(x):\n    return x * {constant + 2}\n", names)
         callback(generated(names["utilfn"]), "int64", "int64")  # type: ignore[type-var]
     assert 9 <= len(list((tmp_path / "generated").iterdir())) <= 10
-
-
-def test_a_lock_hides_no_error_of_what_it_guards(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="of the compiler"), kept._locked(tmp_path / "one.lock"):
-        raise OSError("of the compiler")
-    assert not list(tmp_path.iterdir())
 
 
 def module(**contents: object) -> ModuleType:
@@ -305,33 +240,6 @@ def test_stamps_differ_by(what: str) -> None:
     assert one == kept.stamp_of(DIFFERENT[what][0], {})
 
 
-def test_addresses_of_this_process_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "folder", lambda: tmp_path)
-    large = np.arange(300_000)  # numba copies smaller ones
-
-    @kernel
-    def first(number: int) -> int:
-        return large[number]  # type: ignore[no-any-return]
-
-    @kernel
-    def second(number: int) -> int:
-        return first(number)
-
-    assert second(5) == 5
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_kernel_is_pickled_as_what_it_was_made_from() -> None:
-    made = inlined(plain("def f(x):\n    return x + 1"))
-    assert isinstance(made, Kernel)
-    content = dumps(made)
-    assert pickle.loads(content) is made
-    Kernel._memo.clear()
-    again = pickle.loads(content)
-    assert again(1) == 2
-    assert (again.targetoptions, again.stamp) == (made.targetoptions, made.stamp)
-
-
 def test_what_no_stamp_describes_is_refused() -> None:
     thing = [1, 2]
 
@@ -342,21 +250,3 @@ def test_what_no_stamp_describes_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match=r"a kernel uses \[1, 2\]"):
             first(0)
-
-
-def test_compiling_leaves_the_streams_of_the_process_to_others() -> None:
-    """Of the errors that numba makes while it looks for types, each exchanged them for a moment, in any thread."""
-    pytest.importorskip("colorama")
-    exchanged: list[str] = []
-
-    class Watched(ModuleType):
-        def __setattr__(self, name: str, value: object) -> None:
-            exchanged.extend({name} & {"stdout", "stderr"})
-            super().__setattr__(name, value)
-
-    sys.__class__ = Watched
-    try:
-        TypingError("no such type")
-    finally:
-        sys.__class__ = ModuleType
-    assert not exchanged

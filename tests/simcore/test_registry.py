@@ -50,18 +50,9 @@ def test_an_unknown_name_suggests_the_nearest(things: Registry) -> None:
     assert isinstance(caught.value, UserError)
 
 
-def test_an_unknown_agent_suggests_the_nearest() -> None:
-    with pytest.raises(UnknownName, match="Did you mean 'best-fit'"):
-        AGENTS.load("bestfit")
-
-
 def test_a_broken_entry_of_our_own_is_a_bug(things: Registry) -> None:
     with pytest.raises(AttributeError, match="NoSuchThing"):
         things.load("gone")
-
-
-def test_an_import_string(things: Registry) -> None:
-    assert things.load("collections:deque") is collections.deque
 
 
 def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

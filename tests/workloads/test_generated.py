@@ -175,13 +175,6 @@ def test_impossible_windows(window: Window, resources: tuple[str, ...], message:
     assert caught.value.remedy
 
 
-def test_requests_for_none_of_the_clusters_resources() -> None:
-    frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 0.0]))
-    assert len(select(frame, Window(), ("cpu", "gpu"), 0)) == 3
-    with pytest.raises(WorkloadError, match="2 of 3 requests ask for none of gpu"):
-        select(frame, Window(), ("gpu",), 0)
-
-
 def test_what_is_too_little_to_be_counted_is_not_nothing() -> None:
     frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
     with pytest.raises(

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
@@ -101,20 +100,6 @@ def test_a_table_of_a_stranger(form: str, tmp_path: Path) -> None:
     assert again == scenario(path)
 
 
-def test_labels_are_in_the_details_of_requests(tmp_path: Path) -> None:
-    (tmp_path / "vms.csv").write_text(HEADER + ROWS)
-    file = tmp_path / "s.yaml"
-    file.write_text(scenario(tmp_path / "vms.csv").model_dump_json(by_alias=True, exclude_none=True))
-    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 0
-    [details] = (tmp_path / "out" / "details").glob("*.requests.parquet")
-    found = pl.read_parquet(details)
-    assert found.select("id", "labels.tenant", "server").rows() == [
-        ("a-2", "Beta Ltd", 2),
-        ("a-1", "acme", 0),
-        ("a-3", "", 1),
-    ]
-
-
 def test_numbers_in_units_and_rows_without_names(tmp_path: Path) -> None:
     """Epoch times in milliseconds, lifetimes in minutes, a demand that is missing, and no column of ids."""
     path = tmp_path / "jobs.csv"
@@ -132,15 +117,6 @@ def test_numbers_in_units_and_rows_without_names(tmp_path: Path) -> None:
     assert asked.arrival.tolist() == [0, 0.5, 1]
     assert asked.duration.tolist() == [7200, 90, INF]
     assert asked.demand.tolist() == [[1_000_000, 4_000_000], [2_000_000, 1_000_000], [1_000_000, 0]]
-
-
-def test_from_python(tmp_path: Path) -> None:
-    path = tmp_path / "t.tsv"
-    path.write_text("start\tElapsed\tcpu\n0\t1-02:03:04\t2\n1\t00:30\t2\n2\t2 h\t2\n")
-    frame = read("table", path, options={"columns": {"arrival": "start", "lifetime": "Elapsed"}}, resources=("cpu",))
-    assert frame["lifetime"].to_list() == [93784, 1800, 7200]
-    frame.write_parquet(tmp_path / "t.parquet")
-    assert read("table", tmp_path / "t.parquet").rows() == frame.rows()
 
 
 KEEPS = [
@@ -181,20 +157,14 @@ WRONG = [
     ({"columns": {"end": "x", "lifetime": "y"}}, "workload.columns.end: says the same as `lifetime`", "Keep the one"),
     ({"columns": {"cpus": "vCPU (m)"}}, "workload.columns.cpus: is neither a resource", "Did you mean 'cpu'?"),
     ({"columns": {"cpu": 3}}, "workload.columns.cpu: is not the name of a column (got 3)", "in quotes"),
-    ({"columns": {"cpu": {"a": "b"}}}, "workload.columns.cpu: is not the name of a column", "in quotes"),
     ({"units": {"cpu": "milli"}}, "workload.units.cpu: 'milli' is not a unit of cpu (got 'milli')", "millicores"),
-    ({"units": {"mem": "gb"}}, "workload.units.mem: 'gb' is not a unit of data (got 'gb')", "Did you mean 'GB'?"),
-    ({"units": {"mem": "Gibs"}}, "workload.units.mem: 'Gibs' is not a unit of data", "Did you mean 'GiB'?"),
     ({"units": {}}, "workload.units: the unit of the trace's mem is not known", "`units: {mem: GB}`"),
     ({"empty": {}}, "vms.csv:3: Deleted At: no value", "`empty: {end: never}`"),
-    ({"empty": {"end": "some day"}}, "workload.empty.end: is not a valid time (got 'some day')", "min, h"),
     ({"empty": {"arrival": 0}}, "workload.empty.arrival: has no default", "keep"),
-    ({"empty": {"gpu": 0}}, "workload.empty.gpu: is neither a resource", "Known: cpu, end"),
     ({"keep": {}}, "vms.csv:5: vCPU (m): no value", "`empty: {cpu: 0}`"),
     ({"keep": {"Status": "Running"}}, "workload.keep: has no column Status", "Did you mean 'State'?"),
     ({"keep": {"State": "running"}}, "workload.keep.State: keeps no row of the file (got 'running')", "It has Running"),
     ({"keep": {"State": "> 3"}}, "vms.csv:2: State: neither a number nor a date (got 'Running')", '["!= Running"'),
-    ({"keep": {"State": "> few"}}, "workload.keep.State: compares with what is no number", "comparisons"),
     ({"keep": {"State": ["> 3", "x"]}}, "workload.keep.State: needs values, or comparisons", "comparisons"),
     ({"labels": {"tenant": "customer"}}, "workload.labels.tenant: has no column customer", "'Customer'"),
     ({"trace": "huawei-east-1"}, "workload.columns: is for a table of your own", "remove it"),
@@ -299,15 +269,6 @@ def test_marked_requests_run_on(form: str, tmp_path: Path) -> None:
         }
     )
     assert build_world(said).draw(0).duration.tolist() == [5, INF, INF, 9]
-
-
-@pytest.mark.parametrize(("mark", "line"), [("perhaps", 3), ("2", 3)])
-def test_marks_that_are_none_are_refused(mark: str, line: int, tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text(f"id,arrival,lifetime,cpu,open\n1,0,5,1,yes\n2,0,5,1,{mark}\n")
-    with pytest.raises(WorkloadError, match=rf"t\.csv:{line}: open: neither yes nor no") as error:
-        read("table", path, options={"columns": {"censored": "open"}})
-    assert error.value.value == mark
 
 
 def test_marks_are_proposed(tmp_path: Path) -> None:

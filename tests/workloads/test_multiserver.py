@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare, kstest
 
-from binwright.analysis.figures.densities import draw
-from binwright.cli import main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError, WorkloadError
@@ -85,14 +83,6 @@ def test_azure_like_are_flavours_of_2017_on_a_machine_of_64_cores_and_360_gb() -
     flavours = [(1, 0.75), (1, 1.75), (2, 3.5), (4, 7), (2, 14), (8, 14), (2, 16), (4, 28), (8, 56)]
     pairs = sorted([int(500 * cores / 64), max(1, int(500 * memory / 360))] for cores, memory in flavours)
     assert AzureLike().law().pairs.tolist() == pairs
-
-
-@pytest.mark.parametrize("name", list(DEMANDS))
-def test_every_kind_says_where_it_is_from(name: str) -> None:
-    kind = DEMANDS.load(name)
-    assert kind.summary.endswith(".")
-    assert kind.reference
-    assert kind.licence
 
 
 @given(low=st.integers(1, 30), more=st.integers(0, 30))
@@ -274,21 +264,6 @@ def test_containers_without_a_size_are_left_out(tmp_path: Path) -> None:
     assert table(Alibaba(path, "all").law()) == table(Alibaba(put(tmp_path / "d.csv", CONTAINERS), "all").law())
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("c_1,m_1,0\n", r"c\.csv:1: .*rows of 3 cells instead of 8\n.*cluster-trace-v2018"),
-        ("container_id,mem_size\nc_1,2\n", r"c\.csv:1: missing columns app_du, cpu_limit"),
-        (CONTAINERS + "c_9,m,0,a,started,many,400,1\n", r"c\.csv:7: cpu_request: not a number \(got 'many'\)"),
-        (CONTAINERS + "c_9,m,0,a,started,400,400,1,9\n", r"c\.csv: not a CSV file"),
-        ("c_1,m_1,0,a,started,9000,400,1\n", r"no row that asks for 100 or less among the train rows of 1"),
-    ],
-)
-def test_tables_that_are_no_containers(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(WorkloadError, match=message):
-        Alibaba(put(tmp_path / "c.csv", text)).law()
-
-
 def test_azure_flavours_of_2017(tmp_path: Path) -> None:
     sizes = [(1, 0.1), (8, 56), (1, 0.1), (1, 0.1), (4, 28), (1, 0.1), (16, 112), (2, 14), (1, 0.1), (4, 28)]
     rows = "".join(f"{row},{cpu},{mem},{row},450,0,0\n" for row, (cpu, mem) in enumerate(sizes))
@@ -350,22 +325,6 @@ def test_a_missing_file_says_what_where_and_under_which_licence(tmp_path: Path, 
         assert part in text
 
 
-@pytest.mark.parametrize(
-    ("name", "file"), [("azure", "packing_trace_zone_a_v1.sqlite"), ("alibaba", "container_meta.csv")]
-)
-def test_a_file_is_found_where_traces_are(
-    tmp_path: Path, name: str, file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(FOLDER, str(tmp_path))
-    kind = DEMANDS.load(name)
-    with pytest.raises(WorkloadError, match=f"no {file} .* in {tmp_path} and") as caught:
-        kind().law()
-    for part in (kind.source, kind.licence, FOLDER, "give `path:`", "azure-like"):
-        assert part in str(caught.value)
-    (tmp_path / file).write_text("")
-    assert kind().file() == tmp_path / file
-
-
 def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FOLDER, str(tmp_path))
 
@@ -385,23 +344,6 @@ def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, m
     assert names("uniform") == names("uniform")
 
 
-def test_a_trace_of_another_kind(tmp_path: Path) -> None:
-    path = put(tmp_path / "h.csv", "vmid,cpu,mem,at,lt\n0,4,16,0.0,194.0\n")
-    for kind in (Azure, OpenBDemand):
-        with pytest.raises(WorkloadError, match="of the format huawei-east-1") as caught:
-            kind(path).law()
-        assert "reads" in caught.value.remedy
-    with pytest.raises(WorkloadError, match="rows of 5 cells instead of 8"):
-        Alibaba(path).law()
-
-
-@pytest.mark.parametrize("machine", [{"cores": 0.0}, {"memory": float("inf")}, {"cores": float("nan")}])
-def test_a_machine_of_nothing(tmp_path: Path, machine: dict[str, float]) -> None:
-    path = put(tmp_path / "a.csv", "vmid,cpu,mem,at,lt,censored,tenant_batch\n0,1,1,0,450,0,0\n")
-    with pytest.raises(WorkloadError, match="no machine"):
-        Azure(path, **machine).law()  # type: ignore[arg-type]
-
-
 # -- wrong input -----------------------------------------------------------------------------------------------------
 
 
@@ -410,15 +352,10 @@ def test_a_machine_of_nothing(tmp_path: Path, machine: dict[str, float]) -> None
     [
         ({"requests": 0}, r"workload\.requests: is a wrong value \(got 0\)"),
         ({"holding": 0}, r"workload\.holding: is a wrong value \(got 0\)"),
-        ({"holding": LONGEST + 1}, r"workload\.holding: is a wrong value"),
         ({"step": 0.0}, r"workload\.step: must be more than zero"),
-        ({"step": float("inf")}, r"workload\.step: must be finite"),
         ({"bandwidth": [0.6, 0.5]}, r"workload\.bandwidth: is an empty range \(got \[0\.6, 0\.5\]\)\n  Give the lower"),
-        ({"bandwidth": [-0.1, 0.5]}, r"workload\.bandwidth\.0: is a wrong value"),
         ({"bandwidth": [0.1, LONGEST * 2.0]}, r"workload\.bandwidth: is too much .*\n.*at most 1,000,000,000"),
         ({"load": 0.9}, "needs either holding or load"),
-        ({"holding": None}, "needs either holding or load"),
-        ({"holding": None, "load": 0.0}, r"workload\.load: must be more than zero"),
         ({"holding": None, "load": 1.5}, r"workload\.load: is more than 1"),
     ],
 )
@@ -427,19 +364,6 @@ def test_impossible_requests(change: dict[str, Any], message: str) -> None:
     workload = {"demand": "uniform", "requests": 128, "holding": 31} | change
     with pytest.raises(UserError, match=message):
         scenario_from({"cluster": cluster, "workload": workload, "agents": ["tetris"]})
-
-
-@pytest.mark.parametrize("bounds", [(0, 5), (6, 5), (1, 1001)])
-def test_an_impossible_uniform_range(bounds: tuple[int, int]) -> None:
-    with pytest.raises(WorkloadError, match=r"workload\.demand\.uniform: an impossible range"):
-        Uniform(*bounds).law()
-
-
-def test_resources_that_the_cluster_lacks() -> None:
-    with pytest.raises(WorkloadError, match="cluster: the cluster has no mem"):
-        SPEC.draw(("cpu", "memory"), 0)
-    with pytest.raises(WorkloadError, match="the cluster has no mem"):
-        find_holding(SPEC.demand, {"cpu": 400}, 0.9)
 
 
 def test_loads_that_no_holding_time_gives() -> None:
@@ -467,59 +391,11 @@ class Broken:
     ("demand", "message"),
     [
         (Broken([[1, 2, 3]]), r"has pairs \(1, 3\), not \(1, 2\)"),
-        (Broken(np.zeros((0, 2), np.int64), ()), "has pairs"),
         (Broken([[1, 2]], (0.5,)), "weights sum to 1"),
-        (Broken([[1, 2], [2, 2]], (1.5, -0.5)), "weights sum to 1"),
         (Broken([[1.0, 2.0]]), "int64"),
-        (Broken([[-1, 2]]), "zero or more"),
         (Broken([[0, 0]]), "for nothing"),
     ],
 )
 def test_laws_that_are_none(demand: Broken, message: str) -> None:
     with pytest.raises(WorkloadError, match=message):
         MultiServerRequests(5, demand, 1).draw(R, 0)
-
-
-# -- the figure ------------------------------------------------------------------------------------------------------
-
-
-def test_the_figure_of_workloads_that_differ(tmp_path: Path) -> None:
-    forever = replace(SPEC.draw(R, 0), duration=np.full(128, np.inf), bandwidth=None)
-    figure = draw({"fabric": SPEC.draw(R, 0), "forever": forever}, title="Two")
-    texts = [text.get_text() for ax in figure.axes for text in ax.texts]
-    assert {"none", "never ends"} <= set(texts)
-    with pytest.raises(ValueError, match="nothing to draw"):
-        draw({})
-
-
-def test_the_command_draws_demands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "demands.png"
-    assert main(["workloads", "uniform", "{uniform: {low: 5}}", "--draw", str(target), "--set", "requests=200"]) == 0
-    assert target.read_bytes().startswith(b"\x89PNG")
-    assert capsys.readouterr().out.startswith("Drawing: ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["unifrom", "--draw", "x.png"], "Did you mean 'uniform'?"),
-        (["{azure: {path: none}}", "--draw", "x.png"], "there is no such file"),
-        (["uniform"], "--draw: is missing"),
-        (["--draw", "x.png"], "no demand to draw"),
-        (["uniform", "--draw", "x.docx"], "docx"),
-        (["uniform", "--draw", "x.png", "--set", "requests"], "is not an option"),
-        (["{uniform", "--draw", "x.png"], "is not a YAML value"),
-        (["uniform", "--draw", "x.png", "--set", "requests=0"], "workload.requests"),
-    ],
-)
-def test_what_cannot_be_drawn_is_one_message(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["workloads", *arguments]) == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

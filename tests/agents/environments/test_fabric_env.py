@@ -22,7 +22,7 @@ from binwright.fabric.graph import Graph, build
 from binwright.fabric.network import NetworkView
 from binwright.scenarios.build.world import build_learning, build_world
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.types import Request
 from tests.support.properties import first, scaled
@@ -222,12 +222,6 @@ def test_rewards_are_options() -> None:
     assert -0.25 in found
 
 
-def test_stepping_before_a_reset_and_after_the_end_is_refused() -> None:
-    env = fabric("nara/table1", SHORT)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(np.int64(0))
-
-
 @pytest.mark.parametrize(
     ("overrides", "options", "match"),
     [
@@ -240,10 +234,3 @@ def test_stepping_before_a_reset_and_after_the_end_is_refused() -> None:
 def test_mistakes_are_explained(overrides: tuple[str, ...], options: dict[str, Any], match: str) -> None:
     with pytest.raises(UserError, match=match):
         fabric("nara/table1", overrides, **options)
-
-
-def test_a_cluster_without_a_network_is_refused() -> None:
-    with pytest.raises(UserError, match="this cluster has none"):
-        fabric("quickstart", ("overflow=drop",))
-    with pytest.raises(ScenarioError, match="no such file"):
-        fabric("nara/table0")

@@ -97,18 +97,6 @@ def test_gymnasiums_own_checker_is_content(reward: str) -> None:
     check_env(gymnasium.make(NAME, scenario=small(), reward=reward).unwrapped, skip_render_check=True)
 
 
-def test_what_the_mask_forbids_refuses_the_request() -> None:
-    env = gymnasium.make(NAME, scenario=small(overflow="stop")).unwrapped
-    env.reset(seed=0)
-    free = env._face.episodes.many.free.copy()
-    env._face.episodes.shown.mask[:] = False
-    _, reward, over, _, info = env.step(0)
-    assert (reward, over, info["placed"]) == (0.0, True, False)
-    assert (env._face.episodes.many.free == free).all()
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(0)
-
-
 def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
     workload = small().dump()["workload"] | {"flavours": [{"cpu": 30, "mem": 1}]}
     env = gymnasium.make(NAME, scenario=small(workload=workload)).unwrapped

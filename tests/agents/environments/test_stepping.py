@@ -17,7 +17,6 @@ from binwright.agents.environments.stepping import Seen
 from binwright.environments import fabric_vector, numa_vector
 from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.compiled.numa_episodes import NumaEpisodes
-from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
@@ -199,13 +198,6 @@ def test_what_is_returned_stays_as_it_is_unless_it_is_in_place(name: str) -> Non
         assert all((before[key] == one[key]).all() for key in one) != in_place
 
 
-def test_one_environment_can_be_written_in_place() -> None:
-    env = gymnasium.make(f"{PREFIX}Numa-v0", scenario=servers(), in_place=True, disable_env_checker=True)
-    one, _ = env.reset(seed=0)
-    two, *_ = env.step(int(one["mask"].argmax()))
-    assert all(two[key] is one[key] for key in one)
-
-
 @pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
 def test_masks_of_actions(name: str) -> None:
     scenario: Any = servers() if name == "Numa-v0" else "nara/table1"
@@ -237,45 +229,9 @@ def test_mistakes_are_explained(options: dict[str, Any], said: str) -> None:
         many("Numa-v0", 2, **options)
 
 
-def test_a_mask_of_what_to_start_is_checked() -> None:
-    envs = many("Numa-v0", 2)
-    for mask in (np.zeros(2, np.bool_), np.ones(3, np.bool_), np.ones(2)):
-        with pytest.raises(UserError, match="does not say what to start"):
-            envs.reset(options={"reset_mask": mask})
-
-
-@pytest.mark.parametrize("seed", [[1], [1, 2, 3], np.array([4, 5, 6])])
-def test_seeds_are_as_many_as_environments(seed: Any) -> None:
-    with pytest.raises(UserError, match="seed: are not as many as the environments"):
-        many("Numa-v0", 2).reset(seed=seed)
-
-
 def test_seeds_and_masks_may_be_of_numpy_or_lists() -> None:
     envs = many("Numa-v0", 2)
     first = envs.reset(seed=7)[0]
     for seed in (np.int64(7), np.array([7, 8]), (7, 8)):
         same(envs.reset(seed=seed)[0], first)  # type: ignore[arg-type] # as numpy's users write it
     envs.reset(options={"reset_mask": [True, False]})
-
-
-@pytest.mark.parametrize("actions", [3, [0.0, 1.0], [1], [[0, 1]]])
-def test_actions_are_whole_numbers_one_for_each(actions: Any) -> None:
-    envs = many("Numa-v0", 2)
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        envs.step(np.zeros(2, np.int64))
-    envs.reset(seed=0)
-    with pytest.raises(UserError, match="actions: are not one for each environment"):
-        envs.step(actions)
-
-
-def test_requests_of_later_episodes_may_be_more() -> None:
-    """Arrays grow with the longest episode, and those of the others stay as they are."""
-    envs = many("Numa-v0", 2)
-    envs.reset(seed=0)
-    episodes, seen = envs._face.episodes, envs._face.seen
-    assert isinstance(episodes, NumaEpisodes)
-    for i, requests in ((1, 40), (0, 3)):
-        world = build_learning(servers(workload={**SERVERS["workload"], "requests": requests}))
-        episodes.reset(i, world.draw(0), np.ones(requests))
-        expected = reference.numa(episodes)
-        assert all(seen[name].tobytes() == array.tobytes() for name, array in expected.items())

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.heuristics.servers.random_top import RandomTop
-from binwright.agents.learned.common.tensors import write
 from binwright.agents.learned.cvd_rl.agent import CvdRL
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, sizes
 from binwright.agents.learned.numa.mlp import size_of, untrained
@@ -201,35 +200,6 @@ def test_every_switch_makes_a_difference_and_compiling_none() -> None:
     for name, agent in MADE.items():
         np.testing.assert_array_equal(found[name], placements(agent, engine=False))
     assert len({array.tobytes() for array in found.values()}) == len(MADE)
-
-
-def notes(**changed: Any) -> dict[str, Any]:
-    kept = {"agent": "cvd-rl", "resources": ["cpu", "mem"], "layers": list(sizes(True))}
-    return kept | {"lookahead": True, "decomposition": True} | changed
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"agent": "value-es"}, "these are weights of value-es, not of cvd-rl"),
-        ({"layers": [8, 64, 1]}, "trained with layers 8, 64, 1, not with"),
-        ({"lookahead": False}, "trained without lookahead, and this agent is to be with"),
-        ({"decomposition": False}, "trained without decomposition"),
-        ({}, "not the weights of this network"),
-    ],
-)
-def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.safetensors"
-    write(file, {"weights": np.zeros(size_of(sizes(True)) if changed else 7)}, notes(**changed))
-    view: View = Ledger(busy(1)[1]).view
-    with pytest.raises(UserError, match=said):
-        CvdRL(path=str(file)).start(view, stream(0, "agent"))
-
-
-@pytest.mark.parametrize(("names", "nodes"), [(("cpu", "mem"), 1), (("cpu",), 2)])
-def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
-    with pytest.raises(UserError, match="cvd-rl is for servers of two NUMA nodes"):
-        CvdRL("untrained").start(Ledger(busy(1, names, nodes)[1]).view, stream(0, "agent"))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
+from binwright.agents.heuristics.servers.best_fit import best_fit
 from binwright.agents.heuristics.servers.first_fit import first_fit
 from binwright.agents.learned.common.tensors import read, write
 from binwright.agents.learned.cvd_rl.rule import LAYERS, WIDTH, cvd_rl, cvd_rl_exploring, look, sizes
@@ -25,7 +25,7 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.training import course_of, train
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
@@ -245,18 +245,6 @@ def test_it_learns_from_a_batch_for_each_decision_or_from_so_many() -> None:
     assert some["updates"] == 3 < some["decisions"]
 
 
-def test_errors_count_squared_or_by_huber() -> None:
-    """Of errors below one, as all are here, half the square."""
-    squared, huber = (begun(options={"updates": 1, "loss": loss}).iterate(1)["loss"] for loss in ("squared", "huber"))
-    assert 0 < squared < 1
-    assert squared == pytest.approx(2 * huber)
-
-
-def test_a_teacher_may_have_options() -> None:
-    trainer = begun(options={"lessons": 1, "teacher": {"best-fit": {"node": "loose"}}})
-    assert trainer._teacher.scan is best_fit_loose
-
-
 def test_it_learns_to_take_what_its_teacher_would() -> None:
     alike = []
     for lessons in (0, 8):
@@ -336,50 +324,12 @@ def test_weights_know_by_which_sizes_they_see(ahead: bool, tmp_path: Path) -> No
     in_use("cvd-rl", tmp_path, lookahead=ahead)
 
 
-def test_a_loss_that_is_no_number_keeps_the_last_good_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learn, now = DQN._learn, [0]
-
-    def astray(self: DQN, rng: np.random.Generator, updates: int, *more: Any) -> list[tuple[float, float]]:
-        now[0] += 1
-        with torch.no_grad():
-            self._network.layers[0].weight *= float("nan") if now[0] == 3 else 1.0
-        return learn(self, rng, updates, *more)
-
-    monkeypatch.setattr(DQN, "_learn", astray)
-    with pytest.raises(UserError, match=r"loss, value of iteration 3 .*; state\.safetensors has iteration 2"):
-        train(small(), tmp_path)
-    state, _ = read(tmp_path / "seed-0" / "state.safetensors", state=True)
-    assert all(np.isfinite(array).all() for name, array in state.items() if array.dtype.kind == "f")
-
-
-def test_weights_that_are_no_numbers_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though the losses were."""
-    learn = DQN._learn
-
-    def astray(self: DQN, rng: np.random.Generator, updates: int, *more: Any) -> list[tuple[float, float]]:
-        said = learn(self, rng, updates, *more)
-        with torch.no_grad():
-            self._network.layers[0].weight *= float("nan")
-        return said
-
-    monkeypatch.setattr(DQN, "_learn", astray)
-    with pytest.raises(UserError, match="loss of iteration 1 is not a finite number"):
-        train(small(), tmp_path)
-    assert not list(tmp_path.rglob("*.safetensors"))
-
-
 @pytest.mark.parametrize(
     ("options", "changed", "said"),
     [
         ({}, {"overflow": "wait"}, "does not learn with it"),
         ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is a wrong value"),
-        ({"filter": "worst"}, {}, "train.agent.cvd-rl.filter: is a wrong value"),
         ({"k": 0}, {}, "train.agent.cvd-rl.k: is a wrong value"),
-        ({"tau": 0}, {}, "train.agent.cvd-rl.tau: is a wrong value"),
-        ({"updates": "episode"}, {}, "train.agent.cvd-rl.updates: is a wrong value"),
-        ({"returns": "all"}, {}, "train.agent.cvd-rl.returns: is a wrong value"),
         ({"paired": True}, {}, "train.agent.cvd-rl.paired: is for returns of whole episodes"),
     ],
 )
@@ -387,20 +337,6 @@ def test_mistakes(options: dict[str, Any], changed: dict[str, Any], said: str, t
     with pytest.raises(UserError, match=said):
         train(small(options=options, **changed), tmp_path / "out")
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*.safetensors"))
-
-
-def test_there_is_nothing_to_learn_from_requests_that_fit_nowhere(tmp_path: Path) -> None:
-    workload = small().workload.dump() | {"flavours": [{"cpu": 30, "mem": 1}]}
-    with pytest.raises(UserError, match="there is nothing to learn"):
-        train(small(options={"warm": [0.0]}, workload=workload), tmp_path)
-
-
-def test_an_empty_training_split_is_told(tmp_path: Path) -> None:
-    pl.DataFrame({"vmid": 0, "cpu": 1, "memory": 1, "time": [0], "type": 0}).write_csv(tmp_path / "trace.csv")
-    sets = [f"workload.path={tmp_path / 'trace.csv'}"]
-    with pytest.raises(UserError, match="workload"):
-        train(load_scenario("cvd/train-cvd-rl", sets), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 def fixed(servers: int) -> View:
@@ -443,14 +379,6 @@ def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: st
     write(file, {"weights": numbers}, sched.described(view, sched.sizes(view.capacity)) | changed)
     with pytest.raises(UserError, match=said):
         sched.SchedRL(path=str(file)).start(view, stream(0, "agent"))
-
-
-def test_servers_that_are_not_alike_are_refused() -> None:
-    view = fixed(2)
-    capacity = view.capacity.copy()
-    capacity[1] *= 2
-    with pytest.raises(UserError, match="servers that are all alike"):
-        sched.check_servers(View(view.resources, capacity, capacity))
 
 
 def test_the_shipped_weights_of_sched_rl_on_ten_machines(tmp_path: Path) -> None:

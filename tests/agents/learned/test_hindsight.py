@@ -10,7 +10,6 @@ import pytest
 
 from binwright.agents.heuristics.servers.best_fit import best_fit
 from binwright.agents.heuristics.servers.internal import internal
-from binwright.agents.learned.hindsight.agent import Hindsight
 from binwright.agents.learned.hindsight.trainer import (
     HindsightTrainer,
     Lesson,
@@ -23,15 +22,12 @@ from binwright.agents.learned.numa.value import SIZE, TERMS, worth
 from binwright.fabric.compiled.numa_replay import Offer, Replay
 from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.learn.training import course_of, train
+from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import UserError
-from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled, Floats
 from tests.reference.value_es import gains
-from tests.support import ROOT
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -135,18 +131,6 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     assert log["planned"].drop_nulls().ge(log["placed"].drop_nulls()).all()
     assert log.filter(step=2)["lessons"][0] > 0, "Adam has something to remember when it is interrupted"
     in_use("hindsight", tmp_path)
-
-
-def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    with pytest.raises(UserError, match="went astray"):
-        train(scenario_from(trained({"hindsight": LITTLE | {"rate": 1e308}}, seed=1)), tmp_path / "out")
-
-
-def test_weights_of_another_agent_are_refused() -> None:
-    file = ROOT / "binwright" / "agents" / "learned" / "weights" / "value-es-huawei-10.safetensors"
-    with pytest.raises(UserError, match="these are weights of value-es, not of hindsight"):
-        Hindsight(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
 
 
 def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from binwright.agents.learned.nara.inference import infer, layers, product, wiri
 from binwright.agents.learned.nara.messages import Messages
 from binwright.agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
 from binwright.agents.learned.nara.trainer import NaraTrainer
-from binwright.agents.learned.nara.variants import TEXT, WIDEST, WIDTH, Form, noted, shapes
+from binwright.agents.learned.nara.variants import TEXT, WIDTH, Form, noted, shapes
 from binwright.fabric.topology import Topology, topology
 from binwright.scenarios.build.world import build_agent, build_learning, build_world
 from binwright.scenarios.schema.agent import AgentSpec
@@ -233,13 +232,6 @@ def test_notes_must_say_a_form_that_there_is(weights: Path, tmp_path: Path, form
         AGENTS.load("nara")(path=str(tmp_path / "bad.safetensors")).start(simulation.view, stream(0, "agent"))
 
 
-def test_a_form_that_there_is_not_is_refused() -> None:
-    with pytest.raises(UserError, match="readout: is no form"):
-        Form(readout="lniear")  # type: ignore[arg-type]
-    with pytest.raises(UserError, match=f"width: is no form.*\n.*1 to {WIDEST}"):
-        Form(width=WIDEST + 1)
-
-
 def test_weights_that_say_no_width_have_the_usual_one(tmp_path: Path) -> None:
     said = {name: value for name, value in asdict(TEXT).items() if name != "width"}
     assert noted(tmp_path / "old.safetensors", {"form": said}) == TEXT
@@ -279,12 +271,6 @@ def test_what_a_choice_is_worth_counts_where_a_request_goes_on() -> None:
     assert free["reward"] == 0
     assert paid["decisions"] == free["decisions"]
     assert paid["reward"] == -(paid["decisions"] - 2 * 12) / 2
-
-
-@pytest.mark.parametrize("width", [0, 1025, 2.5, True, "wide"])
-def test_a_width_that_there_is_not_is_refused(width: Any) -> None:
-    with pytest.raises(UserError, match=r"train\.agent\.nara\.width: is a wrong value"):
-        load_scenario("nara/train-alpha", [f"train.agent.nara.width={json.dumps(width)}"])
 
 
 @pytest.mark.long

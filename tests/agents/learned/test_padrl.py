@@ -33,10 +33,7 @@ from binwright.agents.learned.padrl.trainer import AHEAD, sequence
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.scenarios.learn.training import train
-from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
@@ -187,26 +184,6 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
     assert (engine.record.outcome == 2).any()
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"agent": "nara"}, "these are weights of nara, not of padrl"),
-        ({"sizes": [8, 6, 32]}, "trained with sizes "),
-        ({}, "not the weights of this network"),
-    ],
-)
-def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.safetensors"
-    write(file, tensors_of(0) if changed else {"weights": np.zeros(3)}, notes(**changed))
-    with pytest.raises(UserError, match=said):
-        PADRL(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
-
-
-def test_other_servers_are_refused() -> None:
-    with pytest.raises(UserError, match="padrl is for servers of two NUMA nodes"):
-        PADRL().start(Ledger(busy(1, ("cpu",), 2)[1]).view, stream(0, "agent"))
-
-
 LITTLE: dict[str, Any] = {
     "lessons": 2,
     "sequences": 2,
@@ -224,19 +201,6 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     log = going_on(trained({"padrl": LITTLE}), tmp_path, rows=4)
     assert log.filter(step=3)["kl"].is_finite().all(), "the third iteration, after which it is interrupted, is of PPO"
     in_use("padrl", tmp_path)
-
-
-def test_losses_that_are_no_numbers_end_it(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    with pytest.raises(UserError, match="went astray"):
-        train(scenario_from(trained({"padrl": LITTLE | {"learning": 1e300}})), tmp_path / "out")
-
-
-def test_too_few_requests_to_forecast(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    short = trained({"padrl": LITTLE}, episodes={"workload.requests": AHEAD})
-    with pytest.raises(UserError, match="nothing to forecast"):
-        train(scenario_from(short), tmp_path / "out")
 
 
 def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:

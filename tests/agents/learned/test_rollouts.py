@@ -103,13 +103,3 @@ def test_every_rule_fills_the_cluster_itself() -> None:
         for _ in range(2):
             assert replay.placed(Compiled(scan)) == count
     assert replay.placed(Compiled(internal), Compiled(first_fit)) != replay.placed(Compiled(internal))
-
-
-def test_an_agent_that_is_not_compiled_is_told(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    from binwright.scenarios.learn.training import train
-
-    asked = trained({"value-es": {"against": "random"}})
-    with pytest.raises(UserError, match="is not an agent for compiled episodes"):
-        train(scenario_from(asked), tmp_path)
-    assert not list(tmp_path.rglob("*.safetensors"))

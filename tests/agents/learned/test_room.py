@@ -9,19 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.learned.common.tensors import read, write
-from binwright.agents.learned.hindsight.trainer import HindsightTrainer, places_of
+from binwright.agents.learned.common.tensors import read
 from binwright.agents.learned.numa.remaining_fits import beginning_of, fitting_on, known_sizes, sizes_of
 from binwright.agents.learned.numa.value import SIZE, value_es
-from binwright.agents.learned.numa.value_agent import begun, value_of
+from binwright.agents.learned.numa.value_agent import begun
 from binwright.agents.learned.value_es.agent import ValueES
 from binwright.fabric.cluster import Cluster
-from binwright.fabric.compiled.numa_replay import Replay
-from binwright.fabric.compiled.numa_run import CompiledSimulation
 from binwright.fabric.ledger import Ledger
-from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Ints, Workload
 from tests.reference.value_es import gains, room_of
 from tests.support.learning import busy, going_on, in_use, trained
@@ -95,20 +90,6 @@ def test_shares_of_nodes_say_nothing_of_their_size() -> None:
         assert value_es(capacity.copy(), capacity, (4, 4), False, np.zeros(SIZE), weights) == expected
 
 
-def test_weights_with_spoilt_sizes_are_refused(tmp_path: Path) -> None:
-    file, notes = tmp_path / "mine.safetensors", {"agent": "value-es", "resources": ["cpu", "mem"], "nodes": 2}
-    view = Ledger(busy(1)[1]).view
-    sizes = np.array([[4.0, 0, 0, 1]])
-    for tensors, said in (
-        ({"weights": np.zeros(SIZE + 2), "sizes": sizes}, "sizes of requests below 1"),
-        ({"weights": np.zeros(SIZE), "sizes": sizes}, "not the weights of this network"),
-        ({"weights": np.zeros(SIZE + 2), "sizes": sizes[:, :3]}, "not the weights of this network"),
-    ):
-        write(file, tensors, notes | {"hidden": 8})
-        with pytest.raises(UserError, match=said):
-            ValueES(path=str(file)).start(view, stream(0, "agent"))
-
-
 def test_where_the_training_of_weights_began() -> None:
     view = Ledger(busy(1)[1]).view
     began, terms = ValueES(untrained=True), ValueES("terms")
@@ -132,24 +113,3 @@ def test_hindsight_with_sizes_goes_on_and_its_weights_are_used(tmp_path: Path) -
     log = going_on(trained({"hindsight": settings}), tmp_path)
     assert (log["lessons"].drop_nulls() > 0).any()
     in_use("hindsight", tmp_path)
-
-
-def test_hindsight_learns_of_what_its_rule_decides_by() -> None:
-    """The worth that is learned and that of the kernel prefer the same places."""
-    torch = pytest.importorskip("torch")
-    rng = np.random.default_rng(3)
-    trainer = HindsightTrainer()
-    trainer._known = np.array([[4.0, 8, 0, 0.2], [10, 12, 1, 0.3]])
-    weights = rng.normal(size=SIZE + 4)
-    trainer._scale, trainer._weights, trainer._torch = np.ones(SIZE + 4), torch.from_numpy(weights), torch
-    workload, cluster = busy(300)
-    replay = Replay(CompiledSimulation(workload, Ledger(cluster), Overflow("stop")))
-    rule = value_of(weights, trainer._known)
-    for answers in range(0, 60, 7):
-        offer = replay.follow(rule, answers)
-        assert offer is not None
-        codes, before, after = places_of(offer, replay.capacity, trainer._known)
-        gain = (trainer._worth(after) - trainer._worth(before)).numpy()
-        demand = int(offer.demand[0]), int(offer.demand[1])
-        code = value_es(offer.free, replay.capacity, demand, offer.spread, *rule.weights)
-        assert gain[codes.index(code)] == pytest.approx(gain.max())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,6 @@ from binwright.cli import main
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import load_scenario, shipped
 from binwright.simcore.errors import ResultsError, ScenarioError, UserError
-from binwright.simcore.options import check_options
 from tests.support.training import TINY, interrupted, sound
 
 
@@ -78,15 +75,6 @@ def test_it_is_judged_elsewhere_too_and_keeps_what_was_judged(tmp_path: Path) ->
     assert not list((tmp_path / "seed-0").glob("step-*"))
 
 
-def test_a_trainer_that_cannot_is_not_judged_elsewhere() -> None:
-    validation = {"also": {"longer": {"changes": {"workload.requests": 20}}}}
-    scenario = tiny(agent="value-es", validation=validation)
-    with pytest.raises(UserError, match="value-es is validated in its scenario only"):
-        course_of(scenario)
-    with pytest.raises(UserError, match=r"train.validation.also.longer.changes.workload.request"):
-        course_of(tiny(validation={"also": {"longer": {"changes": {"workload.request": 20}}}}))
-
-
 @pytest.mark.long  # compiles a trainer's kernels
 @pytest.mark.parametrize("at", [2, 1, 4])
 def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> None:
@@ -134,15 +122,6 @@ def test_it_says_what_is_next_before_the_first_row(tmp_path: Path, monkeypatch: 
         bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
 
 
-def test_the_command_says_it_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "tiny.yaml"
-    file.write_text(json.dumps({**TINY, "train": {**TINY["train"], "iterations": 1, "seeds": 2}}))
-    assert main(["train", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == f"nara in tiny: 1 iteration, seeds 0 to 1, into {tmp_path / 'out'}"
-    assert [line.partition(":")[0] for line in lines if "preparing" in line] == ["seed 0", "seed 1"]
-
-
 @pytest.mark.long
 def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one", jobs=1)
@@ -175,16 +154,6 @@ def test_a_loss_that_is_no_number_stops_it_and_keeps_the_last_good_checkpoint(
     assert sound(tmp_path / "bad") == sound(tmp_path / "good")
 
 
-def test_a_rate_that_is_far_too_large_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "tiny.yaml"
-    file.write_text(json.dumps({**TINY, "train": {**TINY["train"], "agent": {"nara": {"episodes": 3, "rate": 1e30}}}}))
-    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert "training went astray" in said
-    assert "Lower the learning rate" in said
-    assert not (tmp_path / "out" / "seed-0" / "state.safetensors").exists()
-
-
 def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1), out=tmp_path)
     other = {**TINY["train"], "agent": {"nara": {"episodes": 4}}}
@@ -212,11 +181,9 @@ def test_cuda_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.Monk
         (None, "train: is missing"),
         ({"agent": "narra"}, "train.agent.narra: unknown key\n  Did you mean 'nara'"),
         ({"agent": {"nara": {"rat": 1}}}, "train.agent.nara.rat: unknown option"),
-        ({"agent": {"nara": {"rate": "fast"}}}, "train.agent.nara.rate: is a wrong value"),
         ({"agent": "nara", "episodes": {"workload.request": 6}}, "workload.request: unknown key"),
         ({"agent": "nara", "device": "gpu"}, "train.device: is a wrong value"),
         ({"agent": "nara", "episodes": {"workload.requests": 0}}, "train.episodes.workload.requests: is a wrong value"),
-        ({"agent": "nara", "episodes": {"workload": {"requests": 0}}}, "train.episodes.workload.requests: is a wrong"),
     ],
 )
 def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
@@ -230,18 +197,11 @@ def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:
     ("setting", "problem", "remedy"),
     [
         ("cvd-rl.pool=0", "pool: is a wrong value (got 0)", "It should be greater than or equal to 1."),
-        ("cvd-rl.rate=-1", "rate: is a wrong value (got -1)", "It should be greater than 0."),
         ("cvd-rl.rate=.nan", "rate: is a wrong value (got nan)", "It should be a finite number."),
-        ("cvd-rl.batch=0", "batch: is a wrong value (got 0)", "It should be greater than or equal to 1."),
         ("cvd-rl.warm=[0, 1.5]", "warm.1: is a wrong value (got 1.5)", "It should be less than 1."),
-        ("cvd-rl.warm=[]", "warm: names no share (got [])", "Give one or more"),
-        ("cvd-rl.warm=0.5", "warm: is a wrong value (got 0.5)", "It should be a valid list."),
         ("cvd-rl.against=best-fits", "against: unknown agent (got 'best-fits')", "Did you mean 'best-fit'?"),
         ("cvd-rl.against=random", "against: is not an agent for compiled episodes", "such as internal"),
-        ("value-es.pairs=0", "pairs: is a wrong value (got 0)", "It should be greater"),
-        ("padrl.lessons=-1", "lessons: is a wrong value (got -1)", "It should be greater than or equal to 0."),
         ("nara.discount=2", "discount: is a wrong value (got 2)", "It should be less than or equal to 1."),
-        ("nara.minibatch=0", "minibatch: is a wrong value (got 0)", "It should be greater"),
     ],
 )
 def test_settings_out_of_bounds_name_their_place(
@@ -262,13 +222,6 @@ def test_settings_out_of_bounds_name_their_place(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_defaults_of_every_trainer_are_within_bounds() -> None:
-    for name in TRAINERS:
-        kind = TRAINERS.load(name)
-        defaults = {field.name: field.default for field in dataclasses.fields(kind)}
-        assert check_options(kind, defaults) == defaults
-
-
 def test_validate_looks_at_the_episodes_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps(TINY, indent=1))
@@ -285,81 +238,10 @@ def test_episodes_may_be_given_as_mappings() -> None:
     assert len(course.validation.draw(TRAINING)) == 12
 
 
-def test_a_single_override_makes_no_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "bare.yaml"
-    file.write_text(json.dumps({key: value for key, value in TINY.items() if key != "train"}))
-    for sets in ([], ["--set", "train.seeds=1"]):
-        assert main(["train", str(file), *sets, "--jobs", "1", "--out", str(tmp_path / "out")]) == 2
-        said = capsys.readouterr().err
-        assert f"{file}: train: " in said
-        assert "Say what to train: `train: {agent: nara, iterations: 150}`." in said
-    with pytest.raises(ScenarioError, match=r"train\.agentt: unknown key"):
-        bw.scenario({**TINY, "train": {"agentt": "nara", "iterations": 1}})
-
-
-SERVERS: dict[str, Any] = {
-    "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": 8}},
-    "overflow": "stop",
-    "agents": ["best-fit"],
-    "train": {"agent": {"value-es": {"pool": 1, "warm": [0.0]}}, "iterations": 1},
-}
-
-
-def test_a_split_without_requests_says_where_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pl.DataFrame({"vmid": [0], "cpu": [1], "mem": [1], "at": [0], "lt": [5]}).write_csv(tmp_path / "trace.csv")
-    workload = {"trace": "huawei-east-1", "path": "trace.csv", "start": {"random": [0, 0]}, "requests": 1}
-    file = tmp_path / "s.yaml"
-    file.write_text(json.dumps({**SERVERS, "workload": workload}, indent=1))
-    at = "train.episodes.workload.start.random=[20,30]"
-    assert main(["train", str(file), "--set", at]) == 2
-    said = capsys.readouterr().err
-    assert f"--set {at}: workload.start.random: {tmp_path / 'trace.csv'}: the window leaves the trace" in said
-    assert "(got [20, 30])" in said
-    assert main(["train", str(file), "--set", "workload.start.random=[20,30]"]) == 2
-    file.write_text(json.dumps({**SERVERS, "workload": workload | {"start": {"random": [20, 30]}}}, indent=1))
-    assert main(["train", str(file)]) == 2
-    [line] = [number for number, text in enumerate(file.read_text().splitlines(), 1) if "random" in text]
-    assert f"{file}:{line}: workload.start.random: " in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [
-        ({"cluster": {**SERVERS["cluster"], "nodes": 1}}, "train.agent: value-es is for servers of two NUMA nodes"),
-        ({"overflow": "wait"}, "overflow: value-es does not learn with it"),
-        (
-            {"train": {"agent": {"value-es": {"pool": 1, "against": "sched-rl"}}, "iterations": 1}},
-            "train.agent.value-es.against: ",
-        ),
-    ],
-)
-def test_what_a_trainer_refuses_is_found_in_the_file(
-    changed: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flavours, arrivals = [{"cpu": 1, "mem": 1}], {"poisson": {"every": 1}}
-    workload = {"requests": 5, "arrivals": arrivals, "flavours": flavours, "lifetimes": {"fixed": 3}}
-    file = tmp_path / "s.yaml"
-    file.write_text(json.dumps({**SERVERS, "workload": workload, **changed}, indent=1))
-    assert main(["train", str(file), "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert re.search(rf"s\.yaml:\d+: {words}", said)
-    assert "Gains are" not in said, "nothing was validated"
-
-
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="--out"):
         bw.train(tiny(iterations=1), out=tmp_path / "file" / "out")
-
-
-def test_the_command_says_where_everything_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "tiny.yaml"
-    file.write_text(json.dumps(TINY))
-    assert main(["train", str(file), "--out", str(tmp_path / "out"), "--set", "train.iterations=2"]) == 0
-    said = capsys.readouterr()
-    assert "seed 0: 2 iterations" in said.out
-    assert str(tmp_path / "out" / "seed-0" / "best.safetensors") in said.out
-    assert "seed 0, iteration 2" in said.err
 
 
 def test_validation_and_scenarios_never_meet_training_requests() -> None:

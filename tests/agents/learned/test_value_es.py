@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.learned.common.tensors import write
 from binwright.agents.learned.numa.remaining_fits import PER_SIZE
-from binwright.agents.learned.numa.value import HIDDEN, KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
+from binwright.agents.learned.numa.value import KNOWN, SIZE, TERMS, grains_of, value_es, value_es_by_table
 from binwright.agents.learned.numa.value_agent import by_table, value_of
 from binwright.agents.learned.value_es.agent import ValueES
 from binwright.fabric.cluster import NEVER
@@ -27,7 +26,6 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import View
 from tests.reference.value_es import gains
 from tests.support.learning import busy, going_on, in_use, shipped, trained
 from tests.support.properties import scaled
@@ -120,45 +118,6 @@ def test_compiled_and_step_by_step_it_is_the_same() -> None:
     np.testing.assert_array_equal(engine.record.server, compiled.record.server)
     np.testing.assert_array_equal(engine.record.node, compiled.record.node)
     assert (engine.record.outcome == 2).any()
-
-
-def notes(**changed: Any) -> dict[str, Any]:
-    return {"agent": "value-es", "resources": ["cpu", "mem"], "nodes": 2, "hidden": HIDDEN} | changed
-
-
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"agent": "nara"}, "these are weights of nara, not of value-es"),
-        ({"hidden": 4}, "trained with hidden "),
-        ({}, "not the weights of this network"),
-    ],
-)
-def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
-    file = tmp_path / "mine.safetensors"
-    write(file, {"weights": np.zeros(SIZE if changed else 7)}, notes(**changed))
-    view: View = Ledger(busy(1)[1]).view
-    with pytest.raises(UserError, match=said):
-        ValueES(path=str(file)).start(view, stream(0, "agent"))
-
-
-def test_what_training_goes_on_from_is_no_weights(tmp_path: Path) -> None:
-    file = tmp_path / "state.safetensors"
-    write(file, {"weights": np.zeros(SIZE)}, {"step": 1, "trainer": {}})
-    with pytest.raises(UserError, match=r"no weights; these are in best\.safetensors beside it"):
-        ValueES(path=str(file)).start(Ledger(busy(1)[1]).view, stream(0, "agent"))
-
-
-@pytest.mark.parametrize(("names", "nodes"), [(("cpu", "mem"), 1), (("cpu",), 2), (("cpu", "mem", "disk"), 2)])
-def test_other_servers_are_refused(names: tuple[str, ...], nodes: int) -> None:
-    view = Ledger(busy(1, names, nodes)[1]).view
-    with pytest.raises(UserError, match="servers of two NUMA nodes"):
-        ValueES("terms").start(view, stream(0, "agent"))
-
-
-def test_unknown_weights() -> None:
-    with pytest.raises(UserError, match="no weights of that name"):
-        ValueES("huawei-11")
 
 
 LITTLE = {"value-es": {"pairs": 2, "episodes": 2, "warm": [0.0, 0.2]}}

@@ -23,7 +23,6 @@ from binwright.agents.solver.backends import opencl, opencl_devices, probe, refe
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
-from binwright.simcore import extras
 from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.opencl import opencl_device
@@ -93,13 +92,6 @@ def test_drivers_that_crash_when_they_are_loaded(monkeypatch: pytest.MonkeyPatch
     assert "OCL_ICD_VENDORS" in error.value.remedy
 
 
-def test_without_pyopencl(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None)
-    with pytest.raises(UserError, match="OpenCL needs pyopencl") as error:
-        bw.solve("cdn", device="opencl")
-    assert "pip install '.[solver]'" in error.value.remedy
-
-
 def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "cdn", "--device", "opencl:99"]) == MISTAKE
     said = capsys.readouterr().err
@@ -123,18 +115,6 @@ def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -
     assert probe.tried(device) == ""
     monkeypatch.setattr(probe, "SOURCE", probe.SOURCE.replace("1000000007L", "7"))
     assert probe.tried(device) == "it computes wrong numbers"
-
-
-def test_a_driver_that_fails_says_so_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = probe.found()[opencl_device().number]
-    monkeypatch.setattr(probe, "SOURCE", "this is not OpenCL C;")
-    assert "error:" in probe.tried(device)
-    assert "\n" not in probe.tried(device)
-
-
-def test_nothing_to_solve(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve"]) == MISTAKE
-    assert "there is nothing to solve" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -246,24 +226,6 @@ def test_lanes_that_speculate_and_lanes_side_by_side_agree(how: dict[str, Any]) 
             expected.attempt,
             expected.group,
         )
-
-
-@pytest.mark.parametrize(
-    ("lanes", "most", "processor", "speculates", "expected"),
-    [
-        (32, 1024, False, True, session.Shape(32, 1, 2 * 32 * 10)),
-        (32, 1024, False, False, session.Shape(1, 32, 2 * 32 * 10)),
-        (64, 256, False, True, session.Shape(64, 1, 2 * 4 * 10)),
-        (64, 16, False, True, session.Shape(16, 1, 2 * 10)),
-        (1, 1, False, True, session.Shape(1, 1, 2 * 10)),
-        (8, 4096, True, True, session.Shape(1, 1, 64 * 10)),
-    ],
-)
-def test_no_lane_is_idle_by_design(
-    lanes: int, most: int, processor: bool, speculates: bool, expected: session.Shape
-) -> None:
-    """Lanes that run in lock-step work on one attempt or on as many, as many groups as fit twice."""
-    assert session.suitable(lanes, most, 10, processor, speculates) == expected
 
 
 @pytest.mark.parametrize("slow", [0, 1])

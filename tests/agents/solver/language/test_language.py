@@ -14,13 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import binwright as bw
-from binwright.agents.solver import examples, load_problem, problem
+from binwright.agents.solver import load_problem, problem
 from binwright.agents.solver.language.errors import SpecError
 from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import utilisation
 from binwright.cli import main
-from binwright.simcore.errors import UserError
 from binwright.solver_json import as_json
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
@@ -120,14 +119,6 @@ def test_tables_from_parquet(tmp_path: Path) -> None:
         load_problem(file)
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="no such file or example"):
-        load_problem("vm-placemen")
-    (tmp_path / "x.alloc").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UserError, match="cannot be read"):
-        load_problem(tmp_path / "x.alloc")
-
-
 def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "vm-placement"]) == 0
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
@@ -147,23 +138,6 @@ def test_the_command_checks(capsys: pytest.CaptureFixture[str]) -> None:
     known = json.loads(capsys.readouterr().out)
     assert known["alloc_free"] is False
     assert known["guards"]
-
-
-def test_the_command_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "bad.alloc"
-    file.write_text("BALLS 1\nBINS x\n")
-    for arguments in (["solve", str(file)], ["solve", "vm-placement", "--set", "x"], ["solve", "nothing"]):
-        assert main(arguments) == 2
-        assert "binwright: " in capsys.readouterr().err
-    full = "BALLS 2 BINS 1 RESOURCES C => 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += 1 end"
-    file.write_text(full)
-    assert main(["solve", str(file), "--time", "0.05s"]) == 1
-    assert "partial: 1 of 2 balls" in capsys.readouterr().out
-
-
-def test_every_example_says_what_it_is() -> None:
-    assert len(examples()) == 23
-    assert all(text.startswith("# ") for text in examples().values())
 
 
 # -- NULL, in constants and in UTILFN ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,11 @@ from binwright.agents.solver.backends import reference
 from binwright.agents.solver.model.problem import Problem, Sets
 from binwright.agents.solver.model.random import below, stream
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.online.agent import Solver
 from binwright.agents.solver.online.incremental import Online
 from binwright.agents.solver.specification.load import load_problem
 from binwright.agents.solver.specification.load import problem as problem_of
-from binwright.fabric.routing import find_route
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, Placement, Refusal, Request, part
 from tests.reference.agents import Demand, Room, feasible
@@ -143,40 +140,6 @@ def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, to
         ledger.check()
 
 
-def test_what_the_template_is_told_about_paths() -> None:
-    """OPEN and REACH together are whether two servers have a route."""
-    ledger = ledger_of("fabric")
-    view, routes = ledger.view, ledger.view.routing.routes
-    ledger.fail(3, "link")
-    agent = started(view, attempts=1)
-    for row, bandwidth in enumerate((0.6, 0.5, 0.4, 0.0)):
-        asked = request(row, 6, 2, bandwidth)
-        if isinstance(answer := agent.decide(view, asked), Placement):
-            ledger.apply(asked, answer)
-            agent.decide(view, asked)  # as it is now
-        tables = agent._model.online(1)._targets  # type: ignore[attr-defined]
-        [opens], [reach] = tables["OPEN"], tables["REACH"]
-        rack = view.topology.rack_of
-        for s in range(view.topology.servers):
-            for t in range(view.topology.servers):
-                if s != t:
-                    there = find_route(routes, view.link_free, s, t, asked.bandwidth, False) >= 0
-                    assert there == bool(opens[0, s] and opens[0, t] and reach[0, rack[s], rack[t]])
-
-
-def test_more_attempts_cost_no_more() -> None:
-    ledger = ledger_of("fabric")
-    costs = []
-    for attempts in (1, 4, 64):
-        agent = started(ledger.view, attempts=attempts)
-        assert isinstance(agent.decide(ledger.view, request(0, 7, 5, 0.5)), Placement)
-        online = agent._model.online(1)  # type: ignore[attr-defined]
-        flat, dim = online._flat, online._cost
-        costs.append(int(flat.ceiling[dim]))
-    assert costs[0] > costs[-1]
-    assert costs == sorted(costs, reverse=True)
-
-
 # -- the search --------------------------------------------------------------------------------------------------------
 
 TEXT = """TABLE SIZE = [1, 1] TABLE ROOM = [1, 1] TABLE PRICE = [0, 0] BALLS len(SIZE) BINS len(ROOM)
@@ -286,23 +249,6 @@ def test_templates_are_specifications_themselves(template: str) -> None:
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"attempts": 0}, "attempts: is out of range"),
-        ({"pieces": 10_001}, "pieces: is out of range"),
-        ({"deadline": "soon"}, "deadline: is not a valid time"),
-        ({"fallback": "bestfit"}, "fallback: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
-        ({"fallback": {"best-fit": {"nod": 1}}}, "Options: node"),
-        ({"fallback": {"best-fit": {}, "first-fit": {}}}, "fallback: is not an agent"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError) as error:
-        Solver(**options)
-    assert said in str(error.value)
-
-
 NUMA = (TEMPLATES / "numa.alloc").read_text()
 
 
@@ -329,35 +275,3 @@ def test_wrong_templates(text: str | None, options: dict[str, Any], said: str, t
     with pytest.raises(UserError) as error:
         started(servers(), path=str(file), **options)
     assert said in str(error.value)
-
-
-def test_without_lark(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (
-        "binwright.agents.solver.specification.spec",
-        "binwright.agents.solver.language.parse",
-        "binwright.agents.solver.online.incremental",
-        "lark",
-    ):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setitem(sys.modules, "lark", None)
-    with pytest.raises(UserError, match=r"\[solver\]"):
-        started(servers())
-
-
-def test_a_template_that_is_wrong_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    """With the place in the file."""
-    (tmp_path / "mine.alloc").write_text(NUMA.replace("REJECT", "REJECT x"))
-    data = {
-        "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": 4}},
-        "workload": {
-            "requests": 10,
-            "arrivals": {"poisson": {"every": 1}},
-            "flavours": [{"cpu": 1, "mem": 1}],
-            "lifetimes": {"exponential": {"mean": 3}},
-        },
-        "agents": ["first-fit", {"solver": {"path": str(tmp_path / "mine.alloc")}}],
-        "replications": 1,
-    }
-    with pytest.raises(UserError, match=r"mine\.alloc:"):
-        Batch(scenario_from(data), tmp_path / "out").run()
-    assert not (tmp_path / "out").exists()

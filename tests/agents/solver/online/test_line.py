@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from binwright.agents.solver.backends import reference
 from binwright.agents.solver.online import network_problem
-from binwright.agents.solver.online.agent import Solver
 from binwright.agents.solver.online.jobs import Jobs
 from binwright.agents.solver.online.setup import Setup
 from binwright.agents.solver.specification.load import problem as problem_of
@@ -19,9 +18,7 @@ from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore import rng
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Ints, Placement, Refusal, Request, View
@@ -321,25 +318,3 @@ def test_failures_and_growth(tmp_path: Any) -> None:
     assert not len(results.failed), results.failed["error"][0]
     assert results.runs["interrupted"].sum() > 0
     assert results.runs["lost"].sum() == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"slot": 0}, "slot: unknown plan"),
-        ({"slot": "1 s", "fallback": "first-fit"}, "and no fallback"),
-        ({"slot": "soon"}, "slot: is not a valid time"),
-        ({"slots": 257}, "slots: is out of range"),
-        ({"balls": 3}, "balls: is out of range"),
-    ],
-)
-def test_wrong_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError) as error:
-        Solver(**options)
-    assert said in str(error.value)
-
-
-def test_plans_are_for_servers_of_one_node() -> None:
-    for view in (servers(), ledger_of("fabric").view):
-        with pytest.raises(UserError, match="plans are for servers of one node"):
-            Solver(slot=1).start(view, rng.stream(0, "agent"))

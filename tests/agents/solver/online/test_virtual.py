@@ -386,11 +386,6 @@ def test_wrong_templates(text: str, form: Form, options: dict[str, Any], said: s
     assert "mine.alloc" in str(error.value) or "params" in options
 
 
-def test_virtual_clusters_need_a_tree() -> None:
-    with pytest.raises(UserError, match="need a tree"):
-        started(ledger_of("fabric"), "hose")
-
-
 @pytest.mark.parametrize("template", ["secondnet", "oktopus", "oktopus-groups"])
 def test_templates_are_specifications_themselves(template: str) -> None:
     problem = load_problem(TEMPLATES / f"{template}.alloc")

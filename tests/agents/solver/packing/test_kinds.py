@@ -152,33 +152,6 @@ def test_the_command_takes_servers_one_by_one(folder: Path, capsys: pytest.Captu
     assert (used["new-2"] <= (16, 64)).all()
 
 
-@pytest.mark.parametrize(
-    ("text", "more", "message"),
-    [
-        ("cpu\n4\n", [], "machines.csv:4: cpu: machine db asks for more than a server has (got '6')"),
-        ("cpu,mem\n8,4\n4,90\n", [], "machines.csv:4: machine db fits no server as a whole"),
-        ("cpu,mem\n8,48\n", [], "servers.csv: cpu: all servers together have 8 cpu, and the machines ask for 32 cpu"),
-        ("name,price\na,1\n", [], "servers.csv:1: says of no resource what servers have"),
-        ("cpu,gpu\n8,1\n", [], "machines.csv:1: has no column gpu, which servers.csv names"),
-        ("cpu\n", [], "servers.csv: has no servers"),
-        ("cpu,mem,cpu\n8,48,2\n", [], "servers.csv:1: has two columns cpu"),
-        ("cpu,count\n8,-1\n", [], "servers.csv:2: count: is not a number of servers (got '-1')"),
-        ("cpu,price\n8,cheap\n", [], "servers.csv:2: price: is not a price (got 'cheap')"),
-        ("name,cpu,count\na 2,8,1\na,9,3\n", [], "servers.csv:2: name: there are two servers of this name (got 'a 2')"),
-        ("name,cpu\na,8\na,9\n", [], "servers.csv:3: name: there are two servers of this name (got 'a')"),
-        ("cpu\n99\n", ["--server", "cpu=8"], "--servers: goes without --server"),
-        ("cpu\n99\n", ["--out", "servers.csv"], "servers.csv: --out: would overwrite the servers themselves"),
-        ("cpu\n99\n", ["--with", "published"], "--with: published packs equal servers only"),
-    ],
-)
-def test_files_of_servers_that_are_none(
-    folder: Path, capsys: pytest.CaptureFixture[str], text: str, more: list[str], message: str
-) -> None:
-    (folder / "servers.csv").write_text(text)
-    assert main(["pack", "machines.csv", "--servers", "servers.csv", *more]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_rivals_take_kinds(folder: Path) -> None:
     pytest.importorskip("ortools")
     demand = np.array([[4, 8], [4, 8], [6, 48], [2, 24], [8, 4], [8, 4]])

@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import example, given
-from hypothesis import strategies as st
 
 from binwright.agents import AGENTS
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.pack import HEURISTICS, pack
-from binwright.analysis.figures.search_progress import draw
 from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
@@ -26,8 +24,6 @@ from binwright.workloads.offline import CLASSES, FITTED, NAMES, machines
 from binwright.workloads.offline_files import read_instance
 from tests.support.packings import balls, needed
 from tests.support.properties import scaled
-
-SHAPES = st.tuples(st.integers(1, 12), st.integers(1, 3))
 
 
 def first_fit(demand: Ints, capacity: Ints) -> list[int]:
@@ -241,14 +237,6 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert len(json.loads((tmp_path / "o.json").read_text())["solver"]) == 4
 
 
-def test_one_machine_is_in_the_singular_and_without_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, target = tmp_path / "machines.csv", tmp_path / "new" / "folder" / "out.csv"
-    file.write_text("cpu\n2\n")
-    assert main(["pack", str(file), "--server", "cpu=5", "--with", "ffd-prod", "--out", str(target)]) == 0
-    assert "1 machine, 1 resource, at least 1 server\n" in capsys.readouterr().out
-    assert target.read_text() == "machine,ffd-prod\n0,0\n"
-
-
 @pytest.mark.parametrize("method", ["ffd-prod", "published", "solver", "z3", "cp-sat", "arc-flow"])
 def test_the_course_goes_down_to_the_answer(method: str) -> None:
     if method in ("z3", "cp-sat"):
@@ -259,18 +247,6 @@ def test_the_course_goes_down_to_the_answer(method: str) -> None:
     assert (sorted(times), sorted(set(bins), reverse=True)) == (list(times), list(bins))
     assert (packed.bins, packed.found) == (bins[-1], times[-1])
     assert times[-1] <= packed.seconds + 0.5
-
-
-def test_the_course_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    target = tmp_path / "new" / "u.svg"
-    assert main(["pack", "u120", "--with", "ffd-prod,solver", "--time", "1s", "--figure", str(target)]) == 0
-    assert f"Figure: {target}" in capsys.readouterr().out.replace("\n", "")
-    text = target.read_text()
-    assert all(word in text for word in ("ffd-prod", "solver", "lower bound", "u120: servers over time"))
-    figure = draw({"a": [[(0.01, 9), (0.5, 7)], [(0.02, 8)]], "none": [[]]}, 6, 2.0, "")
-    steps = [line for line in figure.axes[0].lines if line.get_drawstyle() == "steps-post"]
-    drawn = [np.array(line.get_data()).tolist() for line in steps]
-    assert drawn == [[[0.01, 0.5, 2.0], [9, 7, 7]], [[0.02, 2.0], [8, 8]]]
 
 
 FILES = {
@@ -303,37 +279,17 @@ def test_files_of_the_literature_are_read(tmp_path: Path) -> None:
     [
         (["pgrunk"], "INPUT: unknown offline input (got 'pgrunk')\n  Did you mean 'pgrank'?"),
         (["pgrank", "--server", "cpu=1"], "--server: pgrank has its own servers"),
-        (
-            ["pgrank", "--with", "solver,ffd-pro"],
-            "with: unknown way to pack (got 'ffd-pro')\n  Did you mean 'ffd-prod'?",
-        ),
-        (["pgrank", "--seeds", "0"], "seeds: is not a count of seeds"),
-        (["pgrank", "--time", "soon"], "--time: is not a valid time (got 'soon')"),
-        (["pgrank", "--out", "x.txt"], "x.txt: is neither CSV nor JSON"),
         (["FILE"], "FILE: --server: the servers are not known"),
-        (["FILE", "--server", "cpu"], "server: is not a capacity (got 'cpu')"),
-        (["FILE", "--server", "cpu=1,cpu=2"], "server: is not a capacity (got 'cpu=2')"),
         (["FILE", "--server", "cpu=-1"], "server: must not be negative (got '-1')"),
         (
             ["FILE", "--server", "disk=1"],
             "FILE:1: has no column disk, which --server names\n  Its columns: name, cpu, mem.",
         ),
-        (["FILE", "--server", "name=1"], "FILE:2: name: is not a valid amount (got 'a')"),
         (["FILE", "--server", "cpu=5"], "FILE:5: cpu: machine d asks for more than a server has (got '6')\n  Give"),
-        (["FILE", "--server", "cpu=9,mem=5 GB"], "FILE:2: mem: machine a asks for more than a server has (got '8')"),
-        (["missing.csv", "--server", "cpu=5"], "missing.csv: there is no such file\n  Check the path."),
-        (["machine.csv", "--server", "cpu=5"], "machine.csv: there is no such file\n  Did you mean 'machines.csv'?"),
-        (["missing.csv"], "missing.csv: there is no such file\n  Check the path."),
         (["MOR.txt"], "MOR.txt: there is no such file\n  Did you mean 'MORE.txt'?"),
-        (["pgrank", "--with", "ffd"], "with: unknown way to pack (got 'ffd')\n  Did you mean 'ffd-prod'?"),
-        (["missing.tsv"], "INPUT: unknown offline input (got 'missing.tsv')\n  Give a .csv, .txt, .bpp or .vbp file."),
-        (["u120", "--count", "5"], "count: u120 has 120 machines (got 5)"),
         (["ct10", "--count", "5"], "count: is not a count of machines (got 5)\n  Give a multiple of 3"),
-        (["u120", "--instance", "x"], "--instance: u120 has its own servers"),
-        (["FILE", "--server", "cpu=9", "--instance", "x"], "--instance: a CSV file has one instance"),
         (["NOTHING.txt"], "NOTHING.txt: ends before its last number"),
         (["ONE.txt", "--server", "size=9"], "--server: the file says what a server has"),
-        (["ONE.txt", "--instance", "x"], "ONE.txt: --instance: has one instance"),
         (["MORE.txt"], "MORE.txt: --instance: has several instances\n  Name one: --instance u1."),
         (["MORE.txt", "--instance", "u3"], "MORE.txt: --instance: has no such instance (got 'u3')\n  Known: u1, u2."),
         (["LONG.txt"], "LONG.txt:4: goes on after its last number (got '7')"),

@@ -258,12 +258,6 @@ def test_mistakes_are_told(wrong: str) -> None:
         problem(f"{PLAIN} {wrong}", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
 
 
-def test_utilfn_cannot_count_moves() -> None:
-    with pytest.raises(SpecError, match="MOVES stands in UTILFN"):
-        problem("procedure UTILFN(BALL, BIN, ALLOC) UTIL.C += MOVES end NOW H", balls=1, bins=1, tables={"H": [0]},
-                resources={"C": 1})  # fmt: skip
-
-
 def test_the_example_drains_a_server_with_as_little_to_copy_as_may_be() -> None:
     given = load_problem("drain")
     answer = bw.solve(given, attempts=4)
@@ -285,26 +279,6 @@ def test_the_command_goes_on_from_an_answer(tmp_path: Path, capsys: pytest.Captu
     drain = ["--drain", str(before[0]), "--moves", "4", "--time", "1s"]
     assert main(["solve", "vm-placement", "--from", str(file), *drain]) == 1
     assert f" from {before[0]} to " in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("text", "options", "said"),
-    [
-        ("ball,bin\n0,1\n2,1\n", [], "balls are not 0, 1, 2, ..."),
-        ("server\n1\n", [], "the columns ball and bin"),
-        ("{}", [], "does not say where balls are"),
-        ("ball,bin\n0,x\n", [], "does not say where balls are"),
-        ("ball,bin\n0,1\n", ["--drain", "1-"], "Write numbers and ranges: 3,5-7"),
-        ("ball,bin\n0,1\n", ["--drain", "5"], "there is no bin 5"),
-    ],
-)
-def test_what_the_command_cannot_read(
-    text: str, options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "now.csv"
-    file.write_text(text)
-    assert main(["solve", "vm-placement", "--from", str(file), *options]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize("text", [PLAIN, SHARED])

@@ -23,9 +23,7 @@ from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.verify import faults, utilisation
 from binwright.agents.solver.search.first_fit import first_fit, next_fit
 from binwright.agents.solver.search.packing import Packing
-from binwright.agents.solver.specification.build import Build
 from binwright.agents.solver.specification.load import load_problem
-from binwright.simcore.errors import UserError
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
 from tests.support.packings import packings
@@ -240,37 +238,6 @@ def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     assert left > 20
     assert alloc.count(NULL) == left
     assert monotonic() - began < 2
-
-
-def test_sets_are_made_once_for_all_numbers_of_bins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The verifier has no need of them at all."""
-    made: list[int] = []
-    items = Build._items
-    monkeypatch.setattr(Build, "_items", lambda self, *given: made.append(1) or items(self, *given))  # type: ignore[func-returns-value]
-    given = problem(
-        "BALLS 500 BINS ? RESOURCES S[b in BINS] => 7 FOES i, i + 1 for i in 499 FRIENDS 2, 4 WITH 0.5 "
-        "PIN i TO 0 for i in 1 procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
-    )
-    assert not faults(given.with_bins(500), list(range(500)))
-    assert given.with_bins(72).foes.members.tolist() == given.foes.members.tolist()
-    assert given.with_bins(71).wishes == given.wishes
-    assert given.with_bins(71).pins.tolist() == [0] + 499 * [NULL]
-    assert len(made) == 500
-    of_bins = problem(
-        "BALLS 9 BINS ? RESOURCES S[b in BINS] => 7 FOES i, i + 1 for i in BINS PIN 0 TO BINS - 1 "
-        "procedure UTILFN(BALL, BIN, ALLOC) UTIL.S[BIN] += 1 end"
-    )
-    assert [len(of_bins.with_bins(bins).foes) for bins in (1, 5, 2)] == [1, 5, 2]
-    assert [of_bins.with_bins(bins).pins[0] for bins in (1, 5, 2)] == [0, 4, 1]
-
-
-@pytest.mark.parametrize(
-    ("key", "value"), [("attempts", 0), ("attempts", -3), ("time", 0.0), ("time", 1e10), ("time", float("nan"))]
-)
-def test_no_time_and_no_attempts_are_refused(key: str, value: float) -> None:
-    with pytest.raises(UserError, match="out of range") as raised:
-        bw.solve("vm-placement", **{key: value})  # type: ignore[arg-type]
-    assert (raised.value.key, raised.value.remedy.startswith("Give ")) == (key, True)
 
 
 def test_who_adds_nothing_is_placed() -> None:
