@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from binwright.simcore.fields import FromOne, Model, PositiveTime
+from binwright.simcore.errors import WorkloadError
+from binwright.simcore.fields import FromOne, Model, Number, PositiveNumber, PositiveTime, wrong
 from binwright.simcore.memmap import blocks, zeros
 from binwright.simcore.types import Floats
+
+HOUR, DAY, WEEK, MONTH = 3_600.0, 86_400.0, 604_800.0, 2_592_000.0
+"""Seconds."""
 
 
 class Arrivals(Protocol):
@@ -24,11 +28,30 @@ class Arrivals(Protocol):
 
 
 class Poisson(Model):
-    """Independent requests: exponential gaps."""
+    """Independent requests: exponential gaps, at a rate that may depend on the time."""
 
-    every: PositiveTime = Field(description="Mean gap.", examples=["10 s"])
+    every: PositiveTime = Field(description="Mean gap; with `growth` that of the beginning.", examples=["10 s"])
+    hours: tuple[Number, ...] | None = Field(
+        default=None,
+        description="The rates of the 24 hours of a day, in relation; the first request comes in the first.",
+        min_length=24,
+        max_length=24,
+    )
+    days: tuple[Number, ...] | None = Field(
+        default=None, description="Those of the 7 days of a week, so too.", min_length=7, max_length=7
+    )
+    growth: PositiveNumber = Field(
+        default=1.0, description="By this the rate is multiplied within 30 days.", examples=[1.2]
+    )
 
-    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`."
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        for key, rates in (("hours", self.hours), ("days", self.days)):
+            if rates and not any(rates):
+                raise wrong("are all zero", "Give one above zero.", (key,))
+        return self
+
+    summary: ClassVar[str] = "independent requests: exponential gaps with a mean of `every`, by hours, days and growth."
     reference: ClassVar[str] = "Kingman, Poisson Processes, 1993"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -37,6 +60,25 @@ class Poisson(Model):
             gaps = _gaps(self.every, rng.random(rows.stop - rows.start))
             gaps[:1] += times[rows.start - 1]
             np.cumsum(gaps, out=times[rows])
+        return self.at_rate(times)
+
+    def at_rate(self, steady: Floats) -> Floats:
+        """Move ascending times of a steady rate, the first 0, to those at which as many have come at this one."""
+        if self.growth != 1:
+            rate = float(np.log(self.growth)) / MONTH
+            if rate * steady[-1] <= -1:
+                remedy = "Let fewer requests come, or let the rate fall more slowly."
+                problem = "the rate has fallen to nothing before all have come"
+                raise WorkloadError(problem, key="workload.requests", value=len(steady), remedy=remedy)
+            steady = np.log1p(rate * steady) / rate
+        if self.hours is self.days is None:
+            return steady
+        hours = np.array(self.hours or [1.0] * 24)
+        rates = np.outer(self.days, hours).ravel() if self.days else hours
+        come = np.concatenate([[0.0], np.cumsum(rates / rates.mean() * HOUR)])
+        periods, rest = np.divmod(steady, come[-1])
+        times: Floats = periods * come[-1] + np.interp(rest, come, HOUR * np.arange(len(come)))
+        times -= times[0]
         return times
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_table
-from binwright.simcore.types import Floats
+from binwright.simcore.types import Floats, Ints
 from binwright.workloads import TRACES
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.traces.check import resources_in
@@ -126,6 +126,27 @@ def _summary(requests: int, last: float) -> list[pl.Expr]:
     ]
 
 
+def loads(arrival: Floats, lifetime: Floats, amounts: Mapping[str, Floats]) -> dict[str, tuple[float, float]]:
+    """Find the peak, and the 99th percentile over the time of arrivals, of the running amounts float64 [n] of each."""
+    times, order = _events(arrival, lifetime)
+    lasts, ends = np.diff(times, append=times[-1]), np.isfinite(lifetime)
+    lasts[times > arrival[-1]] = 0
+    found = {}
+    for name, amount in amounts.items():
+        running = np.cumsum(np.concatenate([-amount[ends], amount])[order]).round(6)
+        rising = np.argsort(running)
+        share = np.cumsum(lasts[rising])
+        found[name] = float(running.max()), float(running[rising[np.searchsorted(share, 0.99 * share[-1])]])
+    return found
+
+
+def _events(arrival: Floats, lifetime: Floats) -> tuple[Floats, Ints]:
+    """Return the times of all ends and arrivals, ascending, and their order: finite ends first, then arrivals."""
+    times = np.concatenate([(arrival + lifetime)[np.isfinite(lifetime)], arrival])
+    order = np.argsort(times, kind="stable")
+    return times[order], order
+
+
 def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str, float]]:
     """Compute the running demand at `POINTS` times evenly spaced over the arrivals, and its peaks.
 
@@ -133,10 +154,9 @@ def _load(frame: pl.DataFrame, names: list[str]) -> tuple[pl.DataFrame, dict[str
     """
     arrival, lifetime = frame["arrival"].to_numpy(), frame["lifetime"].to_numpy()
     ends = np.isfinite(lifetime)
-    times = np.concatenate([(arrival + lifetime)[ends], arrival])
-    order = np.argsort(times, kind="stable")
+    times, order = _events(arrival, lifetime)
     points = np.unique(np.linspace(arrival[0], arrival[-1], POINTS))
-    last_event = np.searchsorted(times[order], points, side="right") - 1
+    last_event = np.searchsorted(times, points, side="right") - 1
     load: dict[str, Floats] = {"time": points}
     peak: dict[str, float] = {}
     for name, amount in {"running": np.ones(len(frame)), **{name: frame[name].to_numpy() for name in names}}.items():

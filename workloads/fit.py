@@ -8,17 +8,20 @@ import numpy.typing as npt
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import Floats
-from binwright.workloads.arrivals import Poisson
+from binwright.workloads.arrivals import DAY, HOUR, MONTH, WEEK, Poisson
 from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, kaplan_meier
 from binwright.workloads.traces.cells import moment
 from binwright.workloads.traces.check import resources_in
 
+CHANCE = 3.0
+"""Standard deviations by which a profile or a growth differs at least from a steady rate, to be believed."""
+
 
 def fit(
     frame: pl.DataFrame,
-    flavours: int = 8,
-    points: int = 21,
+    flavours: int = 16,
+    points: int = 41,
     requests: int | None = None,
     *,
     age: Floats | None = None,
@@ -26,8 +29,8 @@ def fit(
 ) -> Synthetic:
     """Fit a `Synthetic` with the trace's most frequent flavours, rounded to what is easy to read in a YAML.
 
-    Arrivals are Poisson with the trace's mean gap (its batches and its days are lost); weights are the counts'
-    shares; lifetimes are `points` quantiles per flavour.
+    Arrivals are Poisson with the trace's mean gap, profile of hours and days, and growth (its batches are lost);
+    weights are the counts' shares; lifetimes are `points` quantiles per flavour.
 
     A request that never ends was only watched until the trace ended, so quantiles come from the Kaplan-Meier
     estimate of its flavour; where even that knows no end, from the length of the trace. The last quantile is then
@@ -71,8 +74,46 @@ def fit(
         stays = _quantiles(seen[mine], ended[mine], entered[mine], longest, points)
         demand = {name: _round(amount, 6) for name, amount in zip(names, amounts, strict=True)}
         made.append(Flavour(demand, round(count / total, 4), Empirical(quantiles=stays)))
-    gap = last / (len(arriving) - 1)
-    return Synthetic(requests or len(arriving), Poisson(every=_round(gap, 3)), tuple(made))
+    return Synthetic(requests or len(arriving), _arrivals(arriving["arrival"].to_numpy()), tuple(made))
+
+
+def _arrivals(arrival: Floats) -> Poisson:
+    """Fit a rate to ascending arrivals float64 [n]: its hours from two days on, its days and growth from two weeks."""
+    last = float(arrival[-1])
+    weeks = int(last // WEEK)
+    whole = weeks * WEEK if weeks > 1 else last // DAY * DAY
+    times = arrival[arrival < whole]
+    hours = _profile(times // HOUR % 24, 24) if whole >= 2 * DAY else None
+    days = _profile(times // DAY % 7, 7) if weeks > 1 else None
+    growth = _round(_growth(times // WEEK, weeks) ** (MONTH / WEEK), 3) if weeks > 1 else 1.0
+    found = Poisson(every=1.0, hours=hours, days=days, growth=growth)
+    low, high = 0.0, -MONTH / np.log(growth) * (1 - 1e-12) if growth < 1 else 1e3 * last
+    for _ in range(100):  # the steady time that has passed at the end
+        middle = (low + high) / 2
+        low, high = (middle, high) if found.at_rate(np.array([0.0, middle]))[1] < last else (low, middle)
+    return found.model_copy(update={"every": _round(high / (len(arrival) - 1), 3)})
+
+
+def _profile(of: Floats, parts: int) -> tuple[float, ...] | None:
+    """Compute the rates of these parts of a day or a week, 1 on average; None where they may be equal."""
+    counts = np.bincount(of.astype(np.int64), minlength=parts)
+    mean = counts.mean()
+    if ((counts - mean) ** 2).sum() / mean < parts - 1 + CHANCE * (2 * parts - 2) ** 0.5:
+        return None
+    return tuple((counts / mean).round(2).tolist())
+
+
+def _growth(of: Floats, weeks: int) -> float:
+    """Estimate by what the rate grows from week to week, from the weeks of arrivals; 1 where it may not."""
+    excess = float(of.mean()) - (weeks - 1) / 2
+    if abs(excess) < CHANCE * ((weeks**2 - 1) / 12 / len(of)) ** 0.5:
+        return 1.0
+    numbers, low, high = np.arange(weeks), -20.0, 20.0
+    for _ in range(60):  # the mean week of an exponential rate is that of the arrivals
+        middle = (low + high) / 2
+        rates = np.exp(middle * (numbers - (weeks - 1) * (middle > 0)))
+        low, high = (middle, high) if (rates @ numbers) / rates.sum() < of.mean() else (low, middle)
+    return float(np.exp(high))
 
 
 def _quantiles(

@@ -95,6 +95,8 @@ def fit(asked: Namespace) -> int:
     """Answer `binwright fit FILE`."""
     from binwright.scenarios.draft.request_source import MOST, asked_of
     from binwright.scenarios.draft.text import write_new
+    from binwright.scenarios.run.check import below_fitted, beside_fitted
+    from binwright.scenarios.schema.load import scenario_from
 
     for option, least in (("flavours", 1), ("points", 3), ("requests", 1)):
         value = getattr(asked, option)
@@ -109,6 +111,11 @@ def fit(asked: Namespace) -> int:
     if (share := requests.share_of(asked.flavours)) < MOST:
         kept = "only the most frequent demand is" if asked.flavours == 1 else f"the {asked.flavours} most frequent are"
         say(f"? Of the different demands {kept} kept: {share:.1%} of the requests. --flavours N keeps more.")
+    drawn = scenario_from(yaml.safe_load(text))
+    for name, what, there, draws in beside_fitted(drawn):
+        say(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
+    if doubt := below_fitted(drawn):
+        say(f"? {doubt[0].upper()}{doubt[1:]}")
     if asked.out:
         write_new(asked.out, text)
         say_written(asked.out)

@@ -71,10 +71,10 @@ def run(asked: Namespace) -> int:
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)
-        _warn_of(without_effect(batch.scenario))
-        _warn_of(without_order(batch.scenario))
-        _warn_of(without_requeue(batch.scenario))
-        _warn_of(without_requested(batch.scenario, batch.folder))
+        warn_of(without_effect(batch.scenario))
+        warn_of(without_order(batch.scenario))
+        warn_of(without_requeue(batch.scenario))
+        warn_of(without_requested(batch.scenario, batch.folder))
         _warn_each(unknown_names(batch.scenario, batch.folder))
         list_failed(results)
         _say_where(results)
@@ -173,6 +173,7 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
     """Say what is odd about a scenario that can be run."""
     from binwright.scenarios.run.check import (
+        below_fitted,
         impossible_of,
         overlap_of,
         running_at_start,
@@ -183,26 +184,28 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
         without_requeue,
     )
 
-    _warn_of(overlap_of(scenario))
+    warn_of(overlap_of(scenario))
     if running := running_at_start(scenario, folder):
         show(running)
-    _warn_of(impossible_of(scenario, folder))
-    _warn_of(without_effect(scenario))
-    _warn_of(without_order(scenario))
-    _warn_of(without_requeue(scenario))
-    _warn_of(without_requested(scenario, folder))
+    warn_of(impossible_of(scenario, folder))
+    warn_of(without_effect(scenario))
+    warn_of(without_order(scenario))
+    warn_of(without_requeue(scenario))
+    warn_of(without_requested(scenario, folder))
     _warn_each(unknown_names(scenario, folder))
+    warn_of(below_fitted(scenario))
 
 
 def _warn_each(doubts: Sequence[str]) -> None:
     """Warn of the first SHOWN of them."""
     for doubt in doubts[:SHOWN]:
-        _warn_of(doubt)
+        warn_of(doubt)
     if more := len(doubts) - SHOWN:
-        _warn_of(f"{more} more of the kind." if more > 0 else "")
+        warn_of(f"{more} more of the kind." if more > 0 else "")
 
 
-def _warn_of(what: object) -> None:
+def warn_of(what: object) -> None:
+    """Print a doubt, if there is one."""
     if what:
         out.print(f"[yellow]Warning:[/] {escape(str(what))}", highlight=False)
 
@@ -211,23 +214,23 @@ def _warn(results: Results) -> None:
     from binwright.analysis.measure.condition import outside_of
     from binwright.analysis.measure.overlap import overlap_of
 
-    _warn_of(overlap_of(results.runs, results.swept))
-    _warn_of(outside_of(results.runs, results.swept))
+    warn_of(overlap_of(results.runs, results.swept))
+    warn_of(outside_of(results.runs, results.swept))
     done = results.done
     if "running_lost" in done.columns and (lost := int(done["running_lost"].sum() or 0)):
         share = lost / int(done["running"].sum())
-        _warn_of(f"{share:.2%} of the requests that ran already at the start got no place (metric `running_lost`).")
+        warn_of(f"{share:.2%} of the requests that ran already at the start got no place (metric `running_lost`).")
     if "missing_groups" in done.columns:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"
-        _warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
+        warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
     if "unscored" in done.columns:
         first = done.filter(pl.col("unscored").is_not_null()).row(0, named=True)
-        _warn_of(f"{first['agent']}, seed {first['seed']}: {first['unscored']}, which was refused for that.")
+        warn_of(f"{first['agent']}, seed {first['seed']}: {first['unscored']}, which was refused for that.")
     if "too_late" in done.columns:
         said = done["too_late"].drop_nulls()
         late = list(dict.fromkeys(what for each in said.unique().sort() for what in each.split(", ")))
-        _warn_of(
+        warn_of(
             f"in {len(said)} of {len(done)} runs nothing came of {', '.join(late)}: the last request had its answer "
             "before. Times count from the first request on."
         )
@@ -238,7 +241,7 @@ def _warn(results: Results) -> None:
         if "missing_models" in done.columns:
             models = sorted({name for names in done["missing_models"].drop_nulls() for name in names.split(", ")})
             why += f", or ask for models of devices that no server has ({', '.join(models)})"
-        _warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
+        warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
 
 
 def list_failed(results: Results) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
-from binwright.commands.running import list_failed
+from binwright.commands.running import list_failed, warn_of
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
@@ -32,6 +32,7 @@ def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
+    from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
     from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.mixing import Mixed
@@ -57,6 +58,7 @@ def size(asked: Namespace) -> int:
             on_progress=on_progress,
             finished=line,
         )
+    warn_of(below_fitted(scenario))
     if isinstance(found, Mixed):
         return _shown(_mix_table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):

@@ -32,13 +32,13 @@ def add_fit(commands: Commands) -> None:
     fit = commands.add_parser(
         "fit",
         help="fit a generator of requests to a trace",
-        description="Fit a generated workload to a trace: its most frequent demands, their lifetimes, and the mean gap "
-        "between arrivals. Prints a scenario, or writes it.",
+        description="Fit a generated workload to a trace: its most frequent demands, their lifetimes, and the rate "
+        "of arrivals. Prints a scenario, or writes it.",
     )
     fit.set_defaults(answer="drafting.fit", interrupted="Nothing is written.")
     fit.add_argument("file", help="a CSV or Parquet file, a scenario that reads one, or the name of a trace")
-    fit.add_argument("--flavours", type=int, default=8, metavar="N", help="different demands (default: 8)")
-    fit.add_argument("--points", type=int, default=21, metavar="N", help="quantiles of lifetimes of each (default: 21)")
+    fit.add_argument("--flavours", type=int, default=16, metavar="N", help="different demands (default: 16)")
+    fit.add_argument("--points", type=int, default=41, metavar="N", help="quantiles of lifetimes of each (default: 41)")
     fit.add_argument("--requests", type=int, metavar="N", help="how many (default: as many as the trace has)")
     fit.add_argument("--start", help="fit to what comes from then on: a row, a time or a date (default: to all)")
     fit.add_argument("--out", metavar="FILE", help="the scenario to write (default: print it)")

@@ -28,7 +28,7 @@ from binwright.simcore.types import QUANTUM, Floats
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.changes import WorkloadChange, changed
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import peaks
+from binwright.workloads.describe import loads, peaks
 from binwright.workloads.fit import fit
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.traces.cells import is_date, moment
@@ -171,12 +171,16 @@ class RequestSource:
             f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
             f"demands, which are {share:.1%} of them"
             f"{' (more with --flavours)' if share < MOST else ''},",
-            "Poisson arrivals with their mean gap, and quantiles of lifetimes. Bursts, days and tenants are lost.",
+            "Poisson arrivals with their hours, weekdays and growth; quantiles of lifetimes. Bursts, tenants are lost.",
         ]
         notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS
         about = f"Requests like those of {self.path.name}, drawn anew for every seed."
-        return scenario_text(about, self.servers, generated(spec), notes=notes, agents=agents, replications=10)
+        amounts = {name: self.frame[name].to_numpy() for name in self.resources}
+        there = loads(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), amounts)
+        fitted = {name: {"peak": peak, "p99": p99} for name, (peak, p99) in there.items() if peak}
+        workload = {**generated(spec), "fitted": fitted}
+        return scenario_text(about, self.servers, workload, notes=notes, agents=agents, replications=10)
 
 
 def asked_of(file: str, drop: bool = False) -> RequestSource:

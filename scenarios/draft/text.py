@@ -14,6 +14,7 @@ import yaml
 from binwright.simcore.errors import UserError
 from binwright.simcore.files import replacing
 from binwright.simcore.units import LARGEST, measure_of
+from binwright.workloads.arrivals import Poisson
 from binwright.workloads.generators import Synthetic
 from binwright.workloads.lifetimes import Empirical
 
@@ -107,8 +108,9 @@ def generated(spec: Synthetic) -> dict[str, Any]:
         flavours.append(
             {"weight": flavour.weight, **amounts(asked), "lifetimes": {"empirical": {"quantiles": quantiles}}}
         )
-    every = getattr(spec.arrivals, "every")  # noqa: B009  # of the one kind that is fitted
-    return {"requests": spec.requests, "arrivals": {"poisson": {"every": f"{every:.6g} s"}}, "flavours": flavours}
+    assert isinstance(spec.arrivals, Poisson)
+    arrivals = spec.arrivals.model_dump(mode="json", exclude_defaults=True)
+    return {"requests": spec.requests, "arrivals": {"poisson": arrivals}, "flavours": flavours}
 
 
 def scenario_text(

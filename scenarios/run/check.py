@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from binwright.analysis.measure.overlap import Overlap, overlap, worst
 from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run, plan, points
+from binwright.scenarios.build.requests import KINDS
 from binwright.scenarios.build.trace import TraceRequests, kept
 from binwright.scenarios.build.world import adapt_agent, build_agent, build_world
 from binwright.scenarios.run.execute import cache_of
@@ -24,7 +26,7 @@ from binwright.scenarios.schema.load import load_to_run
 from binwright.scenarios.schema.moves import MovesSpec
 from binwright.scenarios.schema.overflow import preempt_of, wait_of
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.schema.workload import Trace
+from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.scenarios.schema.yaml_source import Keys, dotted, undotted
 from binwright.simcore.compiling import awaited_by
 from binwright.simcore.engine import Simulation
@@ -34,6 +36,7 @@ from binwright.simcore.record import IMPOSSIBLE
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, View, Workload
 from binwright.workloads.changes import words_of
+from binwright.workloads.describe import loads
 from binwright.workloads.priorities import LABEL as PRIORITY
 from binwright.workloads.starts import ListedStart
 from binwright.workloads.traces.library import find, find_servers
@@ -42,6 +45,8 @@ SEEDS = 20
 """So many seeds and points are looked at, at most, to say how much runs already at the start, and what fits nowhere."""
 WINDOWS = 5
 """So many seeds' windows of a trace are searched for a name that no request has."""
+FITS, SHORT = 5, 0.02
+"""Seeds of fitted requests that are compared with their trace, and the share by which they may ask for less."""
 BECOMES = {
     "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
     "drop": "`workload: {running: drop}` leaves them out.",
@@ -233,6 +238,43 @@ def without_effect(scenario: Scenario) -> str:
     keys = [key for key, there in said if there]
     why = "nothing is moved without `rescheduling` or `overflow: {make_room: ...}`"
     return f"{' and '.join(keys)} {'have' if len(keys) > 1 else 'has'} no effect: {why}." if keys else ""
+
+
+def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
+    """Compare what fitted requests ask for at once with their trace.
+
+    Returns rows: the resource, `peak` or `99th percentile`, its units in the trace, and those drawn, on average of the
+    first seeds.
+    """
+    spec = scenario.workload
+    if not isinstance(spec, Generated) or not spec.fitted:
+        return []
+    drawn = []
+    for seed in range(scenario.seed, scenario.seed + min(scenario.replications, FITS)):
+        base = KINDS[type(spec)](spec, {}).draw(scenario.resources, seed)
+        amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
+        drawn.append(loads(base.arrival, base.duration, amounts))
+    return [
+        (name, what, there, fmean(each[name][place] for each in drawn))
+        for name, load in spec.fitted.items()
+        if name in scenario.resources
+        for place, (what, there) in enumerate((("peak", load.peak), ("99th percentile", load.p99)))
+    ]
+
+
+def below_fitted(scenario: Scenario) -> str:
+    """Say by how much fitted requests ask for less than their trace, at the point where they do so most."""
+    rows = [row for _, at_point in points(scenario)[:SEEDS] for row in beside_fitted(at_point) if row[2]]
+    if not rows:
+        return ""
+    name, what, there, drawn = min(rows, key=lambda row: row[3] / row[2])
+    if drawn > (1 - SHORT) * there:
+        return ""
+    return (
+        f"the fitted requests ask for {1 - drawn / there:.0%} less {name} than the trace at the {what} ({drawn:,.0f}, "
+        f"and {there:,.0f} in the trace): too few servers look enough. Size by the trace, or by its days: "
+        "`resample: {block: 1 d}`."
+    )
 
 
 def missing_files(scenario: Scenario) -> list[UserError]:

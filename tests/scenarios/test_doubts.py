@@ -148,3 +148,22 @@ def test_describe_lists_all_rows_that_cannot_be_read_and_leaves_them_out_if_aske
     assert "faulty: drop" in out.read_text()
     assert len(asked_of(str(out)).frame) == 43
     assert main(["validate", str(out)]) == 0
+
+
+def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half of the requests come at one moment, as no rate of hours does."""
+    arrival, _ = stream(5, 7, 600)
+    arrival = np.sort(np.where(np.arange(600) % 2, 3 * DAY, arrival))
+    file, fitted = export(tmp_path / "vms.csv", arrival, np.full(600, 3600.0), 8 * DAY), tmp_path / "fitted.yaml"
+    assert main(["fit", str(file), "--out", str(fitted)]) == 0
+    said = capsys.readouterr().err
+    assert "cpu, peak: " in said
+    assert "cpu, 99th percentile: " in said
+    assert "? The fitted requests ask for " in said
+    cluster = "--set=cluster={servers: 20, node: {cpu: 8}}"
+    assert main(["size", str(fitted), cluster, "--seeds", "2", "--agents", "first-fit", "--out", str(tmp_path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "less cpu than the trace at the peak" in said
+    assert "Size by the trace, or by its days: `resample: {block: 1 d}`." in said

@@ -19,6 +19,7 @@ from binwright.simcore.types import Floats, Workload
 from binwright.workloads import ARRIVALS, LIFETIMES
 from binwright.workloads.arrivals import Arrivals, Bursty, Poisson
 from binwright.workloads.arrivals import Fixed as FixedGaps
+from binwright.workloads.describe import loads
 from binwright.workloads.fit import fit
 from binwright.workloads.generators import Flavour, Synthetic
 from binwright.workloads.lifetimes import Empirical, Exponential, Fixed, Lifetimes, Lognormal
@@ -349,6 +350,44 @@ def test_fit_of_a_flavour_that_never_ends() -> None:
     assert flavour.lifetimes == Empirical(quantiles=(30.0, 30.0, 30.0))
     with pytest.raises(WorkloadError, match="too little to fit"):
         fit(frame.head(1))
+
+
+def test_the_rate_goes_by_hours_days_and_growth() -> None:
+    hours, days = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
+    rates = Poisson(every=60.0, hours=hours, days=days, growth=2.0)
+    times = rates.draw(200_000, np.random.default_rng(0)) / 86_400
+    assert (times[0], times[:500].tolist()) == (0, (rates.draw(500, np.random.default_rng(0)) / 86_400).tolist())
+    months = np.bincount((times // 28).astype(int))
+    assert months[1] / months[0] == pytest.approx(2 ** (28 / 30), rel=0.03)
+    assert (times % 1 >= 0.5).mean() == pytest.approx(0.75, abs=0.01)
+    assert (times[times < 28] % 7 >= 5).mean() == pytest.approx(1 / 7, abs=0.015)
+    with pytest.raises(WorkloadError, match="the rate has fallen to nothing before all have come"):
+        Poisson(every=60.0, growth=0.5).draw(100_000, np.random.default_rng(0))
+
+
+def test_fit_keeps_hours_days_and_growth_and_so_the_peak() -> None:
+    days = (1.2, 1.2, 1.2, 1.2, 1.2, 0.5, 0.5)
+    arrivals = Poisson(every=90.0, hours=(0.5,) * 12 + (1.5,) * 12, days=days, growth=1.5)
+    trace = replace(SPEC, requests=30_000, arrivals=arrivals, lifetimes=Lognormal(median=3600.0, sigma=1.0))
+    drawn = trace.draw(("cpu", "mem"), seed=1)
+    columns = {"id": drawn.id, "arrival": drawn.arrival, "lifetime": drawn.duration}
+    frame = pl.DataFrame({**columns, "cpu": drawn.demand[:, 0] / 1e6, "mem": drawn.demand[:, 1] / 1e6})
+    spec = fit(frame)
+    assert isinstance(spec.arrivals, Poisson)
+    assert spec.arrivals.growth == pytest.approx(1.5, abs=0.1)
+    again = [spec.draw(("cpu", "mem"), seed) for seed in range(3)]
+    peaks = [loads(each.arrival, each.duration, {"cpu": each.demand[:, 0] / 1e6})["cpu"] for each in again]
+    peak, p99 = loads(drawn.arrival, drawn.duration, {"cpu": drawn.demand[:, 0] / 1e6})["cpu"]
+    assert np.mean(peaks, axis=0).tolist() == pytest.approx([peak, p99], rel=0.04)
+    assert again[0].arrival[-1] == pytest.approx(drawn.arrival[-1], rel=0.03)
+    plain = replace(spec, arrivals=Poisson(every=drawn.arrival[-1] / 30_000)).draw(("cpu", "mem"), 0)
+    assert loads(plain.arrival, plain.duration, {"cpu": plain.demand[:, 0] / 1e6})["cpu"][0] < 0.7 * peak
+
+
+def test_fit_takes_no_chance_for_a_profile() -> None:
+    arrivals = fit(generated_trace(20_000)).arrivals
+    assert isinstance(arrivals, Poisson)
+    assert (arrivals.hours, arrivals.days, arrivals.growth) == (None, None, 1)
 
 
 def test_importing_workloads_loads_neither_polars_nor_numpy() -> None:
