@@ -12,13 +12,13 @@ from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from binwright.service.limits import Limits, changed
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import ExtraNeeded, UserError
 from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
     from binwright.agents.solver.backends.opencl_devices import Device
+    from binwright.service.limits import Limits
     from binwright.service.pool import Hire
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -45,7 +45,7 @@ def serve(
 
         from binwright.service.access_control import read_tokens
         from binwright.service.app import application
-        from binwright.service.limits import guarded
+        from binwright.service.limits import Limits, changed, guarded
         from binwright.service.offered_devices import offered
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):

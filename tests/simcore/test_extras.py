@@ -68,6 +68,7 @@ class Missing:
         ("agents check nara", "safetensors", "learned"),
         ("run quickstart --on ray", "ray", "ray"),
         ("solve --devices", "pyopencl", "solver"),
+        ("serve --port 0", "uvicorn", "serve,solver"),
     ],
 )
 def test_a_command_says_at_once_what_it_needs(
