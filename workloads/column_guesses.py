@@ -360,9 +360,11 @@ def _name(look: _Look) -> None:
     if column is None and named:
         rows, missing = len(named[0].cells), named[0].missing
         again = rows - missing - named[0].there.n_unique()
+        twice = named[0].there.filter(named[0].there.is_duplicated()).head(1).to_list()
         counts = [f"repeats one above it in {again:,}"] * bool(again) + [f"is empty in {missing:,}"] * bool(missing)
         look.doubts.append(
-            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows: not read, requests are named by their row."
+            f"{named[0].name} {' and '.join(counts)} of {rows:,} rows{''.join(f' ({one!r})' for one in twice)}: "
+            "not read, requests are named by their row."
         )
     if column:
         look.taken.add(column.name)

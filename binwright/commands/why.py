@@ -15,6 +15,7 @@ from binwright.simcore.errors import RunError, UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_text
 from binwright.simcore.units import say
+from binwright.workloads.traces.cells import moment
 
 if TYPE_CHECKING:
     from binwright.scenarios.run.why import RefusedRequests, Why
@@ -61,13 +62,15 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
     offered, refused = int(kinds["offered"].sum()), int(kinds["refused"].sum())
     share = f" ({100 * refused / offered:.2f} %)" if offered else ""
     show(f"{which}: {refused:,} of {many_of(offered, 'request')} refused{share}")
-    if counted.evicted[0]:
-        show("{:,} evicted for others; {:,} of them did not run again.".format(*counted.evicted))
+    evicted, lost = counted.evicted
+    if evicted:
+        again = f"{lost:,} of them did not run again" if lost else "all ran again"
+        show(f"{evicted:,} evicted for others; {again}.")
     if not refused:
         return
     table = new_table("reason", ">requests", ">first", ">last", "for example")
     for row in reasons.iter_rows(named=True):
-        times = duration(row["first"]), duration(row["last"])
+        times = _moment(row["first"], counted.origin), _moment(row["last"], counted.origin)
         table.add_row(row["reason"], f"{row['requests']:,}", *times, ", ".join(row["ids"]))
     out.print(table)
     resources = [name for name in kinds.columns if name not in ("group", "offered", "refused")]
@@ -81,7 +84,7 @@ def _print_refused(which: str, counted: RefusedRequests) -> None:
         show(f"{len(kinds) - SHOWN:,} more kinds of requests; --out FILE writes all.")
     for (label,), rows in counted.labels.group_by("label", maintain_order=True):
         _print_label(str(label), rows)
-    _print_times(counted.times)
+    _print_times(counted.times, counted.origin)
     if example := next((ids[0] for ids in reasons["ids"].to_list() if ids), None):
         show(f"What did every server lack? --request {example}")
 
@@ -102,11 +105,16 @@ def _print_label(label: str, rows: pl.DataFrame) -> None:
         show(f"{len(rows) - SHOWN:,} more of {label}.")
 
 
-def _print_times(times: pl.DataFrame) -> None:
+def _moment(seconds: float, origin: float) -> str:
+    """Write a time since the first request, as a date where the trace has dates."""
+    return moment(origin + seconds) if origin else duration(seconds)
+
+
+def _print_times(times: pl.DataFrame, origin: float) -> None:
     """Print when requests were refused."""
     table = new_table(">came from", ">until", *SHARE)
     for row in times.iter_rows(named=True):
-        table.add_row(duration(row["begin"]), duration(row["end"]), *_share(row))
+        table.add_row(_moment(row["begin"], origin), _moment(row["end"], origin), *_share(row))
     out.print(table)
 
 
@@ -116,10 +124,11 @@ def _print(which: str, found: Why) -> None:
     request, resources = found.request, found.resources
     where = "an even part of every node of one server" if request.spread else "one node" if found.largest else "servers"
     lasts = "for ever" if request.duration == inf else f"for {duration(request.duration)}"
-    asked_for, when = say(request.demand, resources), duration(request.arrival)
+    asked_for, when = say(request.demand, resources), f"{duration(request.arrival)} after the first one"
+    when += f", at {_moment(request.arrival, found.origin)}" if found.origin else ""
     lines = [
         f"{which}: request {found.id} (row {request.index}), {found.answer}",
-        f"It asked for {asked_for} on {where}, {lasts}, {when} after the first one.",
+        f"It asked for {asked_for} on {where}, {lasts}, {when}.",
     ]
     if found.time > request.arrival:
         lines.append(f"The agent was first asked about it {duration(found.time - request.arrival)} later.")

@@ -200,7 +200,7 @@ def _why(commands: Commands) -> None:
     why.add_argument("--agent", metavar="AGENT", help="whose run (default: the first agent's)")
     why.add_argument("--seed", type=int, metavar="N", help="of which seed (default: the first)")
     add_several(why, "--point", "points", "KEY=VALUE", "at which point of a sweep")
-    why.add_argument("--out", metavar="FILE", help="a CSV file with all rows of the last table")
+    why.add_argument("--out", metavar="FILE", help="a CSV file with all kinds of requests, or of --request all servers")
 
 
 def _report(commands: Commands) -> None:

@@ -19,6 +19,7 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.execute import measured_from, prepare_run
 from binwright.scenarios.run.line import Line
 from binwright.scenarios.run.refusals import over_time, room_for_parts
+from binwright.scenarios.schema.workload import Trace
 from binwright.simcore.agent_calls import answer_all, describe_request, raised
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
@@ -28,6 +29,7 @@ from binwright.simcore.quotas import Quotas
 from binwright.simcore.record import IMPOSSIBLE, PENDING, REJECTED, SPREAD
 from binwright.simcore.rng import stream
 from binwright.simcore.types import QUANTUM, Agent, Ints, Request, View, Workload, part
+from binwright.workloads.traces.cells import DATED
 from binwright.workloads.traces.check import LABELS
 
 ROOM = "room"
@@ -44,7 +46,7 @@ class Why:
     `largest` says of every resource the most that the request could have asked for with all else as it was; None where
     no amount would have done. It is empty in a network, where requests are divided among servers. `waited` says in
     words who was ahead of one that waited in a line when it was first left there, what was promised to whom, and whom
-    it passed.
+    it passed. Times count from `origin`, in seconds since 1970 where the trace has dates, and 0 elsewhere.
     """
 
     request: Request
@@ -55,6 +57,7 @@ class Why:
     servers: pl.DataFrame
     largest: dict[str, float | None]
     waited: tuple[str, ...] = ()
+    origin: float = 0.0
 
 
 def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
@@ -68,13 +71,14 @@ def why(run: Run, wanted: str, cache: Path | None = None) -> Why:
     row = _row(simulation.workload, wanted)
     if simulation.record.outcome[row] == IMPOSSIBLE:
         empty = world.ledger(run.seed)
-        return _Asked(world.simulation(run.seed, empty), empty, row).impossible()
+        found = _Asked(world.simulation(run.seed, empty), empty, row).impossible()
+        return replace(found, origin=_origin(run, simulation.workload))
     if row < simulation.offered:
         remedy = f"The agent's own requests begin at row {simulation.offered}."
         raise UserError("came during the warm start", key="--request", value=wanted, remedy=remedy)
     begin_moving(run.scenario, world, simulation, stream(run.seed, "movers"))
     agent.start(simulation.view, stream(run.seed, "agent"))
-    return _Asked(simulation, ledger, row).why(agent)
+    return replace(_Asked(simulation, ledger, row).why(agent), origin=_origin(run, simulation.workload))
 
 
 class RefusedRequests(NamedTuple):
@@ -89,7 +93,8 @@ class RefusedRequests(NamedTuple):
     and how many are `expected`: so many would be if each were refused as often as all of its kind. Who is refused more
     than that is treated worse than the others, and does not only ask for more. `times` has ten equal spans: `begin` and
     `end` in seconds, and how many that came then were `offered` and `refused`. `evicted` says how many were evicted for
-    others, and how many of these did not run again.
+    others, and how many of these did not run again. Times count from `origin`, in seconds since 1970 where the trace
+    has dates, and 0 elsewhere.
     """
 
     reasons: pl.DataFrame
@@ -97,6 +102,15 @@ class RefusedRequests(NamedTuple):
     labels: pl.DataFrame
     times: pl.DataFrame
     evicted: tuple[int, int] = (0, 0)
+    origin: float = 0.0
+
+
+def _origin(run: Run, workload: Workload) -> float:
+    """Return when the requests begin on the clock of their trace, 0 where that has no dates or is not kept."""
+    spec = run.scenario.workload
+    if isinstance(spec, Trace) and (spec.superpose > 1 or spec.time_scale != 1):
+        return 0.0
+    return workload.origin if workload.origin >= DATED else 0.0
 
 
 def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
@@ -145,6 +159,7 @@ def refused(run: Run, cache: Path | None = None) -> RefusedRequests:
         _by_label(frame.with_columns(pl.col("no").mean().over(by).alias("expected"))),
         _over_time(frame),
         _evicted(simulation),
+        _origin(run, simulation.workload),
     )
 
 
@@ -199,6 +214,9 @@ def _row(workload: Workload, wanted: str) -> int:
     found = np.flatnonzero(workload.id.astype(np.str_) == wanted)
     if not len(found):
         remedy = f"They are {workload.id[0]} to {workload.id[-1]}, in order of arrival; `row 12` is the thirteenth."
+        if workload.id.dtype.kind == "i" and not wanted.isdecimal():
+            remedy = f"Requests are named by their row, 0 to {len(workload) - 1:,}. Where a table has ids, "
+            remedy += "`binwright traces describe` says why they are not read, such as one that is there twice."
         raise UserError("no request of this run has this id", key="--request", value=wanted, remedy=remedy)
     return int(found[0])
 

@@ -98,6 +98,13 @@ def test_in_which_units(columns: dict[str, list[Any]], units: dict[str, str], tm
     assert len(asked_of(str(path)).frame) == 2
 
 
+def test_an_id_that_is_there_twice_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n")
+    said = "InstanceID repeats one above it in 1 of 2 rows ('a'): not read, requests are named by their row."
+    assert said in propose(path).doubts
+
+
 def test_cells_that_say_their_unit_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("start;end;cpus;Memory\n0;9;500m;4 GiB\n1;9;2;512 MiB\n2;9;2 cores;2.5 GB\n3;9;1;\n")

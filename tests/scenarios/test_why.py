@@ -14,6 +14,7 @@ import binwright as bw
 import binwright.scenarios.run.why
 from binwright import scenarios
 from binwright.cli import main
+from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import Run, plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
@@ -103,7 +104,7 @@ def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
     run = run_of()
     rows = requests_of(run, tmp_path)
-    reasons, kinds, labels, spans, _ = refused(run)
+    reasons, kinds, labels, spans, *_ = refused(run)
     assert labels.is_empty()
     rejected = [row for row in rows if row["outcome"] == "rejected"]
     assert rejected
@@ -340,3 +341,27 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert said in capsys.readouterr().err
     assert main(["why", str(tmp_path)]) == 2
     assert "is no folder of results" in capsys.readouterr().err
+
+
+def test_times_are_dates_where_the_trace_has_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "vms.csv"
+    table.write_text("start,end,cpu\n2026-03-01 08:00,2026-03-05,2\n2026-03-02 09:30,2026-03-05,7\n")
+    columns = {"arrival": "start", "end": "end", "cpu": "cpu"}
+    fields = {
+        "cluster": {"servers": 1, "node": {"cpu": 8}},
+        "workload": {"trace": "table", "path": str(table), "columns": columns},
+    }
+    Batch(scenario_from({**fields, "agents": ["best-fit"], "replications": 1}), tmp_path / "out").run()
+    assert main(["why", str(tmp_path / "out")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "1 2026-03-02 09:30:00 2026-03-02 09:30:00 1" in said
+    assert main(["why", str(tmp_path / "out"), "--request", "1"]) == 0
+    assert "25.5 h after the first one, at 2026-03-02 09:30:00." in " ".join(capsys.readouterr().out.split())
+    assert main(["why", str(tmp_path / "out"), "--request", "7f3e-uuid"]) == 2
+    assert "Requests are named by their row, 0 to 1." in capsys.readouterr().err
+
+
+def test_out_is_promised_as_what_it_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["why", "--help"])
+    assert "all kinds of requests, or of --request all servers" in " ".join(capsys.readouterr().out.split())
