@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.agents import AGENTS
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UnknownName, UserError
 from binwright.simcore.types import Agent, Ints, Placement, Refusal, Request, View, part
 
@@ -63,7 +62,6 @@ class ByBook(Agent):
             remedy = "Leave `by` out, or write `overcommit: {cpu: {predict: ...}}` into the cluster."
             raise UserError("no peaks are predicted, so there is one book", key="by", value=self.book, remedy=remedy)
         self.agent.start(self._shown(view, np.zeros_like(view.free)) or view, rng)
-        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent, if the request fits anywhere."""

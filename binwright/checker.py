@@ -17,19 +17,17 @@ from binwright.agents import AGENTS
 from binwright.agents.world import World
 from binwright.check_worlds import SEED, WORLDS, form_of, scenario_of
 from binwright.fabric.compiled.numa_run import CompiledSimulation, play_compiled
-from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
 from binwright.fabric.ledger import WRITTEN, Ledger
 from binwright.scenarios.build.world import adapt_agent, build_world
 from binwright.scenarios.run.sandbox import STARTING, TooLong, limited
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.agent_state import memory, named, recall
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import ExtraNeeded, InfeasiblePlacement, KernelError, RunError, UserError, from_here
 from binwright.simcore.file_tracking import is_ours
-from binwright.simcore.play import Watchers, play
+from binwright.simcore.play import play
 from binwright.simcore.record import Record
-from binwright.simcore.rng import TrackedGenerator, stream
+from binwright.simcore.rng import stream
 from binwright.simcore.types import Agent, View
 
 PATIENCE = 60.0
@@ -38,9 +36,6 @@ _ANSWERS = "Return request.on(server, node), request.across(server, nodes), a Pl
 _ROOM = "Compare with what is free now: (view.free[server, node] >= request.demand).all(), for each share its amounts."
 _NEW_ARRAYS = "Read view.free and view.capacity at every decision: they are new arrays after the cluster has grown."
 _KERNEL = "Let the kernel that `compiled` names follow the same rule as decide, or return None there."
-_MEMORY = (
-    "Name in `remembers` all attributes that hold what decide has noted, or leave it out: the run then begins anew."
-)
 _BOUND = (
     "Let the first of three costs be no more than that of any place of the server, and change no numbers in a cost."
 )
@@ -56,9 +51,8 @@ class AgentCheck:
     """What `check_agent` saw of an agent that keeps the contract.
 
     `decisions` and `placed` count requests by world; `microseconds` is the mean time of a decision there; `declined`
-    has the worlds that the agent refuses to start in, and what it says. `compiled` has the worlds in which its kernel
-    was seen to decide as `decide` does, and `gone_on` those in which it was interrupted and went on as if it had not
-    been.
+    has the worlds that the agent refuses to start in, and what it says, and `compiled` those in which its kernel was
+    seen to decide as `decide` does.
     """
 
     agent: str
@@ -67,17 +61,12 @@ class AgentCheck:
     microseconds: Mapping[str, float]
     declined: Mapping[str, str]
     compiled: tuple[str, ...]
-    gone_on: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = [f"{self.agent} keeps the contract of an agent."]
         for world, count in self.decisions.items():
             times = f"{self.microseconds[world]:.1f} us a decision" + ", compiled the same" * (world in self.compiled)
             lines.append(f"  {world}: {self.placed[world]} of {count} placed, {times}")
-        if self.gone_on:
-            lines.append("  Interrupted in the middle, it goes on with the same answers.")
-        else:
-            lines.append("  Its long runs begin anew when they are interrupted: it does not say what it `remembers`.")
         for why in dict.fromkeys(self.declined.values()):
             worlds = [world for world, said in self.declined.items() if said == why]
             lines.append(f"  declined: {', '.join(worlds)}\n    {why}")
@@ -93,8 +82,7 @@ def check_agent(agent: str | type[Agent], /, **options: Any) -> AgentCheck:
     view shows is not written to; that the same seed gives the same answers, to a new agent and to one that is started
     again; that all chance comes from the generator that `start` is given; that the agent goes on when servers fail and
     the cluster grows (unless `any_size` is false), and with any number of servers, nodes and resources; that its
-    kernel, if it has one, decides as `decide` does, also where it looks only at servers that changed; that it goes on
-    with the same answers when it is interrupted, if it says what it remembers.
+    kernel, if it has one, decides as `decide` does, also where it looks only at servers that changed.
 
     An agent that is not made for some worlds raises a `UserError` in `start` there, and these are listed as declined.
     """
@@ -139,7 +127,6 @@ class _Check:
         microseconds: dict[str, float] = {}
         declined: dict[str, str] = {}
         compiled: list[str] = []
-        gone_on: list[str] = []
         for world in WORLDS:
             if not _is_meant_for(self.kind, world):
                 continue
@@ -172,8 +159,6 @@ class _Check:
                 "started again with the same seed, it gives other answers",
                 "Let start(view, rng) set everything that decide changes back to how a run begins.",
             )
-            if self._goes_on(point, world, first):
-                gone_on.append(world)
             if self._compiled(agent, point, world, first):
                 compiled.append(world)
                 if not is_ours(Path(getsourcefile(self.kind) or "")):  # of the shipped ones our tests know it
@@ -187,7 +172,7 @@ class _Check:
             self._wrong(f"starts in no world at all: {said}", "", "Raise a UserError in start only where it has to be.")
         if not any(placed.values()):
             self._wrong("has placed nothing in any world", "", "Return a placement where a request fits.")
-        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled), tuple(gone_on))
+        return AgentCheck(self.name, decisions, placed, microseconds, declined, tuple(compiled))
 
     def _wrong(self, problem: str, world: str, remedy: str, cause: BaseException | None = None) -> NoReturn:
         where = f"{self.kind.__name__}, {world}" if world else self.kind.__name__
@@ -257,43 +242,6 @@ class _Check:
                 differ = np.flatnonzero(~np.isclose(before[:both], after[:both], rtol=0, atol=0, equal_nan=True))
                 row = int(differ[0]) if len(differ) else both
                 self._wrong(f"{problem}: {name} of request {row} differs", world, remedy)
-
-    def _goes_on(self, point: World, world: str, played: _Played) -> bool:
-        """Interrupt the agent in the middle, if it says what it remembers, and compare with what a new one comes to.
-
-        Tells whether it was interrupted.
-        """
-        half, luck, others = (
-            len(played.record.sequence) // 2,
-            *(TrackedGenerator(stream(SEED, "agent")) for _ in range(2)),
-        )
-        agent, other = (adapt_agent(point, self._made()) for _ in range(2))
-        part, rest = (point.simulation(SEED) for _ in range(2))
-        agent.start(part.view, luck)
-        other.start(rest.view, others)
-        if named(agent) is None:
-            return False
-        answers, interrupted = DecisionRecorder(part), False
-        DecisionRecorder(rest)
-
-        def watch() -> int:
-            nonlocal interrupted
-            interrupted = len(part.record.sequence) >= half
-            return not interrupted
-
-        try:
-            play(part, agent, watch)
-            if not interrupted:
-                return False
-            answer_again(rest, DecisionLog(answers.portion()), part.record.reasons, Watchers(rest))
-            recall(other, *memory(agent))
-            others.go_on(luck.states())
-            play(rest, other)
-        except (RunError, ValueError, TypeError, LookupError, AttributeError) as error:
-            self._wrong(f"interrupted in the middle, {error}", world, _MEMORY, error)
-        problem = "interrupted in the middle, it goes on with other answers"
-        self._same(played.record, rest.record, world, problem, _MEMORY)
-        return True
 
     def _compiled(self, agent: Agent, point: World, world: str, played: _Played, follows: bool = False) -> bool:
         """Play the agent's kernel, if the world can use it, and compare; if it `follows`, by what changed only."""

@@ -89,9 +89,6 @@ class NetworkLedger(Ledger):
         """Of every placement: row, servers, span, links, and the quanta reserved on each tier."""
         self._remembered: list[Ints] | None = [] if remembers else None
         """The numbers of every placement, in the order of `notes`."""
-        self.given: list[Ints] | None = None
-        """The numbers of every placement, and behind them the hosts and paths of a virtual network, where they are to
-        be noted: an empty list then."""
         self.room = self._free.sum(axis=(0, 1)).tolist()
         """Quanta free of each resource, over all servers."""
         self.view = NetworkView(
@@ -132,7 +129,6 @@ class NetworkLedger(Ledger):
         else:
             found = check_embedding(self.topology, network, placement, self._servers, self._nodes)
             numbers = self._numbers(found, found.amounts)
-            machines = [part for part in (found.hosts, found.route_first, found.route_links) if part is not None]
         said = self._settle(self._books, numbers, request.demand, request.bandwidth, network is None)
         if said != TAKEN:
             raise InfeasiblePlacement(self._mistake(said, numbers, request))
@@ -143,8 +139,6 @@ class NetworkLedger(Ledger):
         self.notes.append((request.index, *self._books.report[:-1].tolist()))
         if self._remembered is not None:
             self._remembered.append(numbers)
-        if self.given is not None:
-            self.given.append(numbers if network is None else np.concatenate([numbers, *machines]))
         server, node = numbers[HEAD : HEAD + 2].tolist()
         return server, node
 

@@ -246,24 +246,20 @@ class Simulation(RunState):
 
     def _overflow(self, refusal: Refusal | None) -> None:
         if self.routing and self.routing.spills(self._line[0]):
-            self.note_pass()
             return
         if self.moving and self.moving.makes_room(self._line[0]):
             return
         if self.overflow.preempt and self.preempting and (when := self.preempting.makes_room([self._line[0]])):
-            self.note_pass()
             self.queue.blocked = when == "later"
             return
         mode = self.overflow.mode
         if mode == "expand":
             room = self.overflow.limit - len(self.view.capacity)
             if room > 0:
-                self.note_pass()
                 self.events.grow(min(self.overflow.by, room))
                 return
             mode = self.overflow.then
         if mode == "wait":
-            self.note_pass()
             self.queue.blocked = True
         else:
             self._refuse(self._line.popleft(), refusal)

@@ -70,7 +70,6 @@ class Offering:
         while len(line := queue.startable) > seen:
             before, run.offer = len(line), list(islice(line, together))
             seen = len(run.offer) - before
-            run.note_pass()
             while run.offer:
                 yield gangs.next_part(run.offer[0])
             gangs.abandon()  # one that the agent has left partway

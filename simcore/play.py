@@ -41,10 +41,10 @@ class Watchers:
             if not self._left[each]:
                 self._left[each] = callback()
 
-    def __call__(self, most: int = -1) -> int:
-        """Call whose turn it is; return after how many decisions to come back: `most` at most, if not negative."""
+    def __call__(self) -> int:
+        """Call whose turn it is; return after how many decisions to come back."""
         self._settle()
-        asked_for = min((left for left in (*self._left, most) if left >= 0), default=-1)
+        asked_for = min((left for left in self._left if left >= 0), default=-1)
         self._asked_for = min(1, asked_for) if self._together else asked_for
         self._before, self._counted = len(self._simulation.record.sequence), self._simulation.counted or 0
         return self._asked_for
@@ -60,7 +60,7 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
     """
     view, decide, advance, answer = simulation.view, agent.decide, simulation.advance, simulation.answer
     times = simulation.times
-    simulation.thought = thought = 0
+    thought = 0
     with rare_collection():
         left = watch()
         while left and (request := advance()) is not None:
@@ -82,7 +82,6 @@ def play(simulation: Simulation, agent: Agent, watch: Callable[[], int] = lambda
                 if not simulation.partway:  # a gang counts once, and nobody looks on while it has some of its places
                     left -= 1
             if not left:
-                simulation.thought = thought
                 left = watch()
     simulation.ledger.confirm()
     return thought

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -29,16 +27,6 @@ class TrackedGenerator(np.random.Generator):
         children = [TrackedGenerator(np.random.Generator(bits)) for bits in self.bit_generator.spawn(n_children)]
         self._spawned += children
         return [*children]
-
-    def states(self) -> list[Any]:
-        """Return its state and those of its children, and of theirs, as JSON has it."""
-        return [self.bit_generator.state, *(child.states() for child in self._spawned)]
-
-    def go_on(self, states: Sequence[Any]) -> None:
-        """Go on from `states`, which one came to that had as many children; a `ValueError` where it had not."""
-        self.bit_generator.state = states[0]
-        for child, of_child in zip(self._spawned, states[1:], strict=True):
-            child.go_on(of_child)
 
     @property
     def drawn(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from math import inf
 
@@ -38,11 +37,6 @@ class RunState:
         """Those that are offered together and have no answer yet; empty where requests are offered one by one."""
         self.times: list[tuple[int, int]] | None = None
         """Of every decision its row and the agent's nanoseconds, where `play` is to note them: an empty list then."""
-        self.passes: array[int] | None = None
-        """How many answers the record had whenever there was one that left its request waiting, or several requests
-        were offered together: an empty array where that is to be noted."""
-        self.thought = 0
-        """The nanoseconds that the agent has thought, as of when the watch of `play` was called last."""
         self.counted: int | None = None
         """How many answers there were as `play` counts those to requests offered together; None: it does so itself."""
         self.recurring = 0
@@ -82,11 +76,6 @@ class RunState:
             self.clock.release_at(self.clock.now + duration, lambda _: release(index), place)
         elif duration < inf:
             self.clock.release_at(self.clock.now + duration, release, index)
-
-    def note_pass(self) -> None:
-        """Note how many answers there are, where that is wanted."""
-        if self.passes is not None:
-            self.passes.append(len(self.record.sequence))
 
     def freed(self, row: int) -> None:
         """Give back what a row counts against: its quota, and the limits of its queue."""

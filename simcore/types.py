@@ -486,9 +486,6 @@ class Agent:
     """Does its own `decide_line`, if it has one, answer for the parts of a gang one after another?"""
     keeps_queues: bool = False
     """Does its own `decide_line`, if it has one, go by the `queues` of the view?"""
-    remembers: Sequence[str] | None = None
-    """The attributes that hold what it remembers of a run, see `simcore.agent_state`; None: it does not say. Counts
-    after `start`."""
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Prepare for a run: called once before its first decision, with the agent's own random stream."""

@@ -19,7 +19,6 @@ class Formula(ScanAgent):
     """
 
     reference = "yours"
-    remembers = ()
     scan = staticmethod(best_place)
 
     def __init__(self, score: str = "0") -> None:

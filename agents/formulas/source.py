@@ -122,7 +122,6 @@ class ScoreFunction(Agent):
     """
 
     reference = "yours"
-    remembers = ()
 
     def __init__(self, tree: ast.Module, name: str = "score") -> None:
         self.decisions = self.undefined = self.lost = 0

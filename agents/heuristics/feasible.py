@@ -9,7 +9,6 @@ import numpy as np
 from binwright.agents.heuristics.networks.common import NetworkAgent
 from binwright.agents.heuristics.random_fit import RandomFit
 from binwright.agents.nested_agent import inner
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View
 
@@ -33,7 +32,6 @@ class Feasible(Agent):
 
     def start(self, view: View, rng: np.random.Generator) -> None:
         self.agent.start(view, rng)
-        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent."""

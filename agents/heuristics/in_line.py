@@ -15,7 +15,6 @@ from binwright.agents.heuristics.multifactor import DEFAULTS, NAME_OR_ORDER, Fai
 from binwright.agents.heuristics.orders import BUILT_IN, BY_WAIT, ORDERS, TIMELESS, Order
 from binwright.agents.nested_agent import inner
 from binwright.agents.running import Running
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UnknownName, UserError, suggest
 from binwright.simcore.types import Agent, Compiled, InOrder, Placement, Refusal, Request, View
 from binwright.simcore.unions import PlainOrMapping
@@ -88,7 +87,6 @@ class InLine(Agent):
         self._kept: dict[int, list[Reservation]] = {}
         self.reserved: dict[int, Reservation] = {}
         self._chosen, self._until = -1, inf
-        self.remembers = None if self._reserves or self.commit else named(self.agent, "agent")
 
     places_gangs = keeps_queues = True
 

@@ -67,7 +67,6 @@ class RandomServers(NetworkAgent):
     """Any servers of a network that have anything free, all equally likely."""
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412: its Random"
-    remembers = ("drawn",)
     rule = staticmethod(random_servers)
 
     def scratch(self, view: NetworkView, shared: Network, rng: np.random.Generator) -> Drawing:
@@ -115,7 +114,6 @@ class RandomFit(Agent):
     """
 
     reference = "the baseline that a choice has to beat; in a network the Random of Nara, arXiv:2106.02412"
-    remembers = ("drawn",)
     masked = False
     """In a network: pass over servers that can't be reached, see `Feasible`."""
     drawn: tuple[Any, ...] = ()

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from binwright.fabric.devices import Devices, DeviceView, fits_server, fitting, in_python, on_devices, tightest, wanted
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import inlined, kernel, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Placement, Refusal, Request, View
@@ -140,7 +139,6 @@ class WithDevices(Agent):
             fitting, view.free, devices.devices, (1,) * len(view.resources), devices.resource, 0, view.free
         )
         self.agent.start(view.showing(view.free), rng)
-        self.remembers = named(self.agent, "agent")
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent, and choose the devices of its server."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
-LONG = 60.0
-"""Seconds after which it is said of a run that it is not kept: whoever waits for it should know."""
 WIDE, NARROW = 40, 20
 """Columns of the bar on terminals of ROOMY columns or more, and on others."""
 ROOMY = 110
@@ -116,7 +114,6 @@ class Live(Line):
         self._before, self._rows, self._failed = done, 0, 0
         self._runs, self._jobs = total, jobs
         self._going: dict[str, RunProgress] = {}
-        self._lost: set[str] = set()
 
     def __enter__(self) -> Self:
         self._warm = self._printed = monotonic()
@@ -138,14 +135,9 @@ class Live(Line):
         self._going = {}
 
     def on_progress(self, progress: RunProgress) -> None:
-        """Note how far a run is; say where one goes on, and once of every agent why its long runs begin anew, if so."""
+        """Note how far a run is."""
         self.heard()
-        if progress.again and progress.run not in self._going:
-            say(f"a run of {progress.agent} goes on from {progress.begun / max(1, progress.of):.1%}")
         self._going[progress.run] = progress
-        if progress.lost and progress.seconds > LONG and progress.agent not in self._lost:
-            self._lost.add(progress.agent)
-            say(f"a run of {progress.agent} begins anew when it is interrupted: {progress.lost}")
         self._now_and_then()
 
     def _now_and_then(self) -> None:

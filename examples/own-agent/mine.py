@@ -7,7 +7,6 @@ class Reserve(Agent):
     """First-Fit, but requests of less than `large` cores use the last servers only when no other has room."""
 
     reference = "this example"
-    remembers = ()  # it decides by what it sees alone, so that its long runs go on in their middle
 
     def __init__(self, large: float = 8.0, kept: float = 0.2) -> None:
         self.large = large * 1e6  # quanta: millionths of a core

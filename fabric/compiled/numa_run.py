@@ -225,13 +225,13 @@ def play_compiled(simulation: CompiledSimulation, agent: Agent, watch: Callable[
     if rule is None:
         raise TypeError(f"{type(agent).__name__} is not compiled")
     simulation.prepare(rule)
-    simulation.thought = 0
+    thought = 0
     while left := watch():
         before = perf_counter_ns()
         made = simulation.go(rule, left)
-        simulation.thought += perf_counter_ns() - before
+        thought += perf_counter_ns() - before
         if made != left:
             simulation.let_go()
             break
     simulation.ledger.confirm()
-    return simulation.thought
+    return thought

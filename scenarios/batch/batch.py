@@ -19,17 +19,16 @@ from binwright.analysis.results.columns import Columns, write_runs
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.attempt import Task, detail, shown
 from binwright.scenarios.batch.backends import opened
-from binwright.scenarios.batch.journal import UNDER_WAY, Row, line_of, lock, rows_of, under_way
+from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.engines import Engine, check_engine, on_the_clock
 from binwright.scenarios.build.plan import Run, asked_of, plan
 from binwright.scenarios.build.requests import forget
 from binwright.scenarios.build.trace import content_of
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run import checkpoints
 from binwright.scenarios.run.check import draw, start_agents, start_movers
 from binwright.scenarios.run.execute import cache_of
-from binwright.scenarios.run.progress import OnProgress, RunProgress
+from binwright.scenarios.run.progress import OnProgress
 from binwright.scenarios.run.sandbox import recursion
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import resolved
@@ -204,10 +203,6 @@ class Batch:
             def record(row: Row) -> None:
                 nonlocal written, synced
                 _append(journal, line_of(row).encode())
-                if row["status"] == UNDER_WAY:
-                    return
-                if row["status"] == "done":
-                    checkpoints.forget(self.folder, row["run"])
                 rows.append(row)
                 if monotonic() - synced > SYNCED:
                     _sync(journal)
@@ -353,13 +348,8 @@ def _run_batches(
     forget()
     record: list[Callable[[Row], None]] = []
 
-    def note(so_far: RunProgress) -> None:
-        on_progress(so_far)
-        if so_far.kept:
-            record[so_far.batch](under_way(so_far))
-
     with ExitStack() as stack:
-        backend = stack.enter_context(opened(on, jobs, tasks, note))
+        backend = stack.enter_context(opened(on, jobs, tasks, on_progress))
         for batch, rows in zip(batches, done, strict=True):
             batch.check([run for run in batch.runs if run.name not in rows])
             check_engine(engine, batch.runs)
@@ -371,8 +361,6 @@ def _run_batches(
         for rows in done:
             for row in rows.values():
                 finished(row)
-        for task in tasks if fresh else ():
-            checkpoints.forget(task.folder, task.run.name)
         written: set[str] = set()
         for task, row in stack.enter_context(closing(backend(tasks))):
             written |= {*row.pop("written", ())}

@@ -1,7 +1,4 @@
-"""The journal of a folder of results: a line per run that was done, and what each is believed for.
-
-There are also lines that say how far a run is that is under way.
-"""
+"""The journal of a folder of results: a line per run that was done, and what each is believed for."""
 
 from __future__ import annotations
 
@@ -10,31 +7,14 @@ import json
 from collections.abc import Iterator
 from io import IOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from binwright.simcore.errors import ResultsError
-
-if TYPE_CHECKING:
-    from binwright.scenarios.run.progress import RunProgress
-
 
 Row = dict[str, Any]
 CHECK = ', "check": "'
 """Stands before the digest that ends every line, of all that is before it in the line."""
 DIGITS = 16
-UNDER_WAY = "under way"
-"""The status of a run that goes on, beside `done` and `failed`."""
-
-
-def under_way(progress: RunProgress) -> Row:
-    """Make the row of a run that is under way, and was kept just now."""
-    who: Row = {"run": progress.run, "agent": progress.agent, "seed": progress.seed, "status": UNDER_WAY}
-    return who | {
-        "requests": progress.requests,
-        "of": progress.of,
-        "begun": progress.begun,
-        "seconds": progress.seconds,
-    }
 
 
 def line_of(row: Row) -> str:

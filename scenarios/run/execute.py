@@ -28,7 +28,6 @@ from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
 from binwright.scenarios.build.movers import begin_moving
 from binwright.scenarios.build.plan import Run, modules_of
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.checkpoints import Checkpoint, CheckpointMismatch, Keeper
 from binwright.scenarios.run.details import (
     write_devices,
     write_moves,
@@ -43,7 +42,6 @@ from binwright.scenarios.run.progress import PORTION, OnProgress, Reporter
 from binwright.scenarios.run.refusals import refusals
 from binwright.scenarios.run.sandbox import STARTING, limited
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.agent_state import named
 from binwright.simcore.cores import WORKER
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
@@ -65,21 +63,10 @@ def execute(
 ) -> dict[str, Any]:
     """Play a run; returns its row: every metric, the engine, and the files that its agents read, each with a digest.
 
-    Writes what is to be recorded into `folder`/details. A long run is kept in `folder`/checkpoints now and then, where
-    it can be, and goes on from there. `on_progress` is called with how far it is.
+    Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
-    checkpoint = Checkpoint(folder, run.name)
-    try:
-        return _execute(run, folder, engine, on_progress, checkpoint)
-    except CheckpointMismatch:
-        checkpoint.believed = False
-        return _execute(run, folder, engine, on_progress, checkpoint)
-
-
-def _execute(run: Run, folder: Path, engine: Engine, on_progress: OnProgress, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Play a run in stages; goes on from its checkpoint if that is believed, else raises a `CheckpointMismatch`."""
     started = _start(run, folder, engine)
-    followed = _follow(started, checkpoint, on_progress)
+    followed = _follow(started, on_progress)
     thought = _play(started, followed)
     over = _finish(started, followed, thought)
     _write_details(started, followed, over, folder / "details")
@@ -121,7 +108,6 @@ class _Followed:
     watchers: Watchers
     sampler: Sampler
     states: StateSampler | None
-    keeper: Keeper | None
 
 
 def _start(run: Run, folder: Path, engine: Engine) -> _Started:
@@ -142,9 +128,9 @@ def _start(run: Run, folder: Path, engine: Engine) -> _Started:
     return _Started(run, world, agent, simulation, ledger, play_on, first, compiled, luck, (warming, moving))
 
 
-def _follow(started: _Started, checkpoint: Checkpoint, on_progress: OnProgress) -> _Followed:
-    """Set up who watches the run, and bring it to where its checkpoint is."""
-    run, simulation, agent = started.run, started.simulation, started.agent
+def _follow(started: _Started, on_progress: OnProgress) -> _Followed:
+    """Set up who watches the run."""
+    simulation = started.simulation
     sampler, states = Sampler(simulation, started.ledger, started.first), None
     watchers = Watchers(simulation, sampler)
     if "states" in started.scenario.record:
@@ -152,20 +138,16 @@ def _follow(started: _Started, checkpoint: Checkpoint, on_progress: OnProgress) 
 
         states = StateSampler(simulation, started.first)
         watchers.add(states)
-    keeper, lost = None, not_kept(run, started.world, agent, started.compiled)
-    if not lost:
-        keeper = Keeper(checkpoint, run)
-        keeper.set_out(simulation, agent, started.luck, watchers)
-    watchers.add(Reporter(simulation, run, on_progress, keeper, lost, PORTION if started.compiled else 1))
-    return _Followed(watchers, sampler, states, keeper)
+    watchers.add(Reporter(simulation, started.run, on_progress, PORTION if started.compiled else 1))
+    return _Followed(watchers, sampler, states)
 
 
 def _play(started: _Started, followed: _Followed) -> int:
-    """Let the agent answer until the run is over; returns the nanoseconds it thought, also before a checkpoint."""
+    """Let the agent answer until the run is over; returns the nanoseconds it thought."""
     with limited(started.scenario.decision_limit, partial(_state, started.simulation)):
         thought = started.play_on(started.simulation, started.agent, followed.watchers)
     followed.sampler.look()  # how it ended
-    return thought + (followed.keeper.thought if followed.keeper else 0)
+    return thought
 
 
 def _finish(started: _Started, followed: _Followed, thought: int) -> FinishedRun:
@@ -226,19 +208,10 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **sites_column(over),
         "random": started.random,
         "engine": "compiled" if started.compiled else "simpy",
-        "files": followed.keeper.files() if followed.keeper else files_of(modules_of(run)),
+        "files": files_of(modules_of(run)),
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }
-
-
-def not_kept(run: Run, world: World, agent: Agent, compiled: bool) -> str:
-    """Say why a run cannot be kept while it is under way: then it begins anew. Empty if it can be."""
-    if compiled:
-        return "it is compiled, and takes minutes at most"
-    if world.moves:
-        return "requests that run are moved"
-    return "" if named(agent) is not None else f"{run.agent.label} does not say what it remembers"
 
 
 def prepare_run(

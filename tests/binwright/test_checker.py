@@ -219,41 +219,6 @@ class Nowhere(Right):
         raise UserError("weights are missing")
 
 
-class Forgets(Right):
-    """It decides by what it has counted, and does not say so."""
-
-    remembers: Any = ()
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        self.count = 0
-
-    def decide(self, view: View, request: Request) -> Any:
-        self.count += 1
-        return super().decide(view, request) if self.count % 7 else None
-
-
-class Hoards(Forgets):
-    """It remembers what cannot be kept."""
-
-    remembers = ("seen",)
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        super().start(view, rng)
-        self.seen: dict[int, int] = {}
-
-
-class Spawns(Right):
-    """It spawns generators as it goes, which nothing can spawn again."""
-
-    remembers = ()
-
-    def start(self, view: View, rng: np.random.Generator) -> None:
-        self.rng = rng
-
-    def decide(self, view: View, request: Request) -> Any:
-        return super().decide(view, request) if self.rng.spawn(1)[0].random() < 0.9 else None
-
-
 SIZES = (
     "Take the numbers of servers, nodes and resources from the view. If the agent is made for some only, raise a "
     "UserError in start for all others: these worlds are then listed as declined."
@@ -287,9 +252,6 @@ WRONG = [
     (Stale, "Stale, a cluster that grows: ", "they are new arrays after the cluster has grown"),
     (OtherKernel, "compiled, it gives other answers than decide: ", "the same rule as decide"),
     (Counts, "looking only at servers that changed, it gives other answers than decide: ", "the first of three"),
-    (Forgets, "interrupted in the middle, it goes on with other answers: ", "Name in `remembers` all attributes"),
-    (Spawns, "interrupted in the middle, ", "Name in `remembers` all attributes"),
-    (Hoards, "Hoards remembers seen, which is {}: no number, text, array", "or leave it out"),
     (Exits, "calls sys.exit('enough')", "Raise an exception"),
     (Twice, "which is not offered or has its answer", "at most once"),
     (Asks, "Asks raised AgentError('how long requests stay is hidden", "`needs_lifetimes = True` into the agent"),

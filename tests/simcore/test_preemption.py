@@ -15,20 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.fabric.decision_log import DecisionLog, DecisionRecorder, answer_again
-from binwright.scenarios.build.engines import agents_of
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import refused
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import AgentError, UserError
-from binwright.simcore.play import Watchers, play
 from binwright.simcore.preemption import Preemption
 from binwright.simcore.record import OUTCOMES
-from binwright.simcore.rng import stream
 from binwright.simcore.rules import Victim
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
@@ -259,25 +254,6 @@ def test_what_a_scenario_says_is_done(victims: str, tmp_path: Path) -> None:
     lost = ((evicted["end"] - evicted["decided"]) % 20).sum() / 3600
     assert row["lost_work_cpu"] == pytest.approx(lost)
     assert requests["outcome"].is_in(["placed", "interrupted"]).all()
-
-
-def test_a_run_that_evicts_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    [run] = plan(scenario({"preempt": {"victims": "youngest", "grace": "5 s", "otherwise": {"wait": {"together": 9}}}}))
-    world = build_world(run.scenario)
-    agent, _ = agents_of(run, world)
-    simulation = world.simulation(0)
-    recorder = DecisionRecorder(simulation)
-    agent.start(simulation.view, stream(0, "agent"))
-    play(simulation, agent, iter([150, 0]).__next__)
-    log = DecisionLog(recorder.portion())
-    again = world.simulation(0)
-    DecisionRecorder(again)
-    answer_again(again, log, simulation.record.reasons, Watchers(again))
-    assert again.now == simulation.now
-    assert [one.index for one in again.line] == [one.index for one in simulation.line]
-    assert simulation.preempting
-    assert again.preempting
-    assert again.preempting.log == simulation.preempting.log
 
 
 @pytest.mark.parametrize(

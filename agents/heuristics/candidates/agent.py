@@ -23,7 +23,6 @@ class CheapestCandidate(Agent):
     """
 
     reference = "ours: the page 'Agents' has the rule"
-    remembers = "_sight.known", "_sight.ends"
     needs_lifetimes = True
 
     def __init__(self, choice: Literal["cheapest", "random"] = "cheapest") -> None:

@@ -64,7 +64,6 @@ class FGD(DeviceAgent):
     """
 
     reference = "Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
-    remembers = ()
     rule = staticmethod(fgd)
 
     def __init__(self, top: float = TOP, steps: int = 100) -> None:

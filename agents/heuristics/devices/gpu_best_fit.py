@@ -22,5 +22,4 @@ class GPUBestFit(DeviceAgent):
     """The server with the least left of cpu and devices, as shares of the largest server; the tightest device."""
 
     reference = "Best-Fit of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
-    remembers = ()
     rule = staticmethod(gpu_best_fit)

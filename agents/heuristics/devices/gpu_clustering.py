@@ -28,5 +28,4 @@ class GPUClustering(DeviceAgent):
     """Servers with requests for as many devices only, then also others, then idle ones; there the fullest."""
 
     reference = "GPU-Clustering of Weng et al. 2023, Beware of Fragmentation (USENIX ATC), after Gandiva (OSDI 2018)"
-    remembers = ()
     rule = staticmethod(gpu_clustering)

@@ -23,5 +23,4 @@ class GPUDotProduct(DeviceAgent):
     """The server where the product of the shares free and asked for, of cpu and devices, is smallest."""
 
     reference = "Dot-Product of Weng et al. 2023, Beware of Fragmentation (USENIX ATC), after Tetris (SIGCOMM 2014)"
-    remembers = ()
     rule = staticmethod(gpu_dot_product)

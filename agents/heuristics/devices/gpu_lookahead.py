@@ -253,7 +253,6 @@ class GPULookahead(DeviceAgent):
         "ours: a rollout (Bertsekas and Castanon 1999, Journal of Heuristics) on one server at a time, "
         "and the fragments of Weng et al. 2023 (USENIX ATC)"
     )
-    remembers = ()
     rule = staticmethod(gpu_lookahead)
 
     def __init__(self, futures: int = 16, length: int = 40, next: int = 4) -> None:

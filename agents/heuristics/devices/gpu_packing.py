@@ -34,5 +34,4 @@ class GPUPacking(DeviceAgent):
     """Devices that are in use already, then idle devices of servers in use, then idle servers; the tightest device."""
 
     reference = "GPU-Packing of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
-    remembers = ()
     rule = staticmethod(gpu_packing)

@@ -56,7 +56,6 @@ class GPURandom(DeviceAgent):
     """Any server on which the request fits, and any device there that has enough, all equally likely."""
 
     reference = "the baseline of Weng et al. 2023, Beware of Fragmentation (USENIX ATC)"
-    remembers = ("_stream",)
     rule = staticmethod(gpu_random)
 
     def learn(self, view: DeviceView, rng: np.random.Generator) -> tuple[Floats]:

@@ -76,7 +76,6 @@ class Lava(Nilas):
     def start(self, view: View, rng: np.random.Generator) -> None:
         """Begin a run; what runs already counts."""
         super().start(view, rng)
-        self.remembers = None
         self._servers, self._noted, self._filled, self._at = {}, 0, set(), {}
         taken, there = ((array.sum(axis=1)) for array in (view.capacity - view.free, view.capacity))
         self._full = {number for number in range(len(there)) if self._is_full(taken[number], there[number])}

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from binwright.agents.nested_agent import inner
 from binwright.fabric.network import NetworkView
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Floats, Ints, Placement, Refusal, Request, View, part
 from binwright.simcore.units import TIME
@@ -101,7 +100,6 @@ class Nilas(Agent):
         self._exits = Exits()
         self.agent.start(self._showing(view, view.free), rng)
         # What was predicted depends on when it was asked for; the truth does not.
-        self.remembers = named(self.agent, "agent") if view.asking is None else None
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Ask the agent with only the best servers free, then with the next best ones, until it finds a place."""

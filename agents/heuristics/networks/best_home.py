@@ -277,7 +277,6 @@ class BestHome(NetworkAgent):
     """
 
     reference = "ours: the page 'Agents' has the rule and the measurements"
-    remembers = "_taken", "_asked", "_last"
     rule = staticmethod(best_home)
 
     def __init__(

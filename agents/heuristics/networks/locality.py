@@ -178,7 +178,6 @@ class NULB(NetworkAgent):
     """
 
     reference = "Zervas et al. 2018, Optically disaggregated data centers, JOCN 10 (2); as in arXiv:2106.02412"
-    remembers = ()
     rule = staticmethod(search)
     widest: ClassVar[bool] = False
     deep = False

@@ -290,7 +290,6 @@ class Tetris(NetworkAgent):
     """
 
     reference = "Grandl et al. 2014, Multi-resource packing for cluster schedulers, SIGCOMM; as in arXiv:2106.02412"
-    remembers = ("_scratch.latest",)
     rule = staticmethod(tetris)
 
     def __init__(

@@ -23,7 +23,6 @@ class LeastPeak(Agent):
     """
 
     reference = "ours, after Verma and others 2009, USENIX ATC (peak clustering), and Coach (ASPLOS 2025)"
-    remembers = ("_rows", "_series", "_sum", "_count", "_kind", "_all", "_times", "_seen", "_hour")
 
     def __init__(self, like: str = "", oracle: bool = False) -> None:
         self.like, self.oracle = like, oracle

@@ -98,7 +98,6 @@ class VMFirstFit(Agent):
     """Each machine on the first server with room, and first paths: a control that looks at no bandwidth."""
 
     reference = "first fit, as in Johnson 1973, Near-optimal bin packing algorithms; no published system"
-    remembers = ()
     embeds: ClassVar[tuple[Form, ...]] = ("pairs", "hose")
     rule: Any = staticmethod(first_fit)
 

@@ -223,7 +223,6 @@ class Oktopus(Agent):
     """The lowest subtree with room for all machines of a virtual cluster, filled child by child."""
 
     reference = "Ballani et al. 2011, Towards predictable datacenter networks (Oktopus), SIGCOMM"
-    remembers = ()
     embeds: ClassVar[tuple[Form, ...]] = ("hose",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:

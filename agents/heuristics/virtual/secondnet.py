@@ -23,7 +23,6 @@ class SecondNet(Agent):
     """Matches machines with the servers of a cluster, smallest first, and routes their pairs, largest first."""
 
     reference = "Guo et al. 2010, SecondNet: a data center network virtualization architecture, CoNEXT"
-    remembers = ()
     embeds: ClassVar[tuple[Form, ...]] = ("pairs",)
 
     def start(self, view: View, rng: np.random.Generator) -> None:

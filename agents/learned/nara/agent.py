@@ -34,7 +34,6 @@ class Nara(Agent):
     """
 
     reference = "Shabka, Zervas 2021, Nara, arXiv:2106.02412"
-    remembers = ()
     needs_lifetimes = True
 
     def __init__(

@@ -14,7 +14,6 @@ from binwright.agents.solver.online.network_problem import Connected
 from binwright.agents.solver.online.setup import BySize, Setup, Stated, exceeds, in_units
 from binwright.agents.solver.online.virtual import Virtual
 from binwright.fabric.network import NetworkView
-from binwright.simcore.agent_state import named
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Form, Ints, Placement, Refusal, Request, View, part
 from binwright.simcore.units import TIME
@@ -155,7 +154,6 @@ class Solver(Agent):
                 problem = f"{name} does not place virtual networks of this form ({view.virtual})"
                 raise UserError(problem, key="fallback", remedy="Take an agent that places them, or none.")
             self._fallback.start(view, rng)
-        self.remembers = self._remembered()
 
     def decide(self, view: View, request: Request) -> Placement | Refusal | None:
         """Return the cheapest answer that is found, or what the fallback says."""
@@ -179,17 +177,6 @@ class Solver(Agent):
         if self._fallback is not None:
             for request in left:
                 yield request, self._fallback.decide(view, request)
-
-    def _remembered(self) -> tuple[str, ...] | None:
-        """Name what is to be kept of a run.
-
-        Plans, and how searches for virtual networks came to know their groups, are not arrays; and a template of
-        somebody's own may look at what tables hold of earlier requests.
-        """
-        if self._setup.path is not None or isinstance(self._model, Jobs | Virtual):
-            return None
-        of_fallback = () if self._fallback is None else named(self._fallback, "_fallback")
-        return None if of_fallback is None else ("_setup.seed", *of_fallback)
 
     def _for(self, view: View) -> Model:
         """Choose how requests become a problem on this cluster."""
