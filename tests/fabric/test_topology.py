@@ -253,17 +253,12 @@ FILES = [
     ("none.csv", None, "there is no such file"),
     ("net.txt", "", "is not a .graphml or .csv file"),
     ("net.csv", "", "net.csv:1: has no column 'a'"),
-    ("net.csv", "a,b,capcity\n", "net.csv:1: has no column 'capacity'\n  Did you mean 'capcity'?"),
     ("net.csv", "a,b,capacity\n", "has no links"),
     ("net.csv", b"a,b,capacity\n\xff,x,1\n", "is not UTF-8 text"),
     ("net.csv", 'a,b,capacity\n"x,y,1\n', "is not CSV: unexpected end of data"),
     ("net.csv", "a,b,capacity\nx,y\n", "net.csv:2: the link 'x' - 'y' has no capacity"),
-    ("net.csv", "a,b,capacity\nx,y, \n", "net.csv:2: the link 'x' - 'y' has no capacity"),
-    ("net.csv", "a,b,capacity\nx,,1\n", "net.csv:2: a link has two ends"),
     ("net.csv", "a,b,capacity\nx,y,0\n", "net.csv:2: x - y: the capacity is 0"),
     ("net.csv", "a,b,capacity\nx,y,-1\n", "net.csv:2: x - y: the capacity must not be negative (got '-1')"),
-    ("net.csv", "a,b,capacity\nx,y,nan\n", "net.csv:2: x - y: the capacity is not a valid bandwidth (got 'nan')"),
-    ("net.csv", "a,b,capacity\nx,y,1e400\n", "the capacity must be finite"),
     ("net.csv", "a,b,capacity\nx,y,1e-9\n", "the capacity is less than 1e-06 Gbps"),
     ("net.csv", "a,b,capacity\nx,y,1 gbps\n", "the capacity 'gbps' is not a unit of bandwidth"),
     ("net.csv", "a,b,capacity\nx,x,1\n", "net.csv:2: a link from 'x' to itself"),
@@ -278,9 +273,7 @@ FILES = [
         "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'",
     ),
     ("net.graphml", "<graphml><graph>", "net.graphml:1: is not well-formed XML: no element found"),
-    ("net.graphml", "<graphml>\n<graph>\n</graphml>", "net.graphml:3: is not well-formed XML: mismatched tag"),
     ("net.graphml", "<svg/>", "net.graphml:1: is not GraphML: it begins with <svg>"),
-    ("net.graphml", HEAD + TAIL, "has no links"),
     (
         "net.graphml",
         HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
@@ -292,9 +285,7 @@ FILES = [
     ("net.graphml", HEAD + X.replace('"s"', '"q"') + TAIL, "net.graphml:6: there is no <key> 'q'"),
     ("net.graphml", HEAD + X.replace("true", "maybe") + TAIL, "node 'x': server is 'maybe'"),
     ("net.graphml", HEAD + X + Y + XY + '<node id="w"/>\n' + TAIL, "net.graphml:9: the vertex 'w' has no link"),
-    ("net.graphml", HEAD + X + Y + XY + X.replace("x", "w") + TAIL, "net.graphml:9: the server 'w' has no link"),
     ("net.graphml", HEAD + "<hyperedge/>" + TAIL, "<hyperedge> is not supported here"),
-    ("net.graphml", HEAD + '<node id="x"><graph/></node>' + TAIL, "<graph> is not supported here"),
 ]
 
 
@@ -317,30 +308,21 @@ def good(**changes: object) -> dict[str, Any]:
     ("name", "options", "message"),
     [
         ("fabric", good(racks=0), "racks: must be a whole number of at least 1"),
-        ("fabric", good(servers_per_rack=0), "servers_per_rack: must be"),
         ("fabric", good(uplinks=1.5), "uplinks: must be"),
-        ("fabric", good(uplinks=True), "uplinks: must be"),
-        ("fabric", good(fabric_switches="2"), "fabric_switches: must be"),
         ("fabric", good(racks_per_pod=4), "racks_per_pod: 6 racks do not fill pods of 4"),
         ("fabric", good(capacities=(1, 2)), "capacities: must be a list of 3"),
-        ("fabric", good(capacities=7), "capacities: must be a list of 3"),
         ("fabric", good(capacities="123"), "capacities: must be a list of 3"),
         ("fabric", good(capacities=(1, 0, 2)), "capacities[1]: the capacity is 0"),
         ("fabric", good(capacities=(1, 2, -2)), "capacities[2]: the capacity must not be negative"),
         ("fabric", good(capacities=(float("nan"), 2, 2)), "capacities[0]: the capacity must be finite"),
-        ("fabric", good(capacities=(1, float("inf"), 2)), "capacities[1]: the capacity must be finite"),
         ("fabric", good(capacities=(1, None, 2)), "capacities[1]: the capacity is not a valid bandwidth"),
-        ("fabric", good(capacities=(1, True, 2)), "capacities[1]: the capacity is not a valid bandwidth"),
         ("fabric", good(racks=2 * 10**12), "are as many as we build"),
         ("fat-tree", {"k": 3}, "k: a fat-tree's switches have an even number of ports"),
-        ("fat-tree", {"k": 0}, "k: must be"),
         ("tree", {"fanouts": [], "capacities": []}, "fanouts: must be a list"),
-        ("tree", {"fanouts": "12", "capacities": [1, 2]}, "fanouts: must be a list"),
         ("tree", {"fanouts": [2, 0], "capacities": [1, 2]}, "fanouts[1]: must be"),
         ("tree", {"fanouts": [2, 2], "capacities": [1]}, "capacities: must be a list of 2"),
         ("tree", {"fanouts": [1000] * 9, "capacities": [1] * 9}, "are as many as we build"),
         ("tree", {"fanouts": [1] * 101, "capacities": [1] * 101}, "fanouts: has 101 levels"),
-        ("tree", {"fanout": [2], "capacities": [1]}, "tree: missing a required argument: 'fanouts'"),
         ("alpha", {"rack": 4}, "alpha: got an unexpected keyword argument 'rack'\n  Its options: racks, "),
         ("alhpa", {}, "unknown topology (got 'alhpa')\n  Did you mean 'alpha'?"),
     ],
@@ -364,17 +346,3 @@ def test_every_topology_can_be_drawn(make: Callable[[str], Topology], name: str,
     assert len(lines.get_paths()) == found.links - boxed * (found.servers - found.racks)
     words = {text.get_text() for text in figure.axes[0].texts}
     assert f"{found.servers:,} servers" in words
-
-
-def test_the_load_of_a_box_is_the_mean_of_its_servers() -> None:
-    found = topology("gamma")
-    load = np.zeros(found.links)
-    load[40:60] = 1.0  # half of rack 1
-    colours = draw(found, load=load).axes[0].collections[0].get_array()
-    assert colours is not None
-    assert colours[:3].tolist() == [0.0, 0.5, 0.0]
-
-
-def test_a_load_per_link_is_needed() -> None:
-    with pytest.raises(ValueError, match=r"not \(52,\)"):
-        draw(topology("alpha"), load=[0.5])

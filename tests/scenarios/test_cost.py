@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from binwright.agents.learned.nara.trainer import NaraTrainer
-from binwright.cli import main
 from binwright.scenarios.learn import cost as costs
 from binwright.scenarios.learn.cost import cost
 from binwright.scenarios.learn.sweeping import points
@@ -81,16 +79,3 @@ def test_a_validation_is_measured_in_all_its_worlds(monkeypatch: pytest.MonkeyPa
     judging = {"every": 1, "episodes": 2, "also": also}
     cost(scenario_from({**TINY, "train": {**TINY["train"], "iterations": 2, "validation": judging}}), None)
     assert played == [2, 3] * 2
-
-
-def test_the_command_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file, out = tmp_path / "small.yaml", tmp_path / "out"
-    file.write_text(yaml.safe_dump(small()))
-    assert main(["train", str(file), "--out", str(out), "--dry-run"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("8 of 8 (2 trainings of 4) iterations are left. They will take about ")
-    assert "s an iteration, going by 3, and " in said
-    assert not out.exists()
-    train(scenario_from(small()), out)
-    assert main(["train", str(file), "--out", str(out), "--dry-run"]) == 0
-    assert capsys.readouterr().out == f"All 4 iterations are done in {out}.\n"

@@ -10,14 +10,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from binwright.cli import main
 from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.engines import check_engine
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import ScenarioError, UserError
+from binwright.simcore.errors import ScenarioError
 from binwright.simcore.play import play
 from binwright.simcore.rng import stream
 from tests.support.compiled import assert_same
@@ -145,17 +144,6 @@ def test_what_is_not_compiled_is_named(sets: list[str], key: str, tmp_path: Path
     assert not batch.folder.exists()
     with pytest.raises(ScenarioError, match=r"cluster\.network.*cannot be compiled"):
         check_engine("compiled", Batch(load_scenario("nara/table1"), tmp_path / "net").runs[:1])
-
-
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given: list[Any] = ["run", "quickstart", "--seeds", "1", "--set", "workload.requests=60", "--out", str(tmp_path)]
-    assert main([*given, "--engine", "compiled"]) == 2
-    said = capsys.readouterr().err
-    assert "RandomFit decides in Python, not in one compiled kernel" in said
-    assert main([*given, "--engine", "simpi"]) == 2
-    assert "unknown engine" in capsys.readouterr().err
-    with pytest.raises(UserError, match="Did you mean 'simpy'"):
-        check_engine("simpi", [])
 
 
 def mixed(rng: np.random.Generator) -> dict[str, Any]:

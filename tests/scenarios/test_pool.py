@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 import yaml
 from hypothesis import given
@@ -28,7 +26,7 @@ from binwright.scenarios.batch import backends, batch, estimate, pool
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.backends import held
 from binwright.scenarios.batch.batch import Batch, run_batches
-from binwright.scenarios.batch.journal import Row, line_of, rows_of
+from binwright.scenarios.batch.journal import Row, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.batch.work_queue import PORTION, Handout
 from binwright.scenarios.run import progress as run_progress
@@ -395,26 +393,6 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
         text = live.text()
     assert text == "304 of 1000, 4 failed, 5 runs/s, 2 min left"
     assert [duration(seconds) for seconds in (7.4, 700, 20_000)] == ["7 s", "12 min", "5.6 h"]
-
-
-@pytest.mark.long
-def test_ten_thousand_runs_are_read_and_written_fast(tmp_path: Path) -> None:
-    asked = Batch(scenario(agents=["first-fit"], replications=10_000, record=["requests"]), tmp_path)
-    Batch(scenario(agents=["first-fit"], replications=1, record=["requests"]), tmp_path / "one").run()
-    (first,), _ = rows_of(tmp_path / "one" / "journal.jsonl")
-    rows = [first | {"run": run.name, "seed": run.seed} for run in asked.runs]
-    (tmp_path / "journal.jsonl").write_text("".join(map(line_of, rows)))
-    details = tmp_path / "details"
-    details.mkdir()
-    for row in rows:
-        shutil.copy(
-            tmp_path / "one" / "details" / f"{first['run']}.requests.parquet",
-            details / f"{row['run']}.requests.parquet",
-        )
-    began = time.process_time()
-    assert len(asked.run().runs) == 10_000
-    assert time.process_time() - began < 30  # 2 s, or minutes where each run looks at all
-    assert pl.read_parquet(tmp_path / "runs.parquet")["seed"].to_list() == list(range(10_000))
 
 
 # -- batches one after another -----------------------------------------------------------------------------------------

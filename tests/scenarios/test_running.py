@@ -156,35 +156,6 @@ def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> 
     assert row["offered"] == 2
 
 
-@pytest.mark.parametrize("how", ["keep", "drop"])
-def test_validate_and_dry_run_say_how_much(
-    tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str], how: str
-) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(
-        f"cluster: {{servers: 1, node: {{cpu: 10}}}}\nagents: [first-fit]\n"
-        f"workload: {{trace: table, path: {trace['path']}, start: 5, running: {how}}}\n"
-    )
-    becomes = {
-        "keep": "they are placed first, stay for what is left of their lifetimes, and are not measured.",
-        "drop": "`workload: {running: drop}` leaves them out.",
-    }[how]
-    for command in (["validate", str(file)], ["run", str(file), "--dry-run", "--out", str(tmp_path / "r")]):
-        assert main(command) == 0
-        assert f"2 requests (6 cpu) run already at the start: {becomes}" in " ".join(capsys.readouterr().out.split())
-    assert main(["validate", str(file), "--set", "workload.start=0"]) == 0
-    assert "already" not in capsys.readouterr().out
-
-
-def test_how_much_is_said_as_an_average_over_seeds(trace: dict[str, Any]) -> None:
-    given = scenario({**trace, "start": {"random": [2, 7]}, "requests": 1}, replications=20)
-    world = build_world(given)
-    counts = [world.draw(seed).running for seed in range(given.seed, given.seed + 20)]
-    assert len(set(counts)) > 1
-    assert f"{np.mean(counts):,.0f} requests (" in running_at_start(given)
-    assert "run already at the start, on average of 20 seeds: " in running_at_start(given)
-
-
 def test_what_is_repeated_without_an_end_takes_nothing_over(trace: dict[str, Any]) -> None:
     given = scenario({**trace, "inflate": {"until": 1.0, "of": "cpu"}})
     assert build_world(given).draw(0).running == 0
@@ -327,18 +298,3 @@ def test_a_size_is_enough_only_if_what_runs_has_a_place(tmp_path: Path) -> None:
 
 
 # What else `validate` says of requests
-
-
-def test_validate_and_dry_run_say_what_fits_on_no_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(
-        "cluster: {servers: 4, node: {cpu: 8, mem: 16 GB}}\nagents: [first-fit]\n"
-        "workload:\n  requests: 100\n  arrivals: {fixed: {every: 5 s}}\n  lifetimes: {fixed: 60 s}\n"
-        "  flavours: [{cpu: 1, mem: 2 GB}, {cpu: 16, mem: 32 GB}]\n"
-    )
-    for command in (["validate", str(file)], ["run", str(file), "--dry-run", "--out", str(tmp_path / "r")]):
-        assert main(command) == 0
-        said = " ".join(capsys.readouterr().out.split())
-        assert "% of the requests fit on no server, even an empty one: cpu 16, mem 32. No agent is asked" in said
-    assert main(["validate", str(file), "--set", "cluster.node={cpu: 16, mem: 32 GB}"]) == 0
-    assert "even an empty one" not in capsys.readouterr().out

@@ -207,19 +207,11 @@ def hostile_journal(folder: Path, drawn: Random) -> None:
     batch.others()
 
 
-def hostile_request(folder: Path, drawn: Random) -> None:
-    """Send the service a damaged request."""
-    from tests.support.hostile_http import hostile_request  # fastapi
-
-    hostile_request(folder, drawn)
-
-
 KINDS: dict[str, Callable[[Path, Random], None]] = {
     "scenario": hostile_scenario,
     "trace": hostile_trace,
     "specification": hostile_specification,
     "results": hostile_results,
     "journal": hostile_journal,
-    "request": hostile_request,
 }
 """Damages an input of a kind, as drawn, in a folder, and has it read."""

@@ -6,14 +6,9 @@ import errno
 import io
 import json
 import resource
-import sqlite3
 import stat
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from random import Random
-from shutil import which
 from time import monotonic, sleep
 from typing import Any
 
@@ -26,7 +21,6 @@ from binwright.service.pool import Do, Pool, Worker, here
 from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
-from tests.support.hostile_http import hostile_request
 from tests.support.properties import first
 from tests.support.service import SMALL, Server, serving
 
@@ -140,7 +134,7 @@ def test_threads_live_on_where_the_log_has_no_room(tmp_path: Path, monkeypatch: 
 
 @pytest.mark.parametrize("number", first(1, NUMBERS[:2]), ids=lambda number: errno.errorcode[number])
 def test_every_other_file_may_fail(tmp_path: Path, number: int) -> None:
-    """A service that cannot make its files says so, and begins when it can; then it needs no others."""
+    """A service that cannot make its files says so, and begins when it can."""
     for at in range(100):
         data = tmp_path / f"data-{at}"
         with failing(data, at, number) as faults:
@@ -154,11 +148,6 @@ def test_every_other_file_may_fail(tmp_path: Path, number: int) -> None:
             break
         Jobs(data, Limits()).close()
     assert at >= 3
-    hostile_request(tmp_path, Random(-1))
-    with failing(tmp_path, 0, number) as faults:
-        for seed in range(30):
-            hostile_request(tmp_path, Random(seed))
-    assert not faults.seen
 
 
 def room(server: Server, size: int) -> None:
@@ -196,50 +185,6 @@ def test_a_full_disk_is_507_until_there_is_room(tmp_path: Path) -> None:
         assert server.wait(server.submit(SMALL, seed=30))["state"] == "done"
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("size", [3_000, 100_000])
-def test_a_small_disk_that_was_full_is_used_again(tmp_path: Path, size: int) -> None:
-    """The mount is seen by the process that tries it alone, and ends with it."""
-    disk = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=2m tmpfs "$0" && exec "$@"', str(tmp_path)]
-    if not which("unshare") or subprocess.run([*disk, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("only root mounts a disk")
-    code = f"from {__name__} import full; from pathlib import Path; full(Path({str(tmp_path)!r}), {size})"
-    subprocess.run([*disk, sys.executable, "-c", code], check=True)
-
-
-def full(disk: Path, size: int) -> None:
-    """Fill a disk of 2 MB with jobs: the log does not keep the room, and what was accepted begins and ends."""
-    others = disk / "others"
-    others.write_bytes(bytes(1_000_000))
-    jobs, names = Jobs(disk / "data", Limits()), list[str]()
-
-    def submit() -> None:
-        while True:
-            names.append(jobs.add("me", str(len(names)), "x" * size)[0].id)
-
-    with pytest.raises(Trouble, match=r"only 0\.\d MB are free on it"):
-        submit()
-    assert jobs.trouble
-    assert jobs.add("me", "0", "x" * size)[0].id == names[0]  # one that is there needs no room
-    assert started(jobs) == names[0]
-    others.unlink()
-    jobs.try_again()
-    assert not jobs.trouble
-    names.append(jobs.add("me", "more", "x" * size)[0].id)
-    assert [started(jobs) for _ in names[1:]] == names[1:]
-    jobs.close()
-
-
-def started(jobs: Jobs) -> str | None:
-    """Begin and end the job whose turn it is; gives its id."""
-    row = jobs.next()
-    if row is None or not jobs.begin(row.id):
-        return None
-    jobs.leave(row.id)
-    assert jobs.finish(row.id, "done", "x" * 300)
-    return row.id
-
-
 def damaged(file: Path, how: str) -> None:
     """Leave jobs in a file, and harm it."""
     jobs = Jobs(file.parent, Limits())
@@ -267,14 +212,6 @@ def test_damaged_jobs_are_one_message(tmp_path: Path, how: str, capsys: pytest.C
     assert f"{tmp_path / 'jobs.sqlite'}: is damaged: " in said
     assert "move it away" in said
     assert (tmp_path / "jobs.sqlite").read_bytes() == before
-
-
-def test_jobs_of_another_kind_are_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = sqlite3.connect(tmp_path / "jobs.sqlite")
-    base.execute("create table jobs (id integer)")
-    base.close()
-    assert main(["serve", "--port", "0", "--data", str(tmp_path)]) == MISTAKE
-    assert "is of another version of Binwright" in capsys.readouterr().err
 
 
 def test_nobody_else_reads_the_jobs(tmp_path: Path) -> None:
