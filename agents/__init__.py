@@ -28,7 +28,6 @@ AGENTS = Registry(
         "sched-rl": "binwright.agents.learned.sched_rl.agent:SchedRL",
         "padrl": "binwright.agents.learned.padrl.agent:PADRL",
         "hindsight": "binwright.agents.learned.hindsight.agent:Hindsight",
-        "rl-scheduler": "binwright.agents.learned.rl_scheduler.agent:RLScheduler",
         "nara": "binwright.agents.learned.nara.agent:Nara",
         "cheapest-candidate": "binwright.agents.heuristics.candidates.agent:CheapestCandidate",
         "oktopus": "binwright.agents.heuristics.virtual.oktopus:Oktopus",

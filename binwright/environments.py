@@ -3,7 +3,6 @@
 gymnasium.make("binwright.environments:binwright/Fabric-v0", scenario="nara/table1")
 gymnasium.make_vec("binwright.environments:binwright/Fabric-v0", 64, scenario="nara/table1")
 gymnasium.make("binwright.environments:binwright/Numa-v0", scenario="quickstart", reward="delta")
-gymnasium.make("binwright.environments:binwright/Queue-v0", scenario="rlscheduler/lublin", backfilling="easy")
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ except ImportError as error:
 
 from binwright.agents.environments.fabric_env import FabricEnv, FabricVector
 from binwright.agents.environments.numa_env import NumaEnv, NumaVector
-from binwright.agents.environments.queue_env import QueueEnv
 from binwright.scenarios.build.world import build_learning
 from binwright.scenarios.schema.load import loaded
 from binwright.scenarios.schema.scenario import Scenario
@@ -55,12 +53,6 @@ def numa_vector(
     return NumaVector(build_learning(given), num_envs, prices=given.hourly, **options)
 
 
-def queue(scenario: str | Path | Scenario, overrides: Iterable[str] = (), **options: Any) -> QueueEnv:
-    """Make `binwright/Queue-v0`: see `QueueEnv` for the options."""
-    return QueueEnv(build_learning(loaded(scenario, overrides)), **options)
-
-
-gymnasium.register("binwright/Queue-v0", f"{__name__}:{queue.__name__}")
 gymnasium.register(
     "binwright/Fabric-v0", f"{__name__}:{fabric.__name__}", vector_entry_point=f"{__name__}:{fabric_vector.__name__}"
 )

@@ -16,7 +16,7 @@ from tests.support import ROOT
 LADDERS = {
     "": ("simcore", "workloads fabric", "agents", "analysis", "scenarios"),
     "agents": (
-        "rules nested_agent networked policy running waiting_jobs world", "availability", "environments formulas",
+        "rules nested_agent networked policy running world", "availability", "environments formulas",
         "heuristics learned solver",
     ),
     "agents.heuristics": (
@@ -24,7 +24,7 @@ LADDERS = {
         "feasible in_line two_stage",
     ),
     "agents.learned": (
-        "common", "numa", "cvd_rl hindsight nara padrl rl_scheduler sched_rl value_es",
+        "common", "numa", "cvd_rl hindsight nara padrl sched_rl value_es",
     ),
     "agents.solver": (
         "model", "language", "checker", "specification", "backends", "search exact", "local", "solving packing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from math import inf
 from typing import Annotated, Any, Literal, get_args
@@ -40,8 +40,6 @@ class InLine(Agent):
     )
 
     orders_line = True
-    orders: Callable[[View, Sequence[Request]], list[Request]] | None = None
-    """What sorts requests instead of `order`, where an agent that asks this one sets it."""
 
     def __init__(
         self,
@@ -122,9 +120,7 @@ class InLine(Agent):
     def in_order(self, view: View, requests: Sequence[Request]) -> list[Request]:
         """Sort requests by the order; where it is random, draw one. In front are those of the queues that go first."""
         score = self._score
-        if self.orders:
-            ordered = self.orders(view, requests)
-        elif score is None:
+        if score is None:
             ordered = [requests[number] for number in self._rng.permutation(len(requests)).tolist()]
         else:
             ordered = sorted(requests, key=lambda request: score(view, request))

@@ -11,7 +11,6 @@ TRAINERS = Registry(
         "cvd-rl": "binwright.agents.learned.cvd_rl.trainer:CvdTrainer",
         "sched-rl": "binwright.agents.learned.sched_rl.trainer:SchedTrainer",
         "padrl": "binwright.agents.learned.padrl.trainer:PADRLTrainer",
-        "rl-scheduler": "binwright.agents.learned.rl_scheduler.trainer:RLTrainer",
         "hindsight": "binwright.agents.learned.hindsight.trainer:HindsightTrainer",
     },
 )

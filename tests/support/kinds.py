@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.candidates.agent import CheapestCandidate
 from binwright.agents.heuristics.feasible import Feasible
@@ -22,6 +20,4 @@ ON_DEVICES = {name for name in AGENTS if AGENTS.load(name).on_devices}
 ON_SERVERS = sorted(set(AGENTS) - _NEEDING - (EMBEDDING - ANYWHERE) - ONE_SIZE - ON_DEVICES)
 ON_TWO_NODES = {"cvd-rl", "value-es", "hindsight", "padrl"}
 """For servers of two nodes and two resources only."""
-NEEDS_WEIGHTS = {"rl-scheduler"} if find_spec("safetensors") is None else set()
-"""For whom the extra `learned` is installed only."""
-ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES - NEEDS_WEIGHTS)
+ON_ANY_SERVERS = sorted(set(ON_SERVERS) - ON_TWO_NODES)

@@ -6,30 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from binwright.reproduction.claims import Published, Value, published
-from binwright.reproduction.measures import Measure, Runs, gain_of
+from binwright.reproduction.claims import Value
+from binwright.reproduction.measures import Measure, Runs
 from binwright.simcore.types import Floats
 
 ORDERS = {"fcfs": "fcfs", "wfp3": "wfp3-slip", "unicep": "unicep-slip", "sjf": "sjf", "f1": "f1"}
 """What agents are called there, and the orders of ours that do the same."""
-
-
-def gains() -> tuple[Published, ...]:
-    """Derive by how many percent the published slowdown of the learned policy is less than that of sjf."""
-    values = {
-        (one.condition, one.agent): one.value for one in published("rlscheduler") if one.metric == "bounded_slowdown"
-    }
-    return tuple(
-        Published("rlscheduler", "5, learned", condition, agent, "less_than_sjf", f"{100 * (1 - value / shortest):.1f}")
-        for (condition, agent), value in values.items()
-        if agent == "rlscheduler" and value and (shortest := values[condition, "sjf"])
-    )
-
-
-def less(runs: Runs, agent: str) -> Value:
-    """Measure the same of ours, paired by sequence."""
-    mean, low, high, seeds = gain_of("sjf", "slowdown_mean")(runs, agent)
-    return Value(-mean, None if high is None else -high, None if low is None else -low, seeds)
 
 
 def rounded(values: Callable[[Runs, str], Floats], digits: int) -> Measure:
@@ -57,6 +39,4 @@ def orders(log: str, backfilling: str = "") -> dict[str, Any]:
     """Describe the runs of all orders on a log."""
     passing = f"backfilling: {backfilling}, " if backfilling else ""
     agents = {name: f"{{in-line: {{order: {order}, {passing}commit: true}}}}" for name, order in ORDERS.items()}
-    weights = f"{log}-{backfilling}" if backfilling else log
-    agents["rlscheduler"] = f"{{rl-scheduler: {{weights: {weights}, {passing}commit: true}}}}"
     return {"agents": agents, "overrides": [f"workload.trace={log}"], "seeds": 10, "quick": 2}

@@ -1,1 +1,0 @@
-"""Learns the order of a batch queue by proximal policy optimisation: RLScheduler."""
