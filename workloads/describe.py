@@ -21,6 +21,13 @@ from binwright.workloads.windows import last_moment
 
 POINTS = 48
 QUANTILES = {"p10": 0.1, "p50": 0.5, "p90": 0.9, "p99": 0.99}
+GROWN, ROWS = 1.25, 100_000
+"""See `growing`."""
+EVEN = (
+    "Begin with load (`warm_start: {until: 50 %, with: self}`, or a later `start` of a trace), or measure the end "
+    "(`metrics: [{acceptance: {last: 20 %}}]`): all of it together says less than its end needs."
+)
+"""What to do where the load grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,31 @@ def describe_frame(name: str, path: Path, frame: pl.DataFrame, units: Mapping[st
 def peaks(frame: pl.DataFrame, names: list[str]) -> dict[str, float]:
     """Find the largest running demand of each of these resources at any time."""
     return _load(frame, names)[1]
+
+
+def growing(
+    arrival: Floats, lifetime: Floats, amounts: Floats | Ints, begin: float
+) -> tuple[int, float, float, float] | None:
+    """Tell whether more runs in the last fifth of the arrivals than from `begin` on: `GROWN` times as much, at least.
+
+    `amounts` float64 [n, k]. Returns the column that grows most, its mean over time from `begin` on, that over the last
+    fifth, and when that begins. None where nothing grows, and where no request ends: then nothing else can be.
+    """
+    last = float(arrival[-1])
+    late = last - (last - begin) / 5
+    if late <= begin or not np.isfinite(lifetime).any():
+        return None
+    step = max(1, len(arrival) // ROWS)  # evenly chosen, where there are many
+    arrival, end = arrival[::step], np.minimum(arrival[::step] + lifetime[::step], last)
+
+    def mean(since: float) -> Floats:
+        lasts: Floats = np.maximum(0.0, end - np.maximum(arrival, since))
+        return lasts @ amounts[::step] * step / (last - since)
+
+    whole, later = mean(begin), mean(late)
+    column = int(np.argmax(later / np.maximum(whole, 1e-9)))
+    grows = later[column] >= GROWN * whole[column] > 0
+    return (column, float(whole[column]), float(later[column]), late) if grows else None
 
 
 def convert(path: str | Path, out: str | Path) -> int:

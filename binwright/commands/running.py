@@ -224,6 +224,7 @@ def _warn(results: Results) -> None:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"
         warn_of(f"rules of placement name groups that no request has, in {runs}: {'; '.join(said.unique().sort())}")
+    warn_of_growth(done)
     if "unscored" in done.columns:
         first = done.filter(pl.col("unscored").is_not_null()).row(0, named=True)
         warn_of(f"{first['agent']}, seed {first['seed']}: {first['unscored']}, which was refused for that.")
@@ -242,6 +243,19 @@ def _warn(results: Results) -> None:
             models = sorted({name for names in done["missing_models"].drop_nulls() for name in names.split(", ")})
             why += f", or ask for models of devices that no server has ({', '.join(models)})"
         warn_of(f"{share:.2%} of the requests {why}: no agent was asked (metric `impossible`).")
+
+
+def warn_of_growth(done: pl.DataFrame) -> None:
+    """Warn of runs whose load grows: what comes before its end hides what is then."""
+    from binwright.workloads.describe import EVEN
+
+    if "growing" in done.columns:
+        said = done.filter(pl.col("growing").is_not_null())
+        first = said.row(-1, named=True)
+        warn_of(
+            f"the load grows over the run, in {len(said)} of {len(done)} runs: {first['growing']} "
+            f"({first['agent']}, seed {first['seed']}). {EVEN}"
+        )
 
 
 def list_failed(results: Results) -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
-from binwright.commands.running import list_failed, warn_of
+from binwright.commands.running import list_failed, warn_of, warn_of_growth
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
@@ -65,10 +65,18 @@ def size(asked: Namespace) -> int:
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
             out.print(_table(one))
+            warn_of_growth(_at_answer(one))
             list_failed(one.results)
         where(f"Answers: {folder}/sizes.csv")
         return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
+    warn_of_growth(_at_answer(found))
     return _shown(_table(found), found.results, "sizes.csv", "size")
+
+
+def _at_answer(found: Sized) -> pl.DataFrame:
+    """Take the runs of the best agent with as many servers as it needs."""
+    best = found.frame.filter(pl.col("verdict") == "best").select("size", "agent").head(1)
+    return found.results.done.join(best.rename({"size": found.question.key}), on=[found.question.key, "agent"])
 
 
 def _shown(table: rich.table.Table, results: Results, file: str, kind: str) -> int:

@@ -28,7 +28,7 @@ from binwright.simcore.types import QUANTUM, Floats
 from binwright.workloads import TRACES, WITH_SERVERS
 from binwright.workloads.changes import WorkloadChange, changed
 from binwright.workloads.column_guesses import Proposal, propose
-from binwright.workloads.describe import loads, peaks
+from binwright.workloads.describe import EVEN, growing, loads, peaks
 from binwright.workloads.fit import fit
 from binwright.workloads.lifetimes import kaplan_meier
 from binwright.workloads.traces.cells import is_date, moment
@@ -83,6 +83,15 @@ class RequestSource:
             found.append(
                 f"Arrivals are not steady: one every {gaps[0]} on average, and one every {gaps[1]} from "
                 f"{moment(begin)} on. {self._from(begin)}"
+            )
+        amounts = self.frame.select(self.resources).to_numpy()
+        begin = float(arrival[0]) if len(arrival) else 0.0
+        grows = growing(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), amounts, begin)
+        if grows:
+            column, whole, later, late = grows
+            found.append(
+                f"The load grows: {whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from "
+                f"{moment(late)} on. {EVEN}"
             )
         return found
 

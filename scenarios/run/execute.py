@@ -49,13 +49,16 @@ from binwright.simcore.file_tracking import files_of
 from binwright.simcore.play import Watchers, play
 from binwright.simcore.rng import TrackedGenerator, stream
 from binwright.simcore.rules import Overflow
-from binwright.simcore.types import Agent
+from binwright.simcore.types import QUANTUM, Agent
+from binwright.workloads.describe import growing
 
 if TYPE_CHECKING:
     from binwright.analysis.measure.states import StateSampler
 
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `binwright.simcore.play.play`."""
+LEAST = 100
+"""Requests of which it is told whether their load grows."""
 
 
 def execute(
@@ -203,6 +206,7 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **_unasked(ledger),
         **_unscored(started.agent),
         **_too_late(started.scenario, simulation),
+        **_growing(started.scenario, over),
         **refusals(simulation, started.first),
         **tenants_column(over),
         **sites_column(over),
@@ -285,6 +289,23 @@ def _too_late(scenario: Scenario, simulation: Simulation) -> dict[str, str]:
         scale, unit = Metric("", "", "s").scale(at)
         said[f"{what} at {scale * at:.4g}{unit}"] = None
     return {"too_late": ", ".join(said)} if said else {}
+
+
+def _growing(scenario: Scenario, over: FinishedRun) -> dict[str, str]:
+    """Say how the load grows over the run, and what was accepted at its end; a column if it does so."""
+    simulation, came = over.simulation, over.simulation.offered
+    workload = simulation.workload
+    if scenario.overflow == "stop" or came - over.first < LEAST or any(one.last for one in scenario.metrics):
+        return {}
+    arrival = workload.arrival[:came]
+    found = growing(arrival, workload.duration[:came], workload.demand[:came], float(arrival[over.first]))
+    if found is None:
+        return {}
+    column, whole, later, late = found
+    share = over.got_place[np.searchsorted(arrival, late) : came].mean()
+    name = workload.resources[column]
+    said = f"{whole / QUANTUM:,.4g} {name} are asked for at a time, {later / QUANTUM:,.4g} in the last fifth"
+    return {"growing": f"{said}, in which {share:.2%} of the requests were accepted"}
 
 
 def is_bounded(world: World) -> bool:
