@@ -14,5 +14,7 @@ REMOVED: Mapping[str, str] = {
     "mover vmr": "Take empty, or agent.",
     "trainer vmr": "Movers do not learn; take empty, or agent.",
     "cluster.cells": "Leave it out: one cluster of a million servers is as fast, and `sites` route.",
+    "figure critical-difference": "`differences` shows each agent against the baseline, `compare` all pairs.",
+    "figure demands": "`binwright workloads` draws densities of what a workload asks for.",
 }
 """What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME` of a registry."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import factorial, prod
 from typing import Any
 
 import numpy as np
-from scipy.special import fdtrc, ndtr, ndtri, stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from binwright.simcore.types import Floats
 
@@ -140,34 +139,6 @@ def holm(p: Floats) -> Floats:
     steps = p[order] * np.arange(len(order), 0, -1)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return adjusted
-
-
-def average_ranks(scores: Floats) -> Floats:
-    """Rank [blocks, agents] in each block, 1 for the lowest; what is equal but for rounding shares its mean rank."""
-    near = differences(scores, np.zeros_like(scores))
-    lower = (near[:, None, :] < near[:, :, None]).sum(axis=2)
-    equal = (near[:, None, :] == near[:, :, None]).sum(axis=2)
-    ranks: Floats = lower + (equal + 1) / 2
-    return ranks
-
-
-def friedman(ranks: Floats) -> float:
-    """Compute the p of Friedman's test that no agent ranks higher than another; `ranks` are [blocks, agents].
-
-    In the form of Iman and Davenport (1980), corrected for ties: F is that of the two-way analysis of variance of the
-    ranks. Where all blocks rank alike nothing is left to divide by, and p is the chance of that: one in as many as a
-    block's ranks can be arranged, for every block but the first. 1 where all ranks are equal.
-    """
-    blocks, agents = ranks.shape
-    twice = np.rint(2 * ranks).astype(np.int64)  # whole numbers, so that nothing is left where nothing is
-    between = int(((twice.sum(axis=0) - blocks * (agents + 1)) ** 2).sum())
-    left = blocks * int(((twice - agents - 1) ** 2).sum()) - between
-    if not between:
-        return 1.0
-    if not left:
-        ties = np.unique(twice[0], return_counts=True)[1]
-        return 1 / float((factorial(agents) // prod(map(factorial, ties.tolist()))) ** (blocks - 1))
-    return float(fdtrc(agents - 1, (agents - 1) * (blocks - 1), (blocks - 1) * between / left))
 
 
 def skewness(values: Floats) -> Any:

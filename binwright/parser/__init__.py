@@ -342,17 +342,6 @@ def _traces(commands: Commands) -> None:
     convert.add_argument("--out", help="the file to write (default: the same name with .parquet)")
 
 
-def _export(commands: Commands) -> None:
-    export = commands.add_parser("export", help="write results for other tools: MLflow, CSV, JSON")
-    export.set_defaults(answer="exporting.export")
-    export.add_argument("results", metavar="RESULTS", help="a folder that a run wrote")
-    export.add_argument("--to", required=True, choices=("mlflow", "csv", "json"), help="what reads it")
-    export.add_argument(
-        "--out",
-        help="the file (default: runs.csv or runs.json beside the results), or MLflow's tracking server or folder",
-    )
-
-
 def _completion(commands: Commands) -> None:
     completion = commands.add_parser(
         "completion",
@@ -369,24 +358,14 @@ def _help(commands: Commands) -> None:
     help.add_argument("words", nargs="*", metavar="COMMAND", help="the command (default: list all)")
 
 
-def _man(commands: Commands) -> None:
-    man = commands.add_parser(
-        "man",
-        help="the manual page of all commands, for man",
-        description="Print the manual page of all commands. man finds it in a folder of its own: "
-        "binwright man > ~/.local/share/man/man1/binwright.1",
-    )
-    man.set_defaults(answer="manual.man")
-
-
 GROUPS = {
     "First": (_run, _compare, _report, add_init, _size, add_solve),
     "Run": (_validate, _reproduce),
-    "Understand": (_why, add_figures, _export),
+    "Understand": (_why, add_figures),
     "Plan": (add_pack, add_fit),
     "Learn": (add_train, add_tune, add_search, add_evaluate),
     "Solve": (add_explain, add_serve, add_jobs),
-    "Look up": (_scenarios, _agents, _movers, _workloads, _topology, _traces, _schema, _completion, _help, _man),
+    "Look up": (_scenarios, _agents, _movers, _workloads, _topology, _traces, _schema, _completion, _help),
 }
 """The commands in the order of `--help`, below what they are for."""
 COMMANDS = tuple(chain.from_iterable(GROUPS.values()))

@@ -1,9 +1,8 @@
-"""`binwright export`: what other tools read of some results."""
+"""What other tools read of some results."""
 
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,31 +10,14 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.analysis.results.export import TAG, to_mlflow
-from binwright.cli import MISTAKE, main
 from tests.support.batches import TEXT
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("exported")
+    folder = tmp_path_factory.mktemp("results")
     (folder / "small.yaml").write_text(TEXT + "sweep: {product: {workload.requests: [20, 30]}}\n")
     return bw.run(folder / "small.yaml", out=folder / "out", jobs=1)
-
-
-def test_a_csv_and_a_json_have_every_run_with_its_metrics(
-    results: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for form in ("csv", "json"):
-        assert main(["export", str(results.folder), "--to", form, "--out", str(tmp_path / f"runs.{form}")]) == 0
-        assert capsys.readouterr().out == f"4 runs into {tmp_path}/runs.{form}\n"
-    table = pl.read_csv(tmp_path / "runs.csv")
-    assert table.columns[:5] == ["run", "agent", "seed", "workload.requests", "version"]
-    assert table["acceptance"].to_list() == results.done["acceptance"].to_list()
-    data = json.loads((tmp_path / "runs.json").read_text())
-    assert [run["acceptance"] for run in data["runs"]] == table["acceptance"].to_list()
-    assert data["metrics"]["acceptance"]["better"] == "higher"
-    assert "seconds" not in table.columns
 
 
 def test_the_table_itself_says_what_its_columns_are(results: Any) -> None:
@@ -63,31 +45,3 @@ def test_details_say_their_units(tmp_path: Path) -> None:
         "states": {"time": "s"},
         "times": {"seconds": "s"},
     }
-
-
-def test_without_mlflow_the_message_says_what_to_install(
-    results: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "mlflow", None)
-    monkeypatch.setitem(sys.modules, "mlflow.entities", None)
-    assert main(["export", str(results.folder), "--to", "mlflow"]) == MISTAKE
-    assert "pip install mlflow-skinny" in capsys.readouterr().err
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore")
-def test_mlflow_has_every_run_once(results: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tracking = pytest.importorskip("mlflow.tracking")
-    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    uri = (tmp_path / "mlruns").as_uri()
-    assert [to_mlflow(results, uri), to_mlflow(results, uri)] == [4, 0]
-    client = tracking.MlflowClient(uri)
-    found = client.search_runs([client.get_experiment_by_name("small").experiment_id])
-    ours = {row["run"]: row for row in results.done.to_dicts()}
-    assert {run.data.tags[TAG] for run in found} == ours.keys()
-    for run in found:
-        row = ours[run.data.tags[TAG]]
-        assert run.data.metrics["acceptance"] == row["acceptance"]
-        assert run.data.params["agent"] == row["agent"]
-        assert run.data.params["workload.requests"] == str(row["workload.requests"])
-        assert run.info.status == "FINISHED"

@@ -1,4 +1,4 @@
-"""What is made from the parser: completion in shells, and the manual page."""
+"""What is made from the parser: completion in shells."""
 
 from __future__ import annotations
 
@@ -33,19 +33,3 @@ def test_bash_completes(words: str, expected: set[str], tmp_path: Path, capsys: 
     script = f'source ./script; {asked}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == expected
-
-
-def shown(capsys: pytest.CaptureFixture[str]) -> str:
-    assert main(["man"]) == 0
-    return capsys.readouterr().out
-
-
-@pytest.mark.skipif(shutil.which("groff") is None, reason="there is no groff")
-def test_man_shows_it_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["groff", "-man", "-Kutf8", "-Tutf8", "-ww", "-P-c"]
-    done = subprocess.run(command, input=shown(capsys), capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    text = " ".join(done.stdout.split())
-    assert "acceptance < -1 %" in text.translate({0x2010: "-", 0x2212: "-"})
-    assert "binwright traces describe" in text
-    assert "\\" not in text

@@ -218,7 +218,6 @@ ONLY_PARSED = {
     "traces": "wants a file; tests/scenarios/test_draft.py runs it",
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
     "jobs": "it needs a service; tests/binwright/service/test_parts.py runs it",
-    "export": "wants results; tests/binwright/test_export.py has some",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
     "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
     "search": "searches for minutes; tests/scenarios/test_search.py runs it",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import factorial, prod
 from typing import Any, TypeAlias
 
 from scipy import stats
@@ -60,22 +59,3 @@ def slow_p(difference: list[float], family: int) -> float:
         signs = stats.PermutationMethod(n_resamples=100_000)
         return float(stats.wilcoxon(there, method=signs).pvalue)
     return 2.0 ** (1 - n) if len(set(difference)) == 1 else float(stats.ttest_1samp(difference, 0).pvalue)
-
-
-def slow_friedman(rows: list[list[float]]) -> float:
-    """Return Friedman's p in the form of Iman and Davenport (1980): the analysis of variance of the ranks, two-way.
-
-    Rows are blocks. Where all rank alike, nothing is left over, and p counts the arrangements of the ranks in a block.
-    """
-    n, k = len(rows), len(rows[0])
-    ranks = [[sum(x < y for x in row) + (sum(x == y for x in row) + 1) / 2 for y in row] for row in rows]
-    mean = (k + 1) / 2
-    columns = [sum(row[j] for row in ranks) / n for j in range(k)]
-    between = sum(n * (column - mean) ** 2 for column in columns)
-    left = sum((row[j] - columns[j]) ** 2 for row in ranks for j in range(k))
-    if between < 1e-12:
-        return 1.0
-    if left < 1e-12:
-        same = prod(factorial(ranks[0].count(rank)) for rank in set(ranks[0]))
-        return float(factorial(k) // same) ** (1 - n)
-    return float(stats.f.sf(between / (k - 1) / (left / ((k - 1) * (n - 1))), k - 1, (k - 1) * (n - 1)))

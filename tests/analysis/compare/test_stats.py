@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from binwright.analysis.compare.statistics import (
-    average_ranks,
     bootstrap,
     by_count,
     differences,
-    friedman,
     holm,
     mean_interval,
     paired_t,
@@ -24,7 +22,7 @@ from binwright.analysis.compare.statistics import (
     signed_rank,
     skewness,
 )
-from tests.reference.stats import holm_slowly, slow_friedman
+from tests.reference.stats import holm_slowly
 
 RNG = np.random.default_rng(7)
 tenths = st.integers(-20, 20).map(lambda number: number / 10)
@@ -141,36 +139,6 @@ def test_holm_is_what_holm_wrote(p: list[float]) -> None:
 def test_one_comparison_needs_no_correction() -> None:
     assert holm(np.array([0.03])) == 0.03
     assert len(holm(np.array([]))) == 0
-
-
-# -- Friedman ----------------------------------------------------------------------------------------------------------
-
-blocks = st.tuples(st.integers(3, 6), st.integers(0, 6)).flatmap(
-    lambda size: st.lists(
-        st.lists(st.integers(0, size[1]), min_size=size[0], max_size=size[0]), min_size=2, max_size=8
-    ).map(lambda rows: [[x / 10 for x in row] for row in rows])
-)
-
-
-@given(blocks)
-def test_friedman_is_the_analysis_of_variance_of_ranks_with_ties(rows: list[list[float]]) -> None:
-    ranks = average_ranks(np.array(rows))
-    assert ranks == pytest.approx(reference.rankdata(rows, axis=1))
-    p = friedman(ranks)
-    assert p == pytest.approx(slow_friedman(rows), rel=1e-9)
-    n, k = ranks.shape
-    with np.errstate(invalid="ignore"):
-        chi = reference.friedmanchisquare(*np.array(rows).T).statistic  # which corrects ties, too
-    if chi < n * (k - 1) - 1e-6:
-        f = (n - 1) * chi / (n * (k - 1) - chi)
-        assert p == pytest.approx(reference.f.sf(f, k - 1, (k - 1) * (n - 1)), rel=1e-6)
-
-
-def test_ties_do_not_hide_that_one_agent_is_better() -> None:
-    """Two agents alike, a third below them in most blocks: without the correction p is .14."""
-    rows = [[0.5, 0.5, 0.4]] * 4 + [[0.5, 0.5, 0.5]] * 3 + [[0.5, 0.6, 0.5]]
-    assert friedman(average_ranks(np.array(rows))) == pytest.approx(0.0055, abs=5e-5)
-    assert friedman(average_ranks(np.array([[0.1 + 0.2, 0.3, 0.5], [0.3, 0.1 + 0.2, 0.4]]))) == 1 / 3
 
 
 # -- skewness and the bootstrap ----------------------------------------------------------------------------------------

@@ -66,14 +66,12 @@ DRAWN_FROM = {
     "sweep": "loaded",
     "load": "loaded",
     "runtime": "swept",
-    "demands": "network",
     "spread": "network",
     "servers": "network",
     "gantt": "network",
     "distances": "network",
     "topology": "network",
     "decisions": "network",
-    "critical-difference": "network",
 }
 
 
@@ -249,15 +247,6 @@ def test_distances_are_those_of_the_placed_requests(found: dict[str, Results]) -
     assert len(dots.get_offsets()) == min(len(links), DOTS)  # type: ignore[arg-type]
 
 
-def test_demands_are_those_that_the_runs_met(found: dict[str, Results]) -> None:
-    results = found["network"]
-    figure = draw(results, "demands")
-    assert [ax.get_xlabel() for ax in figure.axes] == ["cpu, cores", "mem, GB", "bandwidth, Gbps", "holding time, s"]
-    run = results.runs["run"]
-    met = pl.concat([results.requests(name).select("cpu") for name in run[::3]])
-    assert f"mean {met['cpu'].to_numpy().mean():.3g}" in [text.get_text() for text in figure.axes[0].texts]
-
-
 def test_a_topology_shows_the_moment_asked_for(found: dict[str, Results]) -> None:
     results = found["network"]
     run = results.runs.filter(pl.col("agent") == "tetris")["run"][0]
@@ -361,8 +350,6 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
     ("servers", "distances", {}, "the requests have no servers and links and bandwidth"),
     ("loaded", "servers", {"where": [("workload.arrivals.poisson.every", "40 s")]}, "the states of run"),
     ("network", "topology", {"at": 1e6}, "is outside of the run"),
-    ("network", "critical-difference", {"agents": ["random", "nalb"]}, "ranks need 3 agents"),
-    ("network", "critical-difference", {"metrics": ["hours"]}, "neither higher nor lower"),
     ("network", "bar", {}, "Did you mean 'bars'"),
 ]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 import binwright as bw
 from binwright.agents import AGENTS
 from binwright.analysis.figures.figure_data import number
-from binwright.analysis.figures.kinds.critical_difference import Ranks
 from binwright.analysis.figures.style import COLOURS, SHIPPED, looks
 from binwright.analysis.results_api import Results
 from binwright.cli import main
@@ -66,28 +64,6 @@ def test_looks_differ_and_colours_as_long_as_there_are_some(agents: list[str]) -
 )
 def test_swept_values_are_numbers(value: object, expected: tuple[float, str]) -> None:
     assert number(value) == expected
-
-
-# -- ranks ---------------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(1, 7), st.data())
-def test_bars_join_the_largest_groups_of_agents_that_are_alike(agents: int, data: st.DataObject) -> None:
-    pairs = list(combinations(range(agents), 2))
-    told = np.zeros((agents, agents), bool)
-    for one, other in data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else ():
-        told[one, other] = told[other, one] = True
-    ranks = np.array(data.draw(st.permutations(range(agents))), np.float64)
-    groups = [
-        set(some)
-        for size in range(2, agents + 1)
-        for some in combinations(range(agents), size)
-        if not any(told[one, other] for one, other in combinations(some, 2))
-    ]
-    largest = [group for group in groups if not any(group < other for other in groups)]
-    found = Ranks("", [str(n) for n in range(agents)], ranks, 1.0, told, 5).alike()
-    assert sorted(map(sorted, found)) == sorted(map(sorted, largest))
-    assert all(ranks[group].tolist() == sorted(ranks[group]) for group in found)
 
 
 # -- what is recorded ----------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: li
     assert _parsed(f"description {texts[3]}") in _parsed(read.text)
 
 
-@pytest.mark.parametrize("kind", ["summary", "bars", "differences", "critical-difference", "pareto", "seeds"])
+@pytest.mark.parametrize("kind", ["summary", "bars", "differences", "pareto", "seeds"])
 def test_a_figure_shows_names_as_they_are(kind: str, tmp_path: Path) -> None:
     """No formula begins in them, and none that is wrong ends the figure."""
     results = made(tmp_path, ["$x^$ \\frac{$\x1b\x00", "$k_{1$", "1 % of $5", "$\\alpha$ <b>", "$ per $", ""])

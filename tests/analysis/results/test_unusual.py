@@ -26,24 +26,6 @@ def drawn(agents: list[str], seeds: int = 6, **more: Any) -> list[dict[str, Any]
     return [row(agent, seed, acceptance=rng.random(), **more) for agent in agents for seed in range(seeds)]
 
 
-@pytest.mark.parametrize(
-    "name", ["runs.parquet", "columns.json", "journal.jsonl", "scenario.yaml", "details/a.parquet"]
-)
-@pytest.mark.parametrize("journal", [True, False])
-def test_an_export_never_overwrites_results(
-    name: str, journal: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made(tmp_path / "r", drawn(["a", "b"]))
-    if journal:
-        (tmp_path / "r" / "journal.jsonl").write_text("{}\n")
-    before = {path: path.read_bytes() for path in (tmp_path / "r").iterdir()}
-    for form in ("csv", "json"):
-        assert main(["export", str(tmp_path / "r"), "--to", form, "--out", str(tmp_path / "r" / name)]) == 2
-        assert "is a part of results, and would be overwritten" in capsys.readouterr().err
-    assert {path: path.read_bytes() for path in (tmp_path / "r").iterdir()} == before
-    assert main(["export", str(tmp_path / "r"), "--to", "csv"]) == 0
-
-
 @pytest.mark.parametrize("value", first(1, [float("nan"), float("inf"), 1e300]))
 def test_a_metric_without_any_number_is_none_in_figures_and_report(value: float, tmp_path: Path) -> None:
     rows = drawn(["a", "b", "c"])
