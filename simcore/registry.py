@@ -14,7 +14,6 @@ from traceback import extract_tb
 from typing import Any, ClassVar
 
 from binwright.simcore.errors import UnknownName, UserError, from_here, suggest
-from binwright.simcore.file_tracking import follow
 from binwright.simcore.removed import REMOVED
 
 
@@ -71,7 +70,6 @@ class Registry:
                 return getattr(_from_file(where, folder), attribute)
             if name in self._builtin:
                 return getattr(importlib.import_module(where), attribute)
-            follow(where)
             return getattr(importlib.import_module(where), attribute)
         except (Exception, SystemExit) as error:
             if name in self._builtin:

@@ -17,7 +17,7 @@ from binwright.simcore.errors import RunError, UserError, place_in, short
 if TYPE_CHECKING:
     from binwright.analysis.measure.finished_run import FinishedRun
 
-KEPT_APART = ("family", "asked", "spec", "files", "details", "resources", "tiers")
+KEPT_APART = ("family", "asked", "spec", "details", "resources", "tiers")
 """Of a journal's row, what tells whether it still holds and what it is of, and is not a result."""
 NO_METRICS = (
     *("run", "agent", "seed", "version", "status", "error", "seconds"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import ExitStack, suppress
 from threading import Timer
 from time import monotonic
@@ -15,7 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from binwright.commands.console import notes, say, saying_to
-from binwright.scenarios.run.sandbox import alone
 from binwright.simcore.compiling import now_compiled
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Line:
 
     def __enter__(self) -> Self:
         with ExitStack() as within:
-            stream = within.enter_context(alone())
+            stream = sys.stderr  # also while a run prints elsewhere
             within.enter_context(saying_to(stream))
             self.alive = stream.isatty() and not (notes.quiet or notes.is_dumb_terminal)
             if self.alive:

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.build.engines import Engine
-from binwright.scenarios.build.plan import Run, modules_of
+from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.scenarios.run.sandbox import TooLong, aloud, printing, recursion
 from binwright.simcore.compiling import awaited_by
 from binwright.simcore.errors import RunError, UserError, place_of
-from binwright.simcore.file_tracking import digest_of, written_by
+from binwright.simcore.file_tracking import digest_of
 from binwright.simcore.memmap import in_files
 from binwright.simcore.units import TIME
 
@@ -40,8 +40,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
 
     Writes the details that its scenario wants recorded.
 
-    The row's `files` are those that its agents read, its `details` those that were written, each with a digest of what
-    was in it, and `written` are files that its agents wrote, for whoever looks whether other files have changed.
+    The row's `details` are the files that were written, each with a digest of what was in it.
     """
     began = perf_counter()
 
@@ -69,15 +68,7 @@ def attempt(task: Task, on_progress: OnProgress = lambda progress: None) -> Row:
         raise
     except BaseException:  # CancelledError and panics of Rust are not Exception
         metrics, status, error = {}, "failed", traceback.format_exc()
-    return _row(task, status, error, perf_counter() - began) | metrics | {"written": _written(task.run)}
-
-
-def _written(run: Run) -> list[str]:
-    """List the files that the code of a run's agents has written."""
-    try:
-        return sorted(written_by(modules_of(run)))
-    except UserError:  # it cannot be imported, now at least
-        return []
+    return _row(task, status, error, perf_counter() - began) | metrics
 
 
 def _place(error: BaseException) -> str:
@@ -98,7 +89,7 @@ def failed(task: Task, error: str) -> Row:
 def _row(task: Task, status: str, error: str, seconds: float) -> Row:
     run = task.run
     who: Row = {"run": run.name, "agent": run.agent.label, "seed": run.seed, **shown(run), "version": task.version}
-    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "files": {}, "details": {}}
+    kept = {"family": run.family, "asked": run.asked, "spec": run.agent.dump(), "details": {}}
     return who | {"status": status, "error": error, "seconds": seconds} | kept
 
 

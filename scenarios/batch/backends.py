@@ -13,7 +13,6 @@ from binwright.scenarios.build.plan import Run
 from binwright.scenarios.run.progress import OnProgress, RunProgress
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
-from binwright.simcore.file_tracking import unchanged
 
 if TYPE_CHECKING:
     from binwright.scenarios.batch.pool import Pool
@@ -103,7 +102,7 @@ class _Here:
     """Does tasks in this process, and calls workers in when it turns out that there is work for them.
 
     They stay until the `with` is left, for batches one after another; what earlier batches took tells what is to come.
-    Workers remember what they have read: where files or code have changed, new ones take their places.
+    Workers remember what they have read: where code or its files have changed, new ones take their places.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -111,7 +110,6 @@ class _Here:
         self._jobs = jobs
         self._pool: Pool | None = None
         self._spent = 0.0
-        self._files: dict[str, str] = {}
         self._code: dict[object, str] = {}
 
     def __enter__(self) -> Self:
@@ -136,15 +134,13 @@ class _Here:
     def rows(self, tasks: Sequence[Task]) -> Rows:
         code: dict[object, str] = {task.folder: task.run.family for task in tasks}
         code |= {str(task.run.agent.dump()): task.run.asked for task in tasks}
-        if not unchanged(self._files) or any(self._code.get(key, digest) != digest for key, digest in code.items()):
+        if any(self._code.get(key, digest) != digest for key, digest in code.items()):
             self.__exit__()
-            self._files.clear()
             self._code.clear()
         self._code |= code
         left = len(tasks)
         try:
             for task, row in self._rows(tasks):
-                self._files |= row["files"]
                 left -= 1
                 yield task, row
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib.metadata import version
 from io import FileIO
@@ -35,7 +35,7 @@ from binwright.scenarios.schema.load import resolved
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, UserError
 from binwright.simcore.extras import pl
-from binwright.simcore.file_tracking import digest_of, stamp_of, stamping, unchanged
+from binwright.simcore.file_tracking import digest_of, stamp_of, stamping
 from binwright.simcore.files import clear, make_folder, sync, write_text, writing
 from binwright.simcore.jit import postponed
 from binwright.simcore.memmap import in_files
@@ -80,10 +80,10 @@ class Batch:
         with stamping() as self._inputs:
             self.runs = plan(self.scenario, {"binwright": self.version, "code": ours()}, content_of)
 
-    def check_inputs(self, written: Container[str]) -> None:
-        """Raise `InputChanged` if a file that runs are named by is not what it was, and was not `written` by agents."""
+    def check_inputs(self) -> None:
+        """Raise `InputChanged` if a file that runs are named by is not what it was."""
         for file, before in self._inputs.items():
-            if stamp_of(Path(file)) != before and file not in written:
+            if stamp_of(Path(file)) != before:
                 raise InputChanged(file)
 
     def known(self) -> dict[str, Row]:
@@ -108,14 +108,13 @@ class Batch:
     def done(self) -> dict[str, Row]:
         """Find the rows of the plan's runs that need not run again.
 
-        They are known, the files that their agents read hold what they held, and so do the details that are wanted.
+        They are known, and the details that are wanted hold what they held.
         """
         known, kinds = self.known(), set(self.scenario.record)
         return {
             run.name: known[run.name] | {"agent": run.agent.label, **shown(run)}
             for run in self.runs
             if run.name in known
-            and unchanged(known[run.name]["files"])
             and all(known[run.name]["details"].get(kind) == digest_of(detail(self.folder, run, kind)) for kind in kinds)
         }
 
@@ -134,7 +133,7 @@ class Batch:
             which = tuple(row.get(key) for key in keys)
             if row["run"] in names:
                 continue
-            if which not in planned and row.get("family") == family and unchanged(row["files"]):
+            if which not in planned and row.get("family") == family:
                 agent = row["agent"]
                 if agent not in asked:
                     asked[agent] = _asked_now(row["spec"])
@@ -361,10 +360,8 @@ def _run_batches(
         for rows in done:
             for row in rows.values():
                 finished(row)
-        written: set[str] = set()
         for task, row in stack.enter_context(closing(backend(tasks))):
-            written |= {*row.pop("written", ())}
-            batches[task.batch].check_inputs(written)
+            batches[task.batch].check_inputs()
             record[task.batch](row)
             point = "".join(f", {key} {value}" for key, value in shown(task.run).items())
             LOG.info("%s, seed %d%s: %s after %.3g s", row["agent"], row["seed"], point, row["status"], row["seconds"])

@@ -22,7 +22,6 @@ from binwright.scenarios.batch.attempt import Task, attempt
 from binwright.scenarios.batch.journal import Row
 from binwright.scenarios.batch.work_queue import PORTION, Handout
 from binwright.scenarios.run.progress import OnProgress, RunProgress
-from binwright.scenarios.run.sandbox import alone
 from binwright.simcore.compiling import Compiling, elsewhere, tell
 from binwright.simcore.cores import ONE_THREAD, WORKER, check_address_space
 from binwright.simcore.errors import UserError
@@ -160,15 +159,14 @@ def work(handle: int) -> None:
     portions: SimpleQueue[list[Task]] = SimpleQueue()
     Thread(target=_listen, args=(pipe, portions), daemon=True).start()
     tell(lambda found: _say(pipe, Compiles(found)))
-    with alone():
-        while True:
-            _say(pipe, None)
-            portion = portions.get()
-            began = perf_counter()
-            for task in portion:
-                _say(pipe, attempt(task, partial(_say, pipe)))
-                if perf_counter() - began > PORTION:
-                    break
+    while True:
+        _say(pipe, None)
+        portion = portions.get()
+        began = perf_counter()
+        for task in portion:
+            _say(pipe, attempt(task, partial(_say, pipe)))
+            if perf_counter() - began > PORTION:
+                break
 
 
 class Compiles(NamedTuple):

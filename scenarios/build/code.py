@@ -50,14 +50,6 @@ def of(thing: object) -> str:
     return "" if file_tracking.is_ours(file) else _digest(sorted(_imported(name, file)))
 
 
-def modules_from(thing: object) -> list[str]:
-    """List the module of a class or a function from outside and all modules that it imports; none for ours."""
-    name, file = _home(thing)
-    if file is None or file_tracking.is_ours(file):
-        return []
-    return [name, *(other for other, _ in _imported(name, file) if other)]
-
-
 def _home(thing: object) -> tuple[str, Path | None]:
     """Find the module, and its file, of a class, of a function, or of an object's class."""
     name = str(getattr(thing, "__module__", None) or type(thing).__module__)

@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from binwright.agents import AGENTS
-from binwright.analysis.measure import METRICS
-from binwright.scenarios.build.code import modules_from, of
+from binwright.scenarios.build.code import of
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.explain import explain
 from binwright.scenarios.schema.multiserver import MultiServer
-from binwright.scenarios.schema.overflow import preempt_of
 from binwright.scenarios.schema.registered import Registered
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.sweep import FIXED
@@ -99,15 +97,6 @@ def asked_of(agent: AgentSpec) -> str:
     data = agent.dump()
     del data["label"]
     return _hash([_by_content(data), _files_in(agent.options)])
-
-
-def modules_of(run: Run) -> list[str]:
-    """List the modules from outside of a run's agents, movers, requests and metrics, with all that these import."""
-    things = [AGENTS.load(run.agent.name), *_things(run.agent.options), *_things(_brought(run.scenario))]
-    things += [METRICS.load(one.name) for one in run.scenario.metrics]
-    things += _things(run.scenario.sites.router if run.scenario.sites else None)
-    things += _things(preempt.victims if (preempt := preempt_of(run.scenario.overflow)) else None)
-    return [name for thing in things for name in modules_from(thing)]
 
 
 def points(scenario: Scenario) -> list[tuple[dict[str, Any], Scenario]]:
@@ -205,18 +194,6 @@ def _value_by_content(key: str, value: Any) -> Any:
     if key == "path" and isinstance(value, str):
         return digest_of(Path(value)) or value  # what cannot be read, the run will report
     return value if key == "label" else _by_content(value)
-
-
-def _things(data: Any) -> Iterator[object]:
-    """Find everything that is named in data and comes from outside."""
-    if isinstance(data, dict):
-        for item in data.items():
-            yield from _things(item)
-    elif isinstance(data, list | tuple):
-        for value in data:
-            yield from _things(value)
-    elif (thing := _thing(data)) is not None:
-        yield thing
 
 
 def _thing(name: object) -> object:

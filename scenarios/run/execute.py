@@ -26,7 +26,7 @@ from binwright.fabric.ledger import Ledger
 from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
 from binwright.scenarios.build.movers import begin_moving
-from binwright.scenarios.build.plan import Run, modules_of
+from binwright.scenarios.build.plan import Run
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.run.details import (
     write_devices,
@@ -45,7 +45,6 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.cores import WORKER
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
-from binwright.simcore.file_tracking import files_of
 from binwright.simcore.play import Watchers, play
 from binwright.simcore.rng import TrackedGenerator, stream
 from binwright.simcore.rules import Overflow
@@ -64,7 +63,7 @@ LEAST = 100
 def execute(
     run: Run, folder: Path, engine: Engine = "auto", on_progress: OnProgress = lambda progress: None
 ) -> dict[str, Any]:
-    """Play a run; returns its row: every metric, the engine, and the files that its agents read, each with a digest.
+    """Play a run; returns its row: every metric, and the engine.
 
     Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
@@ -212,7 +211,6 @@ def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str,
         **sites_column(over),
         "random": started.random,
         "engine": "compiled" if started.compiled else "simpy",
-        "files": files_of(modules_of(run)),
         "resources": list(over.resources),
         "tiers": list(over.tiers),
     }

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import io
-import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any, BinaryIO
 
 LOOKS = 4
 """How many times within the limit it is looked whether an agent got on."""
@@ -75,10 +73,7 @@ def _timed(seconds: float, state: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def printing(file: Path | None) -> Iterator[None]:
-    """Send what this thread prints into a file, which is there if it prints, or, without a file, nowhere.
-
-    Within `alone` it is what the whole process prints, and the processes that it starts.
-    """
+    """Send what Python prints in this thread into a file, which is there if it prints, or, without one, nowhere."""
     if file:
         file.unlink(missing_ok=True)
     thread, printed = threading.get_ident(), _Printed(file)
@@ -89,8 +84,7 @@ def printing(file: Path | None) -> Iterator[None]:
             if not isinstance(getattr(sys, name), _Stream):
                 setattr(sys, name, _Stream(getattr(sys, name)))
     try:
-        with _descriptors_to(printed):
-            yield
+        yield
     finally:
         with _lock:
             if before:
@@ -111,108 +105,33 @@ def aloud() -> Iterator[None]:
     if before:
         _taken[thread] = None
     try:
-        with _descriptors_to(None):
-            yield
+        yield
     finally:
         if before:
             _taken[thread] = before
 
 
-@contextmanager
-def alone() -> Iterator[TextIO]:
-    """Within, this process prints nothing but what it does for runs, and what goes to the stream that this gives.
-
-    So `printing` can take all of it: also what libraries in C write, other threads, and processes that an agent starts.
-    The stream is what stderr was before; nobody else holds it, so that nothing comes between what is written there.
-    Where Python's streams are not those of the process, as in a notebook, they are all that `printing` takes.
-    """
-    if _usual or not _are_descriptors():
-        yield sys.stderr
-        return
-    stream = os.fdopen(os.dup(2), "w", 1, sys.stderr.encoding, "replace")
-    _usual[:] = [os.dup(1), os.dup(2)]
-    try:
-        yield stream
-    finally:
-        _point(_usual)
-        for descriptor in _usual:
-            os.close(descriptor)
-        _usual.clear()
-        with suppress(OSError):  # the terminal is gone
-            stream.close()
-
-
 _lock = threading.Lock()
-_C = ctypes.CDLL(None)
-_usual: list[int] = []
-"""Within `alone`, copies of the descriptors 1 and 2 as they were before."""
-
-
-def _are_descriptors() -> bool:
-    """Tell whether Python's streams are the process's own."""
-    try:
-        return (sys.stdout.fileno(), sys.stderr.fileno()) == (1, 2)
-    except (AttributeError, OSError, ValueError):
-        return False
-
-
-@contextmanager
-def _descriptors_to(printed: _Printed | None) -> Iterator[None]:
-    """Within `alone`, point the descriptors 1 and 2 to a file, or to what they were before."""
-    if not _usual:
-        yield
-        return
-    _flush()
-    before = [os.dup(1), os.dup(2)]
-    try:
-        _point([printed.descriptor] * 2 if printed else _usual)
-        yield
-    finally:
-        _flush()
-        _point(before)
-        for descriptor in before:
-            os.close(descriptor)
-
-
-def _point(to: list[int]) -> None:
-    for descriptor, target in enumerate(to, 1):
-        os.dup2(target, descriptor)
-
-
-def _flush() -> None:
-    """Write what Python and C keep back to where it belongs."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    _C.fflush(None)
 
 
 class _Printed:
-    """A file that is opened when something is written, as text or as bytes; it is not left behind empty."""
+    """A file that is opened when something is written; without one, what is written is dropped."""
 
     def __init__(self, file: Path | None) -> None:
         self._file = file
-        self._opened: int | None = None
-
-    @property
-    def descriptor(self) -> int:
-        if self._opened is None:
-            if self._file:
-                self._file.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND if self._file else os.O_WRONLY
-            self._opened = os.open(self._file or os.devnull, flags, 0o666)
-        return self._opened
+        self._opened: BinaryIO | None = None
 
     def write(self, content: bytes) -> None:
-        while content and self._file:
-            content = content[os.write(self.descriptor, content) :]
+        if self._file and content:
+            if self._opened is None:
+                self._file.parent.mkdir(parents=True, exist_ok=True)
+                self._opened = self._file.open("ab")
+            self._opened.write(content)
+            self._opened.flush()
 
     def close(self) -> None:
         if self._opened is not None:
-            empty = not os.fstat(self._opened).st_size
-            os.close(self._opened)
-            if self._file and empty:
-                self._file.unlink(missing_ok=True)
+            self._opened.close()
 
 
 _taken: dict[int, _Printed | None] = {}

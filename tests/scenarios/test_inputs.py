@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -132,32 +131,3 @@ def test_a_file_that_goes_ends_the_batch(tmp_path: Path) -> None:
         Batch(given, tmp_path / "out").run(finished=lambda row: file.unlink())
     trace(file, 2)
     assert len(Batch(given, tmp_path / "out").done()) == 1  # what finished before is kept
-
-
-NOTES = """
-from pathlib import Path
-from binwright.agents.heuristics.servers.first_fit import FirstFit
-
-class Mine(FirstFit):
-    def __init__(self, notes):
-        self.notes = Path(notes)
-
-    def start(self, view, rng):
-        super().start(view, rng)
-        with self.notes.open("a") as file:
-            file.write("again\\n")
-"""
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_what_an_agent_writes_itself_is_no_change(tmp_path: Path, there: bool, caplog: Any) -> None:
-    """An option names a file that the agent keeps notes in."""
-    trace(tmp_path / "t.csv", 2)
-    (tmp_path / "mine.py").write_text(NOTES)
-    notes = tmp_path / "notes.txt"
-    if there:
-        notes.write_text("")
-    given = traced(tmp_path, [{f"{tmp_path / 'mine.py'}:Mine": {"notes": str(notes)}}])  # type: ignore[list-item]
-    found = Batch(given, tmp_path / "out").run()
-    assert found.runs["status"].to_list() == ["done"] * 3
-    assert "changed" not in caplog.text

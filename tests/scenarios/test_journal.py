@@ -16,7 +16,7 @@ from binwright.scenarios.batch.journal import line_of, rows_of
 from tests.support.batches import same, scenario, tree
 from tests.support.properties import scaled
 
-ROWS = [{"run": f"{n:016x}", "status": "done", "agent": "é", "seed": n, "cpu": n / 7, "files": {}} for n in range(5)]
+ROWS = [{"run": f"{n:016x}", "status": "done", "agent": "é", "seed": n, "cpu": n / 7} for n in range(5)]
 WRITTEN = "".join(map(line_of, ROWS)).encode()
 
 

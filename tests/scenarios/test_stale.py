@@ -7,7 +7,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,17 +101,12 @@ class Session:
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self.ran = folder, 0
         monkeypatch.syspath_prepend(str(folder))
-        monkeypatch.setattr(file_tracking, "_read", {})
-        monkeypatch.setattr(file_tracking, "_written", {})
-        monkeypatch.setattr(file_tracking, "_imported", {})
         monkeypatch.setattr(file_tracking, "_began", 0)
 
     def run(self, *agents: Any, **changes: Any) -> Results:
         for name in [name for name in sys.modules if "_of_mine" in name or name.startswith("binwright_user_")]:
             del sys.modules[name]
         code._imports.cache_clear()
-        for noted in (file_tracking._read, file_tracking._written, file_tracking._imported):
-            noted.clear()
         file_tracking._began = time.time_ns()
         asked = plain(agents=list(agents), replications=2, **changes)
         batch = Batch(asked, self.folder / "out")
@@ -142,35 +136,6 @@ WAYS: dict[str, dict[str, str]] = {
         "rules_of_mine/most.py": "from .number import MOST",
         "rules_of_mine/number.py": "MOST = 4e6",
     },
-    "a module imported by its name": {
-        "mine.py": "import importlib\n"
-        + FIRST.format("rule = importlib.import_module('rule_of' + '_mine')\n        " + LINE.format("rule.MOST")),
-        "rule_of_mine.py": "MOST = 4e6",
-    },
-    "a file opened in start": {
-        "mine.py": FIRST.format(LINE.format("self.most"))
-        + "\n    def start(self, view, rng):\n"
-        + "        self.most = float((Path(__file__).parent / 'policy.txt').read_text())\n",
-        "policy.txt": "4e6",
-    },
-    "a file opened in its constructor": {
-        "mine.py": FIRST.format(LINE.format("self.most"))
-        + "\n    def __init__(self):\n"
-        + "        with open(Path(__file__).parent / 'policy.txt', 'rb') as file:\n"
-        + "            self.most = float(file.read())\n",
-        "policy.txt": "4e6",
-    },
-    "a file opened when it is imported": {
-        "mine.py": "from pathlib import Path\nMOST = float((Path(__file__).parent / 'policy.txt').read_text())\n"
-        + FIRST.format(LINE.format("MOST")),
-        "policy.txt": "4e6",
-    },
-    "a file opened once, for all runs": {
-        "mine.py": "import functools\n@functools.cache\ndef most():\n"
-        + "    return float((Path(__file__).parent / 'policy.txt').read_text())\n"
-        + FIRST.format(LINE.format("most()")),
-        "policy.txt": "4e6",
-    },
 }
 """Files of an agent; the one with 4e6 is edited."""
 
@@ -180,7 +145,7 @@ def test_an_edit_of_what_an_agent_brings_in_is_run_again(session: Session, way: 
     [edited] = [name for name, text in WAYS[way].items() if "4e6" in text]
     for name, text in WAYS[way].items():
         (session.folder / name).parent.mkdir(exist_ok=True)
-        (session.folder / name).write_text(text.replace("from simcore", "from pathlib import Path\nfrom simcore", 1))
+        (session.folder / name).write_text(text)
     mine = f"{session.folder / 'mine.py'}:Mine"
     before = session.run("first-fit", mine)
     assert session.ran == 4
@@ -208,136 +173,31 @@ def test_a_file_that_an_option_names_is_part_of_it(session: Session) -> None:
     assert Batch(plain(agents=[mine]), session.folder).runs[0].name != one
 
 
-OTHERS = """\
-from pathlib import Path
-
+MOVER = """\
 from binwright.simcore.moves import Mover
-from binwright.simcore.types import Agent
 
 
-class Moves(Mover):
+class Mine(Mover):
     def __init__(self, policy: str):
         self.policy = policy
-
-    def start(self, view, rng):
-        (Path(__file__).parent / self.policy).read_text()
 
     def plan(self, view, running, moves, request=None):
         return []
-
-
-class Warms(Agent):
-    def __init__(self, policy: str):
-        self.policy = policy
-
-    def start(self, view, rng):
-        (Path(__file__).parent / self.policy).read_text()
-
-    def decide(self, view, request):
-        return None
 """
-ROLES: dict[str, Any] = {
-    "reschedules": lambda mine: {"rescheduling": {"every": "1 min", "moves": 1, "mover": mine("Moves")}},
-    "makes room": lambda mine: {"overflow": {"make_room": {"moves": 1, "mover": mine("Moves")}}},
-    "fills the cluster": lambda mine: {"warm_start": {"until": 0, "with": mine("Warms")}},
-}
-"""Who else than an agent answers in a run, as keys of a scenario."""
 
 
-@pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("named", [True, False])
-def test_what_others_than_agents_read_is_part_of_a_run(session: Session, role: str, named: bool) -> None:
-    """Whether an option names the whole path, or their code makes it up."""
-    (session.folder / "others.py").write_text(OTHERS)
+def test_a_file_that_an_option_of_a_mover_names_is_part_of_the_run(session: Session) -> None:
+    (session.folder / "mover.py").write_text(MOVER)
     policy = session.folder / "policy"
     policy.write_text("4e6")
-    options = {"policy": str(policy) if named else "policy"}
-    changes = ROLES[role](lambda name: {f"{session.folder / 'others.py'}:{name}": options})
-
-    def name() -> str:
-        return Batch(plain(agents=["first-fit"], **changes), session.folder).runs[0].name
-
-    before = name()
-    session.run("first-fit", **changes)
-    session.run("first-fit", **changes)
+    mover = {f"{session.folder / 'mover.py'}:Mine": {"policy": str(policy)}}
+    moves = {"rescheduling": {"every": "1 min", "moves": 1, "mover": mover}}
+    session.run("first-fit", **moves)
+    session.run("first-fit", **moves)
     assert session.ran == 0
     policy.write_text("1.5e6")
-    assert (name() != before) == named
-    session.run("first-fit", **changes)
+    session.run("first-fit", **moves)
     assert session.ran == 2
-
-
-def test_notes_that_an_agent_writes_itself_are_none_of_it(session: Session) -> None:
-    line = "file = Path(__file__).with_suffix('.notes'); file.touch(); file.write_text(file.read_text() + 'x')"
-    mine = agent(session.folder, line)
-    session.run(mine)
-    session.run(mine)
-    assert session.ran == 0
-
-
-def test_what_an_agent_does_not_depend_on_is_not_noted(session: Session) -> None:
-    """Files of Binwright and of the system, those that are gone at the end, and its own that were put in place."""
-    lines = [
-        "folder = Path(__file__).parent",
-        "(folder / 'own.tmp').write_text('x')",
-        "(folder / 'own.tmp').replace(folder / 'own')",
-        "(folder / 'own').read_text(), Path('/proc/self/status').read_text(), Path(os.__file__).read_text()",
-        "os.system(f'echo > {folder}/gone')",
-        "(folder / 'gone').read_text(), (folder / 'gone').unlink()",
-    ]
-    mine = agent(session.folder, "\n        ".join(lines))
-    session.run(mine)
-    [row, *_] = Batch(plain(agents=[mine], replications=2), session.folder / "out").done().values()
-    assert row["files"] == {}
-
-
-READS = "(Path(__file__).parent / 'policy.txt').read_text()"
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from concurrent.futures import ThreadPoolExecutor as T; most = T().submit(lambda: POLICY).result()",
-        "import helper_of_mine; most = helper_of_mine.MOST",
-        "policy = Path(__file__).parent / 'policy.txt'; most = policy.read_text() if policy.exists() else '4e6'",
-    ],
-    ids=["in a thread", "by a helper that another agent imported", "by chance"],
-)
-def test_whoever_reads_a_file_depends_on_it(session: Session, line: str) -> None:
-    policy = session.folder / "policy.txt"
-    policy.write_text("4e6")
-    (session.folder / "helper_of_mine.py").write_text(f"from pathlib import Path\nMOST = {READS}\n")
-    line = line.replace("POLICY", READS) + f"\n        {LINE.format('float(most)')}"
-    both = [agent(session.folder, line, "other"), agent(session.folder, f"{line}  # mine")]
-    session.run(*both)
-    session.run(*both)
-    assert session.ran == 0
-    policy.write_text("1.5e6")
-    session.run(*both)
-    assert session.ran == 4
-
-
-def test_a_file_that_appears_is_a_change(session: Session) -> None:
-    line = "try: most = float((Path(__file__).parent / 'policy.txt').read_text())\n        except OSError: most = 4e6"
-    mine = agent(session.folder, f"{line}\n        {LINE.format('most')}")
-    session.run(mine)
-    session.run(mine)
-    assert session.ran == 0
-    (session.folder / "policy.txt").write_text("1.5e6")
-    session.run(mine)
-    assert session.ran == 2
-
-
-def test_a_file_that_changes_while_it_is_used_is_believed_by_nobody(session: Session) -> None:
-    mine = agent(session.folder, f"most = {READS}")
-    policy = session.folder / "policy.txt"
-    batch = partial(Batch, plain(agents=[mine], replications=2), session.folder / "out")
-    for text in ("4e6", "1.5e6"):
-        policy.write_text(text)
-        batch().run()
-    assert batch().done() == {}
-    policy.write_text("4e6")
-    assert batch().done() == {}
 
 
 def test_an_edit_within_the_same_second_is_another_module(session: Session) -> None:

@@ -16,7 +16,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.workloads.demands import Law
 
-TIMES = {"seconds", "decision_us", "files"}
+TIMES = {"seconds", "decision_us"}
 SCENARIO: dict[str, Any] = {
     "name": "long",
     "cluster": {"servers": 60, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}, "spread_above": {"mem": "10 GB"}},
