@@ -29,7 +29,6 @@ AGENTS = Registry(
         "padrl": "binwright.agents.learned.padrl.agent:PADRL",
         "hindsight": "binwright.agents.learned.hindsight.agent:Hindsight",
         "nara": "binwright.agents.learned.nara.agent:Nara",
-        "cheapest-candidate": "binwright.agents.heuristics.candidates.agent:CheapestCandidate",
         "oktopus": "binwright.agents.heuristics.virtual.oktopus:Oktopus",
         "secondnet": "binwright.agents.heuristics.virtual.secondnet:SecondNet",
         "vm-first-fit": "binwright.agents.heuristics.virtual.machine_by_machine:VMFirstFit",

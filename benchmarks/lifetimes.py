@@ -43,13 +43,12 @@ class Case:
     says: str = ""
 
 
-NETWORK = """`nara`, `cheapest-candidate` and `best-home` with `reject` ask how long requests stay; 128 requests want
+NETWORK = """`nara` and `best-home` with `reject` ask how long requests stay; 128 requests want
 servers and bandwidth in the network alpha. nara learned, and best-home was tuned, where the truth was known. With
 "declining" it may refuse what fits. Demands hardly ever repeat, so there is no survival table.
 
 Declining gains where the noise is at most sigma 0.5; at sigma 1 no gain can be told, and at sigma 2 it is worse than to
-take whatever fits. `nara` decides the same whatever it knows. These seeds cannot tell what `cheapest-candidate` gains
-from nothing.
+take whatever fits. `nara` decides the same whatever it knows.
 
 """
 FRAGMENTING = """Requests for whole nodes and servers arrive among small ones, some of which stay for hours and lie in
@@ -70,7 +69,7 @@ CASES = {
     "network": Case(
         "Agents that learned, in a network",
         "best-home",
-        ("best-home declining", "nara", "cheapest-candidate"),
+        ("best-home declining", "nara"),
         ("acceptance",),
         NETWORK,
     ),

@@ -20,7 +20,7 @@ LADDERS = {
         "heuristics learned solver",
     ),
     "agents.heuristics": (
-        "candidates devices lifetimes movers servers networks virtual orders multifactor", "random_fit",
+        "devices lifetimes movers servers networks virtual orders multifactor", "random_fit",
         "feasible in_line two_stage",
     ),
     "agents.learned": (

@@ -72,7 +72,6 @@ SHIPPED: dict[str, Look] = {
     "padrl": (ORANGE, "^"),
     "hindsight": (WINE, "o"),
     "random-top": (BLUE, "D"),
-    "cheapest-candidate": (WINE, "p"),
     "vm-random": (BLACK, "D"),
     "vm-first-fit": (BLUE, "s"),
     "secondnet": (VERMILLION, "D"),

@@ -279,7 +279,7 @@ def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simu
 @pytest.mark.long
 @pytest.mark.parametrize(
     "agent",
-    ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "cheapest-candidate", "solver"],
+    ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"],
 )
 def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
     network = topology("alpha")

@@ -53,7 +53,6 @@ def scenario(lifetimes: object = None, **more: Any) -> Scenario:
         ([{"best-home": {"reject": 2.0}}], NETWORK),
         ([{"feasible": {"agent": "best-home", "options": {"reject": 2.0}}}], NETWORK),
         (["nara"], NETWORK),
-        (["cheapest-candidate"], NETWORK),
     ],
 )
 def test_an_agent_that_asks_for_what_is_hidden_is_refused_by_name(agents: Any, more: Any) -> None:

@@ -1,1 +1,0 @@
-"""Makes several placements of a request in a network, and takes the cheapest."""
