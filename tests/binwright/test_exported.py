@@ -21,7 +21,7 @@ EXPORTED = [
     "Agent", "BinwrightError", "Cluster", "Comparison", "DeviceView", "Evaluation", "Evaluator", "FinishedRun",
     "Ledger", "Move", "Mover", "OnDevices", "PeakPredictor", "Placement", "Policy", "Predictor", "Problem",
     "Refusal", "Request", "Results", "Running", "ScanAgent", "Scenario", "Simulation", "UserError", "View",
-    "Workload", "agent", "agents", "cheapest", "check_agent", "load", "metric", "opencl_devices", "play",
+    "Workload", "agent", "cheapest", "check_agent", "list_agents", "load", "metric", "opencl_devices", "play",
     "reproduce", "run", "scenario", "search", "size", "solve", "train", "tune", "why",
 ]  # fmt: skip
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
