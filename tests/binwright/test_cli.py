@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
@@ -21,9 +20,7 @@ from binwright.agents import AGENTS
 from binwright.cli import FAILED, MISTAKE, TERMINATED, main
 from binwright.scenarios.schema.load import shipped
 from binwright.simcore.types import Agent
-from binwright.workloads import TRACES
 from tests.support.batches import TEXT
-from tests.support.properties import first
 
 SHORT = ("run", "quickstart", "--seeds", "1", "--agents", "first-fit,best-fit", "--set", "workload.requests=200")
 
@@ -384,16 +381,6 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
     assert not Path("results").exists()
 
 
-def test_the_schema_is_json(binwright: Asker) -> None:
-    said = binwright("schema")
-    assert said.code == 0
-    schema = json.loads(said.out)
-    assert schema["$schema"].startswith("https://json-schema.org/")
-    whole = schema["$defs"]["Scenario"]
-    assert {"cluster", "workload", "agents", "overflow", "sweep"} <= whole["properties"].keys()
-    assert {"cluster", "workload", "agents"} == set(whole["required"])
-
-
 def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
     said = binwright("agents")
     assert said.code == 0
@@ -408,43 +395,6 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
     assert "node: tight | loose" in text
     assert "filter: none | best-fit | internal | both | {best-fit | internal: int}" in text
     assert "typing" not in text
-
-
-def test_traces_are_listed_with_where_to_get_them(binwright: Asker) -> None:
-    folder = Path("traces")
-    folder.mkdir()
-    said = binwright("traces", "list")
-    assert said.code == 0
-    for name in TRACES:
-        kind = TRACES.load(name)
-        assert name in said.out
-        assert kind.licence in said.out
-        assert kind.source in said.out
-    assert str(folder.absolute()) not in said.out
-    (folder / "huawei-east-1.csv").write_text(TRACE)
-    assert str(folder.absolute() / "huawei-east-1.csv") in binwright("traces", "list").out
-
-
-def test_a_trace_is_described(binwright: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("binwright.commands.traces.out.width", 70)
-    Path("t.csv").write_text(TRACE)
-    said = binwright("traces", "describe", "t.csv")
-    assert said.code == 0, said.everything
-    assert "t.csv: huawei-east-1, 20 requests over 19 min, 1 of them never ending" in said.out
-    assert "Flavours (2 of 2)" in said.out
-    assert "…" not in said.out, "values are whole, whatever the width"
-    assert "Wider terminals show: " in said.out
-    assert "All lifetimes" in said.out
-    assert "mean if it ends" in " ".join(said.out.split()), "one never ends, and has no part in the mean"
-    load = said.out.split("Load over time: cpu running (peak")[1]
-    assert "  19.00 min " in load
-    assert len(load.splitlines()) == 25, "that all of it is on one screen"
-    assert files() == {"t.csv"}
-    Path("traces").mkdir()
-    Path("traces/huawei-east-1.csv").write_text(TRACE)
-    assert "20 requests" in binwright("traces", "describe", "huawei-east-1").out
-    Path("[t].csv").write_text(TRACE)
-    assert "[t].csv: huawei-east-1, 20 requests" in binwright("traces", "describe", "[t].csv").out
 
 
 @pytest.mark.long
@@ -500,24 +450,6 @@ def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> No
     _, err = asked.communicate(timeout=30)
     assert err == ""
     assert asked.returncode == 0
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    first(1, ["compare results/s", "run s.yaml", "traces describe t.csv"]),
-    ids=lambda text: text.split()[0],
-)
-def test_a_terminal_of_few_letters_is_no_mistake(
-    arguments: str, binwright: Asker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert binwright("run", "s.yaml").code == 0
-    Path("t.csv").write_text(TRACE)
-    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    asked = process(*arguments.split())
-    out, err = asked.communicate(timeout=60)
-    assert (asked.returncode, err) == (0, "")
-    assert out.isascii()
-    assert ("####" in out) == arguments.startswith("traces")
 
 
 def test_files_of_other_editors_are_read(binwright: Asker) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,6 @@ from scipy.stats import t as student
 
 import binwright as bw
 from binwright import cli
-from binwright.agents.learned.common.tensors import SHIPPED
 from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
 from binwright.reproduction.claims import (
@@ -31,11 +29,10 @@ from binwright.reproduction.claims import (
 )
 from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs, above, of_blocks
-from binwright.reproduction.pages import END
-from binwright.reproduction.publications import nara, wrasse
+from binwright.reproduction.publications import wrasse
 from binwright.reproduction.reproduce import Prepared, Reproduction, compared, completed, prepare, row
 from binwright.scenarios.schema.load import load_scenario, load_to_run
-from binwright.simcore.errors import UserError, WorkloadError
+from binwright.simcore.errors import WorkloadError
 from binwright.workloads.traces.library import FOLDER, find
 from tests.support import ROOT
 
@@ -185,31 +182,8 @@ def test_what_is_above_is_the_ratio_of_the_means() -> None:
 # -- pages -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
-    """Everything that takes no time, with a miss."""
-    folder = tmp_path_factory.mktemp("counted")
-    return completed(["wrasse"], uncounted(folder), "full", 1, lambda row: None)
-
-
 def uncounted(folder: Path) -> list[Prepared]:
     return [one for one in prepare(["wrasse"], "full", folder) if one.experiment.name == "lines"]
-
-
-def test_few_days_that_decide_make_wide_intervals() -> None:
-    """Of a gain that comes from one day of ten nothing is left without it, and its interval reaches to nothing."""
-    days = np.repeat(np.arange(10), 30)[None]
-    base = np.full((1, 300), 1000.0)
-    mean, low, high, least, most = of_blocks(base + 500 * (days == 3), base, days)
-    assert mean == pytest.approx(0.05)
-    assert (low, least) == (0.0, 0.0)
-    assert high > 0.1
-    assert most == pytest.approx(500 / 9000)
-    even = of_blocks(base * 1.05, base, days)
-    assert even == pytest.approx((0.05,) * 5)
-    alone = of_blocks(base * 1.05, base, np.zeros((1, 300), np.int64))
-    assert alone[:3] == pytest.approx((0.05,) * 3)
-    assert np.isnan(alone[3:]).all()
 
 
 def test_intervals_over_days_hold_what_is_true() -> None:
@@ -225,58 +199,6 @@ def test_intervals_over_days_hold_what_is_true() -> None:
         held["seeds"] += plain.low is not None and plain.high is not None and plain.low <= 0.02 <= plain.high
     assert held["days"] >= 59
     assert held["seeds"] < 42
-
-
-def test_tables_are_kept_in_the_page_that_asks_for_them(counted: Reproduction, tmp_path: Path) -> None:
-    kept = tmp_path / "wrasse.md"
-    (tmp_path / "about.md").write_text("# About\n")
-    for _ in range(2):
-        if not kept.exists():
-            kept.write_text(
-                "# Ours\n\n<!-- binwright reproduce wrasse -->\nAn earlier table.\n" + END + "\n\n## More\n"
-            )
-        assert counted.write(tmp_path / "out", tmp_path)[1] == kept
-        text = kept.read_text("utf-8")
-        assert text.startswith('# Ours\n\n<!-- binwright reproduce wrasse -->\n\n<div class="verdicts" markdown>\n\n**')
-        assert text.endswith(f"{END}\n\n## More\n")
-        assert text.count("## Table 2") == 1
-        assert "An earlier table." not in text
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["about.md", "figures", "out", "wrasse.md"]
-    kept.write_text("<!-- binwright reproduce wrasse -->\n")
-    with pytest.raises(UserError, match="has no line <!-- end"):
-        counted.write(tmp_path / "out", tmp_path)
-
-
-def their_weights(folder: Path) -> Path:
-    """Write weights that are called as those that Nara's authors published: ours."""
-    folder.mkdir()
-    for name in nara.TRAINED:
-        ours = "nara-text-beta-uniform" if name.endswith("_beta") else "nara-text-alpha-uniform"
-        for kind in ("safetensors", "json"):
-            shutil.copy(SHIPPED / f"{ours}.{kind}", folder / f"{name}.{kind}")
-    return folder
-
-
-def test_published_weights_have_rows_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = their_weights(tmp_path / "their weights")
-    (prepared,) = prepare(["nara"], "smallest", tmp_path / "out", folder)
-    for condition in prepared.batches:
-        labels = prepared.labels(condition)
-        where = dict(pair.split("=") for pair in condition.split(";"))
-        agents = {agent.label: agent.options for agent in prepared.batches[condition].scenario.agents}
-        for agent, training in nara.learned(where["demand"], where["topology"]).items():
-            assert agents[labels[f"{agent}, published weights"]] == {"path": str(folder / f"{training}.safetensors")}
-    rows = compared(prepared.publication, [prepared])
-    theirs = [one for one in rows if one.agent.endswith(", published weights")]
-    printed = (*published("nara"), *nara.plainly())
-    assert len(rows) == len(printed) + len(theirs)
-    assert len(theirs) == sum(nara.is_learned(one.agent) for one in printed)
-    (folder / "azure_beta.safetensors").unlink()
-    assert cli.main(["reproduce", "nara", "--weights", str(folder)]) == cli.MISTAKE
-    assert "has no weights azure_beta.safetensors" in capsys.readouterr().err
-    for others in (["spane"], ["nara", "spane"]):
-        assert cli.main(["reproduce", *others, "--weights", str(folder)]) == cli.MISTAKE
-        assert "is for a publication with published weights" in capsys.readouterr().err
 
 
 def test_the_published_settings_of_cvd_rl_are_those_of_its_scenario() -> None:

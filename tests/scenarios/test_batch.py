@@ -174,22 +174,6 @@ def test_a_changed_scenario_reuses_nothing(tmp_path: Path, executed: list[str], 
     assert executed == []
 
 
-def test_what_does_not_change_results_is_reused(tmp_path: Path, executed: list[str]) -> None:
-    Batch(scenario(), tmp_path).run()
-    executed.clear()
-    Batch(scenario(name="other", description="words"), tmp_path).run()
-    assert executed == []
-
-
-def test_another_version_reuses_nothing(tmp_path: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    Batch(scenario(), tmp_path).run()
-    executed.clear()
-    monkeypatch.setattr("binwright.scenarios.batch.batch.version", lambda name: "99.0")
-    results = Batch(scenario(), tmp_path).run()
-    assert len(executed) == 6
-    assert set(results.runs["version"]) == {"99.0"}
-
-
 # -- code of the user's own --------------------------------------------------------------------------------------------
 
 
@@ -236,18 +220,6 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, e
     assert len(executed) == 3
     assert len(results.failed) == 3
     assert len(results.runs) == 6
-
-
-def test_changed_code_of_a_workload_is_run_again(tmp_path: Path, executed: list[str]) -> None:
-    file = tmp_path / "mine.py"
-    text = "import numpy as np\n\nclass Every:\n    def draw(self, n, rng):\n        return np.arange(n) * {}\n"
-    workload = data()["workload"] | {"arrivals": {f"{file}:Every": {}}}
-    file.write_text(text.format("1.0"))
-    Batch(plain(workload=workload, replications=1), tmp_path / "out").run()
-    executed.clear()
-    file.write_text(text.format("2.0"))
-    Batch(plain(workload=workload, replications=1), tmp_path / "out").run()
-    assert len(executed) == 2
 
 
 # -- the resolved scenario ---------------------------------------------------------------------------------------------
@@ -319,14 +291,6 @@ SAMPLES = [
     "time", "decisions", "servers", "in_use", "waiting", "failures", "used_cpu", "used_mem", "free_cpu", "free_mem",
     "stranded_cpu", "stranded_mem", "capacity_cpu", "capacity_mem",
 ]  # fmt: skip
-
-
-def test_details_are_written_when_asked_for_only(tmp_path: Path) -> None:
-    assert not (Batch(scenario(), tmp_path / "none").run().folder / "details").exists()
-    for kind in ("requests", "samples"):
-        results = Batch(scenario(record=[kind]), tmp_path / kind).run()
-        files = {path.name for path in (results.folder / "details").iterdir()}
-        assert files == {f"{run}.{kind}.parquet" for run in results.runs["run"]}
 
 
 def test_requests_agree_with_the_metrics(tmp_path: Path) -> None:

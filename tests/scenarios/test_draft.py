@@ -18,7 +18,6 @@ from binwright.scenarios.build.world import build_world
 from binwright.scenarios.draft.request_source import asked_of
 from binwright.scenarios.draft.text import block, flow, servers_for
 from binwright.scenarios.schema.load import load_scenario
-from binwright.simcore.errors import WorkloadError
 from binwright.workloads.column_guesses import propose
 from tests.support.properties import scaled
 
@@ -103,31 +102,6 @@ def test_an_id_that_is_there_twice_is_named(tmp_path: Path) -> None:
     path.write_text("InstanceID;LaunchTime;cpus\na;2026-11-03;2\na;2026-11-03;2\n")
     said = "InstanceID repeats one above it in 1 of 2 rows ('a'): not read, requests are named by their row."
     assert said in propose(path).doubts
-
-
-def test_cells_that_say_their_unit_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
-    path.write_text("start;end;cpus;Memory\n0;9;500m;4 GiB\n1;9;2;512 MiB\n2;9;2 cores;2.5 GB\n3;9;1;\n")
-    found = asked_of(str(path))
-    assert found.proposal is not None
-    assert {guess.name: guess.unit for guess in found.proposal.guesses if guess.unit} == {"mem": "GB"}
-    assert found.frame["cpu"].to_list() == [0.5, 2, 2]
-    assert found.frame["mem"].to_list() == [4 * 1.024**3, 0.512 * 1.024**2, 2.5]
-    assert "Memory is empty in 1 rows: they are left out." in found.proposal.doubts
-    scenario = tmp_path / "s.yaml"
-    scenario.write_text(found.text(tmp_path))
-    assert build_world(load_scenario(str(scenario))).draw(0).demand[:, 1].tolist() == [4_294_967, 536_871, 2_500_000]
-    for cell, problem, remedy in (
-        ("1,5", "a number with a comma", "decimals with a point"),
-        ("16 gb", "'gb' is not a unit of data", "Did you mean 'GB'?"),
-        ("-16 GiB", "must not be negative", ""),
-    ):
-        path.write_text(f"start;end;cpus;Memory\n0;9;1;{cell}\n1;9;2;1.5\n")
-        with pytest.raises(WorkloadError) as caught:
-            asked_of(str(path))
-        assert f"Memory: {problem}" in str(caught.value)
-        assert remedy in caught.value.remedy
-        assert "--drop-faulty` leaves" in caught.value.remedy
 
 
 def test_from_a_table_to_a_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,35 +204,6 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
     )
     assert main(["init"]) == MISTAKE
     assert "first.yaml: is there already" in capsys.readouterr().err
-
-
-def test_a_first_scenario_by_questions(
-    table: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    servers = ("many", "8", "cpu 40", "cpu: 40, mem: 90 GB")
-    answers = iter(["no.csv", "", *servers, "lose", "stop", "frist-fit", "first-fit"])
-    asked: list[str] = []
-
-    def answer(question: str) -> str:
-        asked.append(question.split()[0])
-        return next(answers)
-
-    monkeypatch.setattr("builtins.input", answer)
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert main(["init", "--out", "mine.yaml"]) == 0
-    scenario = load_scenario("mine.yaml")
-    assert (scenario.cluster.servers, scenario.cluster.node) == (8, {"cpu": 40, "mem": 90})
-    assert (scenario.overflow, [agent.label for agent in scenario.agents]) == ("stop", ["first-fit"])
-    assert asked == ["Whose"] * 2 + ["How"] * 2 + ["What"] * 2 + ["A"] * 2 + ["Which"] * 2
-    said = capsys.readouterr().out
-    for part in (
-        "no.csv: cannot read it",
-        "servers: is not a number",
-        "cpu: 40, mem: 90 GB",
-        "Did you mean 'first-fit'?",
-    ):
-        assert part in said
 
 
 @pytest.mark.parametrize(

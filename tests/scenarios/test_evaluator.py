@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from math import inf, isnan, nan
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from binwright.agents.formulas.agent import Formula
 from binwright.agents.heuristics.servers.dot_product import dot_product
 from binwright.scenarios.evaluation.evaluator import Evaluation, Evaluator
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import UserError
 from binwright.simcore.types import Agent, Placement, Request, View
 
 SHORT = {"workload.requests": 400, "workload.arrivals.poisson.every": "60 s", "cluster.servers": 2}
@@ -215,32 +214,6 @@ def test_a_function_of_which_no_formula_is_made_is_played(name: str, evaluator: 
 @pytest.mark.parametrize(("said", "text"), [(said, text) for said, texts in RAISES.items() for text in texts])
 def test_what_python_raises_is_the_reason(said: str, text: str, evaluator: Evaluator) -> None:
     assert said in (evaluator(text).reason or "")
-
-
-def test_what_json_cannot_say_is_null() -> None:
-    with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
-        of_one_seed = made(RULE)
-    without = Evaluation("mine", "acceptance", "search", inf, inf, (nan, nan), {0: nan, 1: inf})
-    for one in (of_one_seed, without):
-        said = json.loads(json.dumps(one.as_json(), allow_nan=False))
-        assert said["interval"] is None
-    assert (said["score"], said["difference"], said["values"]) == (None, None, {"0": None, "1": None})
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"metric": "acceptence"}, "no such metric"),
-        ({"metric": "requests"}, "neither higher nor lower|no such metric"),
-        ({"seeds": 0}, "is too few"),
-        *(({"seconds": value}, "(?s)seconds: .*got .*Give seconds") for value in (inf, nan, 1e10, 0, -1)),
-        *(({"memory": value}, "(?s)memory: .*got .*Give a whole number") for value in (0, -1, 10**13, 1.5)),
-        ({"baseline": "0 / 0"}, "the baseline has no score"),
-    ],
-)
-def test_a_wrong_question_is_refused(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        Evaluator(scenario(), **{"seeds": 1, "validation": 1, "test": 1, **wrong})
 
 
 def test_the_command_prints_a_table_json_or_the_reason(

@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import copy
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ from binwright.scenarios.build.cluster import build_cluster
 from binwright.scenarios.build.plan import plan, points
 from binwright.scenarios.build.world import build_agent, build_world
 from binwright.scenarios.schema.load import load_scenario, load_to_run, resolved, scenario_from, shipped
-from binwright.scenarios.schema.reference import json_schema, reference
+from binwright.scenarios.schema.reference import reference
 from binwright.scenarios.schema.workload import Generated, Trace
 from binwright.simcore.errors import ScenarioError
 from binwright.simcore.rules import Overflow
@@ -306,20 +303,6 @@ def test_extends_merges_mappings_and_replaces_lists(tmp_path: Path) -> None:
     assert scenario.workload.path == str(tmp_path / "sub" / "t.csv")
 
 
-def test_extends_takes_shipped_names_where_no_such_file_is(tmp_path: Path) -> None:
-    last = tmp_path / "last.yaml"
-    last.write_text("extends: cvd/table3\nreplications: 3\n")
-    below = load_scenario("cvd/table3")
-    assert load_scenario(last).cluster == below.cluster
-    assert load_scenario(last).replications == 3 != below.replications
-    (tmp_path / "cvd").mkdir()
-    (tmp_path / "cvd" / "table3").write_text(TRACE)
-    assert load_scenario(last).cluster == load_scenario(tmp_path / "cvd" / "table3").cluster != below.cluster
-    last.write_text("extends: cvd/table9\n")
-    with pytest.raises(ScenarioError, match="there is no such file"):
-        load_scenario(last)
-
-
 def test_extending_in_a_circle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("extends: b.yaml\n")
     (tmp_path / "b.yaml").write_text("extends: a.yaml\n")
@@ -458,17 +441,6 @@ def test_validating_leaves_the_data_as_it_was() -> None:
     before = copy.deepcopy(data)
     scenario_from(data)
     assert data == before
-
-
-def test_plain_names_are_checked_without_importing_agents(file: Path) -> None:
-    file.write_text(changed(TRACE, ", {best-fit: {node: loose}}", ""))
-    code = (
-        "import sys, scenarios; assert 'pydantic' not in sys.modules\n"
-        f"from binwright.scenarios.schema.load import load_scenario; load_scenario({str(file)!r})\n"
-        "print({'numba', 'polars', 'scipy', 'torch'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("set()\n", "")
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
@@ -633,20 +605,3 @@ def _written(file: Path, text: str) -> Path:
 def test_the_reference_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
     assert written == reference(), "run: python -m binwright.scenarios.schema.reference > docs/reference/scenario.md"
-
-
-def test_the_json_schema_describes_every_key() -> None:
-    kinds = json_schema()["$defs"]
-    json.dumps(kinds)
-    properties = [one for kind in kinds.values() for one in kind.get("properties", {}).items()]
-    assert len(properties) > 50
-    assert [name for name, one in properties if not one.get("description")] == []
-    assert "best-fit" in json.dumps(kinds["AgentSpec"])
-    assert kinds["Scenario"]["required"] == ["cluster", "workload", "agents"]
-    assert "required" not in kinds["Scenario-laid-over"]
-
-
-@pytest.mark.parametrize(("text", "number"), [("1e-3", 1e-3), ("1.5e3", 1500.0), ("2E+1", 20.0), (".5e1", 5.0)])
-def test_numbers_with_an_exponent_are_numbers(file: Path, text: str, number: float) -> None:
-    file.write_text(changed(TRACE, "[first-fit, ", f"[{{best-home: {{leftover: {text}}}}}, "))
-    assert load_scenario(file).agents[0].options == {"leftover": number}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from binwright import cli
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
@@ -73,21 +71,6 @@ def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
     placed = urgent.filter(pl.col("gang") == pl.col("row")).join(by, left_on="row", right_on="evicted_for")
     assert (placed["decided"] == placed["end_right"]).all()
     assert max(by["gang"].to_list()) <= 6
-
-
-def test_who_waits_is_told_why(tmp_path: Path) -> None:
-    given = asked(overflow="drop")
-    row, requests = requests_of(given, tmp_path)
-    assert row["rejected"] > 0
-    refused = requests.filter((pl.col("outcome") == "rejected") & (pl.col("gang") == pl.col("row")))
-    run = plan(scenario_from(given))[0]
-    found = why(run, str(refused["id"][0]))
-    assert found.answer == "refused: part 1 found no place: rule: among the parts of a gang (together, at_most)"
-    assert re.fullmatch(
-        r"Of its 5 parts [0-4] had room; by rack: [0-4], [0-4]; by server: \d, \d, \d, \d.", found.waited[0]
-    )
-    placed = requests.filter((pl.col("outcome") == "placed") & (pl.col("gang") == pl.col("row") - 1))
-    assert why(run, str(placed["id"][0])).answer.startswith("placed with 5 parts on servers ")
 
 
 LOG = """; three jobs
@@ -165,12 +148,6 @@ def test_who_chooses_among_many_knows_no_gangs(tmp_path: Path) -> None:
     given["workload"]["flavours"] = [{"cpu": 1, "parts": 5}]
     with pytest.raises(UserError, match="knows none of several parts"):
         execute(plan(scenario_from(given))[0], tmp_path)
-
-
-def test_the_shipped_scenario_plays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--seeds", "1", "--set", "workload.requests=60", "--agents", "best-fit", "--out", str(tmp_path / "out")]
-    assert cli.main(["run", "gangs/training", *few]) == 0
-    assert "servers/gang" in capsys.readouterr().out
 
 
 def test_who_was_interrupted_is_told_where_it_lay(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,13 @@ from hypothesis import strategies as st
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
-from binwright.scenarios.batch import backends, batch, estimate, pool
+from binwright.scenarios.batch import backends, estimate, pool
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.backends import held
 from binwright.scenarios.batch.batch import Batch, run_batches
 from binwright.scenarios.batch.journal import Row, rows_of
 from binwright.scenarios.batch.pool import Pool, ending
 from binwright.scenarios.batch.work_queue import PORTION, Handout
-from binwright.scenarios.run import progress as run_progress
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import agent, data, numbers, plain, same, scenario, tree
@@ -317,13 +315,6 @@ def test_kill_9_at_any_moment_loses_the_runs_in_flight_at_most(tmp_path: Path, s
     goes_on_to_the_same_end(tmp_path)
 
 
-def test_another_process_may_look_while_a_batch_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "EVERY", 0.0)
-    seen: list[int] = []
-    Batch(scenario(), tmp_path).run(finished=lambda row: seen.append(len(Results(tmp_path).runs)))
-    assert seen == [1, 2, 3, 4, 5, 6]
-
-
 # -- several at once ---------------------------------------------------------------------------------------------------
 
 
@@ -350,30 +341,6 @@ def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -
     assert not found.more
     assert 97 * 3 + 100 * 60 * 0.002 < found.seconds < 97 * 3 + 100
     assert tree(tmp_path) == before
-
-
-@pytest.mark.long
-def test_an_estimate_goes_by_how_far_long_runs_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate, "PATIENCE", 4.0)
-    asked = Batch(plain(agents=[agent(tmp_path, "time.sleep(.2)")], replications=1), tmp_path / "out")
-    seconds, probes, more = estimate.estimate([asked], [{}], 1)
-    assert (probes, more) == (1, False)
-    assert 0.15 * 60 < seconds < 0.35 * 60
-
-
-@pytest.mark.long
-def test_workers_are_called_in_while_the_first_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "PATIENCE", 0.5)
-    monkeypatch.setattr(run_progress, "TOLD_EVERY", 0.2)
-    notes = tmp_path / "notes"
-    notes.mkdir()
-    noting = f"time.sleep(.03); Path({str(notes)!r}, f'{{time.time_ns()}}.{{os.getpid()}}').touch()"
-    asked = plain(agents=[agent(tmp_path, noting)], replications=2)
-    found = Batch(asked, tmp_path / "out").run(jobs=2)
-    assert found.runs["status"].to_list() == ["done"] * 2
-    pids = Counter(file.suffix[1:] for file in sorted(notes.iterdir()))
-    assert pids.pop(str(os.getpid())) < 60
-    assert list(pids.values()) == [60, 60]
 
 
 def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -139,10 +139,3 @@ def test_another_list_is_another_run(tmp_path: Path) -> None:
 def test_a_wrong_list_is_told_before_anything_runs(tmp_path: Path, listed: str, problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         check_scenario(scenario(tmp_path, listed))
-
-
-def test_a_list_that_is_not_here_is_told(tmp_path: Path) -> None:
-    asked = scenario(tmp_path, "")
-    (tmp_path / "starts.csv").unlink()
-    with pytest.raises(UserError, match="there is no such file"):
-        check_scenario(asked)

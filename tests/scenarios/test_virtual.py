@@ -12,9 +12,7 @@ import polars as pl
 import pytest
 
 import binwright as bw
-from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.build.world import build_world
-from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.types import QUANTUM
 from binwright.workloads.arrivals import Fixed
@@ -151,20 +149,6 @@ def test_a_wrong_scenario_says_what_and_where(data: dict[str, Any], key: str, va
     assert caught.value.remedy
 
 
-def test_the_published_sizes(tmp_path: Path) -> None:
-    centres, clusters = load_scenario("wrasse/secondnet"), load_scenario("wrasse/oktopus")
-    net = centres.cluster.network
-    assert net
-    assert (net.topology.built.servers, net.topology.built.switches) == (1024, 320)
-    net = clusters.cluster.network
-    assert net
-    assert (net.topology.built.servers, net.topology.built.links) == (16_000, 16_410)
-    sizes = build_world(clusters).draw(0).demand[:, 0] // QUANTUM
-    assert (len(sizes), sizes.min(), sizes.max() <= 340) == (300, 10, True)
-    assert (build_world(centres).draw(0).demand[:, 0] == 100 * QUANTUM).all()
-    assert list(Batch(centres, tmp_path).runs[0].point.values()) == [100]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("data", [HOSE, PAIRS])
 def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path: Path) -> None:
@@ -220,12 +204,6 @@ def test_looking_at_bandwidth_pays(data: dict[str, Any], better: str, tmp_path: 
     accepted = dict(results.done.group_by("agent").agg(pl.col("acceptance").mean()).iter_rows())
     assert accepted[better] > accepted["vm-random"]
     assert accepted[better] >= accepted["vm-first-fit"]
-
-
-def test_times_of_requests_that_are_offered_together_are_refused() -> None:
-    data = HOSE | {"overflow": {"wait": {"together": 4}}, "record": ["times"]}
-    with pytest.raises(ScenarioError, match="not timed one by one"):
-        scenario_from(data)
 
 
 def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, part
-from binwright.simcore.units import say
 
 SMALL: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},
@@ -159,22 +158,6 @@ def test_who_is_refused_more_than_others_who_ask_for_the_same(
     words = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "bob 2 2 100.0 62.5" in words
     assert "2 s 4 s 2 2 100.0" in words
-
-
-def test_what_never_came_is_not_refused(tmp_path: Path) -> None:
-    """A run that stops at its first refusal has not come to what is impossible later."""
-    flavours = [*SMALL["workload"]["flavours"], {"cpu": 12, "mem": "1 GB", "weight": 2}]
-    run = run_of(
-        cluster={**SMALL["cluster"], "servers": 2},
-        overflow="stop",
-        workload={**SMALL["workload"], "flavours": flavours},
-    )
-    ran = execute(run, tmp_path)
-    kinds = refused(run).kinds
-    assert kinds["offered"].sum() == ran["offered"] < 60
-    counted = {say([round(x * QUANTUM) for x in size], ("cpu", "mem")): [came, no] for *size, came, no in kinds.rows()}
-    assert json.loads(ran["refused_sizes"]) == counted
-    assert kinds["refused"].sum() == ran["offered"] - ran["scheduled"] == ran["rejected"] + ran["impossible"]
 
 
 def test_rules_devices_and_what_is_impossible() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,31 +13,8 @@ from binwright.agents.solver.backends import opencl_devices as opencl
 from binwright.cli import MISTAKE, main
 from binwright.simcore import extras
 from binwright.simcore.errors import ExtraNeeded
-from binwright.simcore.extras import install, need
+from binwright.simcore.extras import need
 from tests.support import ROOT
-
-
-def installed_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, said: str | None) -> str:
-    """Say what is advised to a Binwright that pip installed, which says so."""
-    monkeypatch.setattr(extras, "__file__", str(tmp_path / "site-packages/simcore/extras.py"))
-    monkeypatch.setattr(extras, "distribution", lambda name: SimpleNamespace(read_text=lambda file: said))
-    extras._source.cache_clear()
-    try:
-        return install("solver", "learned")
-    finally:
-        extras._source.cache_clear()
-
-
-def test_the_remedy_works_from_where_it_was_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert install("solver") == f"Run pip install '.[solver]' in {ROOT}."
-    wheel, folder = "file:///a%20b/binwright-0.2.0-py3-none-any.whl", "file:///src/binwright"
-    for said, remedy in (
-        (json.dumps({"url": wheel}), "Run pip install '/a b/binwright-0.2.0-py3-none-any.whl[solver,learned]'."),
-        (json.dumps({"url": folder, "dir_info": {}}), "Run pip install '.[solver,learned]' in /src/binwright."),
-        (None, "Run pip install 'WHEEL[solver,learned]' with the wheel, or the folder, that Binwright was"),
-        ("no JSON", "Run pip install 'WHEEL[solver,learned]' with the wheel, or the folder, that Binwright was"),
-    ):
-        assert installed_from(monkeypatch, tmp_path, said).startswith(remedy)
 
 
 def test_what_is_there_is_no_mistake() -> None:

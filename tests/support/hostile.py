@@ -6,18 +6,15 @@ import gzip
 import io
 import shutil
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import TypeVar
 
 import polars as pl
 
-from binwright.agents.solver import examples, problem
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.batch.journal import line_of
 from binwright.scenarios.schema.load import load_scenario, shipped
 from binwright.simcore.errors import UserError
 from binwright.workloads.traces.library import detect, read
@@ -67,30 +64,6 @@ IN_TRACES = (
         b"\x00\x00\x00\x80",
         b"1e-320",
     ),
-)
-
-IN_SPECIFICATIONS = (
-    *'()[]{} \n#*-+/%,:?\0é"0',
-    *(
-        "=>",
-        "+=",
-        "==",
-        "..",
-        "if",
-        "end",
-        "let",
-        "for",
-        "in",
-        "BALLS",
-        "BINS",
-        "ALLOC",
-        "UTIL",
-        "REJECT",
-        "TO",
-        "WITH",
-    ),
-    *("FRIENDS", "FOES", "PIN", "NULL", "9" * 400, "1e400", "-1", "1e-9", "0.5", "procedure", "count(o in BALLS: "),
-    *("sum(i in 9: ", "min("),
 )
 
 IN_RESULTS = (
@@ -161,19 +134,6 @@ def hostile_trace(folder: Path, drawn: Random) -> None:
     answered(take)
 
 
-def hostile_specification(folder: Path, drawn: Random) -> None:
-    """Check a damaged specification, and make its problem."""
-    texts = examples()
-    text = mangled(texts[drawn.choice(sorted(texts))], IN_SPECIFICATIONS, drawn)
-
-    def take() -> None:
-        found = problem(text)
-        assert found.balls > 0
-        assert len(found.ceiling) == found.dims
-
-    answered(take)
-
-
 def hostile_results(folder: Path, drawn: Random) -> None:
     """Damage files of a finished batch: comparing them is answered, and what is run again is as it was."""
     whole, damaged = folder / "whole", folder / "damaged"
@@ -188,30 +148,9 @@ def hostile_results(folder: Path, drawn: Random) -> None:
     assert tree(damaged / "details") == tree(whole / "details")
 
 
-@cache
-def _journal(folder: Path) -> tuple[Batch, bytes]:
-    """A batch that is done, and its journal."""
-    batch = Batch(BATCH, folder)
-    batch.run()
-    return batch, (folder / "journal.jsonl").read_bytes()
-
-
-def hostile_journal(folder: Path, drawn: Random) -> None:
-    """Damage a journal: of what it says, only what it said before is believed."""
-    batch, whole = _journal(folder / "journal")
-    (folder / "journal" / "journal.jsonl").write_bytes(mangled(whole, IN_RESULTS, drawn))
-    batch._seen = None  # two files of a moment may have the same time and size
-    right = {line_of(row) for row in batch._read()[0]}
-    assert right <= {f"{line}\n" for line in whole.decode().splitlines()}
-    assert batch.done().keys() <= {run.name for run in batch.runs}
-    batch.others()
-
-
 KINDS: dict[str, Callable[[Path, Random], None]] = {
     "scenario": hostile_scenario,
     "trace": hostile_trace,
-    "specification": hostile_specification,
     "results": hostile_results,
-    "journal": hostile_journal,
 }
 """Damages an input of a kind, as drawn, in a folder, and has it read."""

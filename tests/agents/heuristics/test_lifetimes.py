@@ -20,7 +20,6 @@ from binwright.fabric.ledger import Ledger
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
-from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.predictor import Predictor
 from binwright.simcore.types import Agent, Placement, Refusal, Request, View, Workload
@@ -335,18 +334,3 @@ def test_an_agent_may_choose_devices_among_the_servers_that_are_outlived_least(
 
 def _case(requests: Any) -> Case:
     return Case([[[5]], [[5]]], [[5]], (9,), requests, "drop", 1, 0, "stop", [], [], False)
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "problem"),
-    [
-        (Nilas, {"steps": ["2 h", "1 h"]}, "steps: must ascend"),
-        (Lava, {"classes": ["1 h", "1 h"]}, "classes: must ascend"),
-        (Lava, {"full": "150 %"}, "full: is more than 1"),
-        (Lava, {"full": 0}, "full: is out of range"),
-        (Nilas, {"agent": "besst-fit"}, "best-fit"),
-    ],
-)
-def test_wrong_options_are_refused(kind: Any, options: Any, problem: str) -> None:
-    with pytest.raises(UserError, match=problem):
-        kind(**options)

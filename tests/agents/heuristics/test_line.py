@@ -5,14 +5,12 @@ from __future__ import annotations
 from math import inf
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from binwright.agents.availability import AvailabilityProfile
 from binwright.agents.heuristics.in_line import InLine
 from binwright.agents.heuristics.two_stage import TwoStage
-from binwright.simcore.errors import UserError
 from binwright.simcore.types import View
 from tests.reference.engine import Case, Demand
 from tests.support.properties import scaled
@@ -42,20 +40,6 @@ def test_a_random_order_is_the_streams() -> None:
     orders = [decided(todo, InLine("first-fit", "random")) for _ in range(2)]
     assert orders[0] == orders[1] != list(range(8))
     assert sorted(when for when in orders[0] if when is not None) == list(range(8))
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"order": "shortest"}, "order: unknown order"),
-        ({"agent": "bestfit"}, "agent: unknown agent (got 'bestfit')\n  Did you mean 'best-fit'"),
-        ({"agent": "best-fit", "options": {"nod": 1}}, "Options: node"),
-    ],
-)
-def test_wrong_options(options: dict[str, object], said: str) -> None:
-    with pytest.raises(UserError) as error:
-        InLine(**options)  # type: ignore[arg-type]
-    assert said in str(error.value)
 
 
 # -- two stages --------------------------------------------------------------------------------------------------------

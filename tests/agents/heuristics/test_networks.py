@@ -476,26 +476,3 @@ def test_needs_a_network(name: str) -> None:
     view = View(("cpu",), np.ones((1, 1, 1), np.int64), np.ones((1, 1, 1), np.int64))
     with pytest.raises(UserError, match="this cluster has none\n  Give the cluster a network"):
         make(name).start(view, stream(0, "agent"))
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
-    [
-        ("tetris", {"penalty": 1.5}, r"penalty: is more than 1.* \(got 1.5\)"),
-        ("tetris", {"penalty": "90 percent"}, "penalty: "),
-        ("best-home", {"stranded": -1}, "stranded: must be from 0"),
-        ("best-home", {"stranded": float("nan")}, "stranded: must be from 0"),
-        ("best-home", {"reject": -1.0}, "reject: must be from 0"),
-        ("feasible", {"agent": "best-fit"}, "agent: does not choose servers"),
-        ("feasible", {"agent": "feasible"}, "agent: does not choose servers"),
-        ("feasible", {"agent": "tetriz"}, "Did you mean 'tetris'"),
-        (
-            "feasible",
-            {"agent": "tetris", "options": {"penalti": 1}},
-            "options: tetris: .*penalti.*\n  Options: penalty",
-        ),
-    ],
-)
-def test_wrong_options(name: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=f"(?s){message}"):
-        AGENTS.load(name)(**options)

@@ -202,22 +202,6 @@ def test_every_switch_makes_a_difference_and_compiling_none() -> None:
     assert len({array.tobytes() for array in found.values()}) == len(MADE)
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"filter": "bestfit"}, "no such filter"),
-        ({"filter": {"best-fit": 0}}, "no such filter"),
-        ({"filter": {"best-fit": 4, "worst-fit": 3}}, "no such filter"),
-        ({"filter": {"best-fit": 4}, "k": 5}, "says again how many"),
-        ({"k": 0}, "must be a candidate"),
-        ({"weights": "w"}, "no weights of"),
-    ],
-)
-def test_mistakes_in_options(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        CvdRL(**{"weights": "untrained", **options})
-
-
 def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
     workload, cluster = busy(3)
     whole = CvdRL("huawei-10-no-decomposition", decomposition=False)

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import binwright as bw
-from binwright.agents.learned import TRAINERS
 from binwright.agents.learned.common import ppo
 from binwright.agents.learned.common.tensors import read
 from binwright.agents.learned.common.trainer import TRAINING
@@ -20,7 +19,7 @@ from binwright.agents.learned.common.training import forget
 from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
 from binwright.scenarios.learn.training import course_of
-from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore.errors import ResultsError, ScenarioError, UserError
 from tests.support.training import TINY, interrupted, sound
 
@@ -103,25 +102,6 @@ def test_what_is_complete_is_not_trained_again_unless_asked(tmp_path: Path) -> N
     assert [row["step"] for row in rows[3:]] == [1, 2, 2, 3, 4, 4]
 
 
-def test_it_says_what_is_next_before_the_first_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    with pytest.raises(KeyboardInterrupt):
-        bw.train(tiny(), out=tmp_path, on_progress=interrupted(2), say=said.append)
-    assert said[0] == f"nara in tiny: 4 iterations, seed 0, into {tmp_path}"
-    assert said[1].startswith("seed 0: preparing episodes; what is new on this machine is compiled first")
-    bw.train(tiny(), out=tmp_path, say=said.append)
-    assert said[3].startswith("seed 0: goes on after iteration 2 of 4; preparing")
-
-    def begin(*arguments: Any) -> None:
-        raise AssertionError("nothing is to be prepared")
-
-    monkeypatch.setattr(NaraTrainer, "begin", begin)
-    bw.train(tiny(), out=tmp_path, say=said.append)
-    assert said[5:] == ["seed 0: 4 iterations are done already"]
-    with pytest.raises(UserError, match="trained on other terms"):
-        bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
-
-
 @pytest.mark.long
 def test_seeds_differ_and_threads_do_not_matter(tmp_path: Path) -> None:
     bw.train(tiny(iterations=1, seeds=2), out=tmp_path / "one", jobs=1)
@@ -165,14 +145,6 @@ def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
         bw.train(bw.scenario({**TINY, "workload": {**TINY["workload"], "holding": 5}}), out=tmp_path)
     forget(tmp_path / "seed-0")
     assert list((tmp_path / "seed-0").iterdir()) == []
-
-
-def test_cuda_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(UserError, match="no CUDA device here"):
-        bw.train(tiny(device="cuda"), out=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    assert course_of(tiny()).device == "cpu"
 
 
 @pytest.mark.parametrize(
@@ -231,39 +203,12 @@ def test_validate_looks_at_the_episodes_too(tmp_path: Path, capsys: pytest.Captu
     assert f"{sets[1]}: train.episodes.workload.holding: " in capsys.readouterr().out.replace("--set ", "")
 
 
-def test_episodes_may_be_given_as_mappings() -> None:
-    """As --set writes them; what they say is laid over the scenario, and the last one counts."""
-    course = course_of(tiny(episodes={"workload.requests": 6, "workload": {"requests": 5}}))
-    assert len(course.training.draw(TRAINING)) == 5
-    assert len(course.validation.draw(TRAINING)) == 12
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="--out"):
-        bw.train(tiny(iterations=1), out=tmp_path / "file" / "out")
-
-
 def test_validation_and_scenarios_never_meet_training_requests() -> None:
     course = course_of(load_scenario("nara/train-alpha"))
     assert max(course.held_out) < TRAINING
     assert min(course.held_out) >= 2**30
     assert len(course.training.draw(TRAINING)) == 32
     assert len(course.validation.draw(course.held_out[0])) == 128
-
-
-def test_train_changes_no_run() -> None:
-    """Runs are named by content, and this is none of it."""
-    scenario = bw.scenario(TINY)
-    bare = bw.scenario({key: value for key, value in TINY.items() if key != "train"})
-    from binwright.scenarios.build.plan import plan
-
-    assert [run.name for run in plan(scenario)] == [run.name for run in plan(bare)]
-
-
-def test_every_trainer_is_used_by_a_shipped_scenario() -> None:
-    used = {load_scenario(name).train.agent.chosen[0] for name in shipped() if load_scenario(name).train}  # type: ignore[union-attr]
-    assert used == set(TRAINERS)
 
 
 def test_two_trainings_never_share_a_folder(tmp_path: Path) -> None:

@@ -467,36 +467,3 @@ def test_spoilt_folders_say_what_to_do(
         (tmp_path / name).write_text(text)
     assert main(["compare", str(tmp_path)]) == 2
     assert re.search(message, capsys.readouterr().err, re.DOTALL)
-
-
-def test_metrics_that_another_version_did_not_know_are_not_missed(tmp_path: Path) -> None:
-    """Whatever column is missing, the others are shown."""
-    rows = runs({"a": [0.5, 0.6], "b": [0.7, 0.75]})
-    for name in set(rows[0]) - {"run", "agent", "seed", "version", "status"}:
-        found = results(tmp_path, [{key: value for key, value in one.items() if key != name} for one in rows])
-        assert name not in {one.name for one in found.table().metrics}
-        compared = found.compare()
-        assert [one for one in compared.metrics if one not in compared.same] == found.table().metrics
-    bare = results(tmp_path, [{key: one[key] for key in ("run", "agent", "seed", "version", "status")} for one in rows])
-    assert "| a | 2 |" in str(bare.table())
-    assert len(bare.compare().frame) == 0
-
-
-def test_ten_thousand_runs_are_compared_at_once(tmp_path: Path) -> None:
-    """Nothing is done per cell: a thousand points cost what ten do, nearly."""
-    from time import process_time
-
-    names = ["acceptance", "rejected", "interrupted", "lost", "wait_mean", "wait_p95", "income"]
-    names += [f"{name}_{resource}" for name in ("allocation", "fragmentation") for resource in ("cpu", "mem")]
-    luck = np.random.default_rng(0).exponential(size=(1000, 2, 5, len(names)))
-    rows = [
-        row(f"agent-{agent}", seed, point={"cluster.servers": point}, **dict(zip(names, found.tolist(), strict=True)))
-        | {"run": f"{point}-{agent}-{seed}"}
-        for (point, agent, seed), found in zip(np.ndindex(1000, 2, 5), luck.reshape(-1, len(names)), strict=True)
-    ]
-    write_results(tmp_path, rows)
-    began = process_time()
-    found = Results(tmp_path)
-    found.compare()
-    found.table()
-    assert process_time() - began < 3

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from copy import copy
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -30,13 +29,9 @@ from binwright.analysis.figures.draw import draw, svg
 from binwright.analysis.figures.kind import kind_named
 from binwright.analysis.figures.kinds.distances import DOTS, LARGEST
 from binwright.analysis.figures.kinds.gantt import rows
-from binwright.analysis.figures.style import noted_values, save
-from binwright.analysis.results.combined import Together
 from binwright.analysis.results_api import Results
 from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
-from tests.support.properties import first
-from tests.support.results import row, write_results
 
 SWEPT = {
     "name": "swept",
@@ -142,15 +137,6 @@ def test_every_kind_has_its_text_as_text_and_says_over_how_many_seeds(
     assert f">{results.name}" in text
     if kind in AVERAGES:
         assert f"95 % interval over {results.runs['seed'].n_unique()} seeds" in title(figure)
-
-
-@pytest.mark.parametrize("kind", first(1, DRAWN_FROM))
-def test_every_kind_is_the_same_bytes(kind: str, found: dict[str, Results], tmp_path: Path) -> None:
-    results = found[DRAWN_FROM[kind]]
-    text = save(draw(results, kind), tmp_path / "one.svg").read_text()
-    again = svg(draw(results, kind))
-    assert again.startswith("<svg")
-    assert text.endswith(again)
 
 
 def title(figure: Figure) -> str:
@@ -303,33 +289,6 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     assert len({each.get_xlabel() for each in figure.axes}) == len(figure.axes) == 6
 
 
-def test_the_summary_of_one_agent_has_no_differences(found: dict[str, Results]) -> None:
-    [ax] = draw(found["servers"], "summary", agents=["best-fit"], metrics=["acceptance"]).axes
-    assert ax.get_xlabel() == "accepted %"
-    assert [ax.get_xlabel() for ax in draw(found["servers"], "summary", agents=["best-fit"]).axes] == [
-        "interrupted\n(lower is better)",  # harm is shown where nothing else is
-        "lost\n(lower is better)",
-    ]
-    with pytest.raises(ResultsError, match="says nothing"):
-        draw(found["network"], "summary", agents=["tetris"])
-
-
-def test_several_results_are_drawn_as_one(found: dict[str, Results]) -> None:
-    both = Together([found["servers"], found["network"]])
-    assert both.swept == ["scenario"]
-    panels = bars(draw([found["servers"], found["network"]], "bars", metrics=["acceptance"]))
-    assert len(panels[0]) == 4 + 3
-    run = found["network"].runs["run"][0]
-    assert both.requests(run).equals(found["network"].requests(run))
-    figure = draw([found["servers"], found["network"]], "seeds", metrics=["acceptance"])
-    assert [ax.get_title() for ax in figure.axes[:2]] == ["servers", "network"]
-    for kind in ("seeds", "pareto"):  # unrelated conditions have a scale each, sizes of a sweep share one
-        first, second = draw([found["servers"], found["network"]], kind).axes[:2]
-        assert first.get_xlim() != second.get_xlim()
-        first, second = draw(found["loaded"], kind).axes[:2]
-        assert first.get_xlim() == second.get_xlim()
-
-
 # -- what cannot be drawn ------------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
@@ -362,24 +321,6 @@ def test_what_is_missing_is_named(
         draw(found[name], kind, **options)
 
 
-def test_results_that_do_not_go_together(found: dict[str, Results]) -> None:
-    other = copy(found["loaded"])
-    other.runs = other.runs.with_columns(pl.Series("acceptance", [[1]] * len(other.runs)))
-    with pytest.raises(ResultsError, match="do not go together"):
-        draw([found["swept"], other], "bars")
-
-
-def test_more_bars_than_one_can_read_are_refused(found: dict[str, Results]) -> None:
-    results = found["servers"]
-    many = Together([results])
-    many.runs = pl.concat([results.runs.with_columns(pl.lit(number).alias("scenario")) for number in range(20)]).select(
-        many.runs.columns
-    )
-    for kind in ("bars", "timeline"):
-        with pytest.raises(ResultsError, match=r"at most|more than|one point"):
-            draw(many, kind)
-
-
 # -- learning ------------------------------------------------------------------------------------------------------
 
 
@@ -397,32 +338,6 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
     assert "one seed" in title(kind_named("learning").draw(folders[0]))
     one = kind_named("learning").draw([*folders, log(tmp_path / "large", 7, ("loss",))], metrics=["loss"])
     assert [text.get_text() for text in one.legends[0].get_texts()] == ["small", "large"]
-
-
-# -- values under the pointer ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", ["bars", "summary"])
-def test_a_value_stands_beside_its_agent_and_above_its_metric(found: dict[str, Results], kind: str) -> None:
-    results = found["network"]
-    figure = draw(results, kind)
-    svg(figure)  # places the panels
-    names = {tick.get_text(): tick for tick in figure.axes[0].get_yticklabels()}
-    values = noted_values(figure)
-    shown = [one for one in values if "accepted %" in one[2] and "beside" not in one[2]]
-    table = results.table()
-    [number] = [at for at, metric in enumerate(table.metrics) if metric.name == "acceptance"]
-    told = {
-        f"{row.agent}, accepted %: {entry.show(table.metrics[number])}"
-        for row in table.rows
-        if (entry := row.entries[number])
-    }
-    assert {text for _, _, text in shown} == told
-    for _, top, text in shown:
-        box = names[text.partition(",")[0]].get_window_extent()
-        middle = 1 - (box.y0 + box.y1) / 2 / figure.bbox.height
-        assert top == pytest.approx(middle, abs=0.01)
-    assert all(0 < left < 1 and 0 < top < 1 for left, top, _ in values)
 
 
 # -- what was missing ----------------------------------------------------------------------------------------------
@@ -507,25 +422,6 @@ def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str
     )
     with pytest.raises(ResultsError, match="two points or more"):
         draw(found["servers"], "gains")
-
-
-@pytest.mark.parametrize("kind", ["summary", "differences"])
-def test_lines_are_hollow_where_the_seeds_do_not_tell_them_from_the_baseline(kind: str, tmp_path: Path) -> None:
-    noise = [0.03, -0.04, 0.01, 0.035, -0.035, 0.0, 0.02]
-    rows = [
-        row(agent, seed, point={"cluster.servers": servers}, acceptance=0.5 + more * (agent == "b") + shift)
-        for servers, more in ((1, 0.0), (2, 0.2), (3, 0.3))
-        for agent in "ab"
-        for seed, shift in enumerate(noise if agent == "a" else reversed(noise))
-    ]
-    write_results(tmp_path, rows)
-    figure = draw(Results(tmp_path), kind, metrics=["acceptance"])
-    paper = colors.to_hex(figure.axes[0].get_facecolor())
-    for ax in figure.axes[: 1 + (kind == "summary")]:
-        empty = [line for line in ax.lines if colors.to_hex(line.get_markerfacecolor()) == paper]
-        assert [list(np.asarray(line.get_xdata(), float)) for line in empty] == [[1.0]]
-        assert empty[0].get_zorder() > max(line.get_zorder() for line in ax.lines if line not in empty)
-    assert "hollow: not told from a, p > .05" in title(figure)
 
 
 def test_every_seed_is_a_dot(found: dict[str, Results]) -> None:

@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -349,31 +348,6 @@ def test_other_sites_may_not_ask(server: Server) -> None:
     assert server.ask("POST", "/v1/check", SMALL, Origin="null").status == 403
     assert server.ask("GET", "/v1/examples", Host="example.org").status == 421
     assert server.ask("POST", "/v1/check", SMALL, Origin=server.url).status == 200
-
-
-def test_streams_are_bounded(server: Server) -> None:
-    name = server.submit(ENDLESS, time=20, seed=30)
-    path = f"GET /v1/problems/{name}/events HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    open_ = [server.raw() for _ in range(4)]
-    for raw in open_:
-        raw.sendall(path)
-        assert raw.recv(100).startswith(b"HTTP/1.1 200")
-    got = server.ask("GET", f"/v1/problems/{name}/events")
-    assert got.status == 429
-    assert int(got.headers["retry-after"]) >= 1
-    for raw in open_:
-        raw.close()
-    server.ask("DELETE", f"/v1/problems/{name}")
-    assert server.wait(name)["state"] == "cancelled"
-
-
-@pytest.mark.long
-def test_two_hundred_at_once_are_all_answered(server: Server) -> None:
-    with ThreadPoolExecutor(50) as pool:
-        names = list(pool.map(lambda seed: server.submit(SMALL, time=1, seed=1000 + seed), range(200)))
-    assert len(set(names)) == 200
-    for name in names:
-        assert server.wait(name)["result"]["status"] == "optimal"
 
 
 @pytest.mark.long

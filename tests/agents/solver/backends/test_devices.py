@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
 from importlib.util import find_spec
-from math import inf
 from pathlib import Path
 from shutil import copy, copytree, rmtree
 from time import monotonic, sleep
@@ -97,17 +96,6 @@ def test_a_device_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().err
     assert "there is no such OpenCL device (got 'opencl:99')" in said
     assert "binwright solve --devices" in said
-
-
-def test_a_program_that_a_working_device_does_not_build(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    opencl_device()
-    monkeypatch.setattr(session, "OPENCL", "this is not OpenCL C;")
-    assert main(["solve", "cdn", "--device", "opencl"]) == MISTAKE
-    said = capsys.readouterr().err
-    assert "fails at this problem" in said
-    assert "--device cpu" in said
 
 
 def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,27 +255,6 @@ def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.Monke
     assert found[-1].checked >= 2
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "is no list of devices"),
-        ("0,", "is no list of devices"),
-        ("x", "is no list of devices"),
-        ("99999", "is no list of devices"),
-        ("1-0", "names no device"),
-        ("0,1,0-1", "names a device twice"),
-    ],
-)
-def test_lists_of_devices_that_are_none(text: str, problem: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "cdn", "--device", f"opencl:{text}"]) == MISTAKE
-    assert f"{problem} (got 'opencl:{text}')" in capsys.readouterr().err
-
-
-def test_lists_of_devices() -> None:
-    assert opencl_devices.numbers_in("0") == (0,)
-    assert opencl_devices.numbers_in("3,0-1") == (3, 0, 1)
-
-
 def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend(monkeypatch, tmp_path, "sys.exit(1)")
     monkeypatch.setattr(opencl_devices, "_trusted", {})
@@ -296,11 +263,3 @@ def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.M
     assert opencl_devices.choose(7) == card
     with pytest.raises(UserError, match="its driver does not load any more"):
         session.Session(packing(14), card, False)
-
-
-def test_launches_that_take_no_time_do_not_grow_without_end() -> None:
-    """The units of a launch are doubled while it is quick; they have to stay a number of 64 bits."""
-    made = session.Session(packing(14), opencl_device(), False)
-    limit = session.Limit(monotonic() + 60)
-    for number in range(80):
-        assert made.make(0, number, 1, limit, inf).made == 1

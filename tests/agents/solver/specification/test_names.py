@@ -119,18 +119,6 @@ def test_names_with_commas_are_told_in_quotation_marks(file: Path, capsys: pytes
     assert set(json.loads(capsys.readouterr().out)["alloc"]) == {0, 1, None}
 
 
-@pytest.mark.parametrize("text", ["", "0,", "1-0", "-1", "a"])
-def test_what_is_no_list_of_bins_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "vm-placement", f"--drain={text}"]) == 2
-    assert "Write numbers and ranges: 3,5-7." in capsys.readouterr().err
-
-
-def test_a_table_names_what_is_placed(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", str(file)]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said for name in ("web-1", "job-1", "n-a", "n-d"))
-
-
 BY_NAME = {
     'PIN "web-1" TO "n-b"': "PIN 0 TO 1",
     'FRIENDS "web-1", "db-1" FOES "web-1", "web-2"': "FRIENDS 0, 2 FOES 0, 1",
@@ -197,22 +185,6 @@ def test_tables_from_outside_have_no_names(file: Path) -> None:
     assert (found.balls, found.bins, found.ball_names, found.bin_names) == (2, 2, (), ())
 
 
-@pytest.mark.parametrize(
-    ("rows", "said"),
-    [
-        ("x,n-a\n", "none of its balls is here"),
-        ("web-1,n-a\nweb-1,n-b\n", "a ball is there twice"),
-        ("web-1,n-A\n", "n-A is no bin here"),
-    ],
-)
-def test_an_answer_to_something_else_is_refused(
-    rows: str, said: str, file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (file.parent / "old.csv").write_text(f"ball,bin\n{rows}")
-    assert main(["solve", str(file), "--from", str(file.parent / "old.csv")]) == 2
-    assert said in " ".join(capsys.readouterr().err.split())
-
-
 def test_a_goal_of_moves_may_leave_it_to_the_command_where_balls_are(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,11 +193,3 @@ def test_a_goal_of_moves_may_leave_it_to_the_command_where_balls_are(
     assert main(["solve", str(file), "--from", str(file.parent / "old.csv"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["status"], found["moves"]) == ("optimal", [])
-
-
-def test_csv_tells_what_is_left_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file.write_text(TEXT.replace("=> 1\n", "=> 0\n"))
-    assert main(["solve", str(file), "--csv", "--time", "2s"]) == 1
-    said = capsys.readouterr()
-    assert said.out.splitlines()[1] == "web-1,"
-    assert said.err == "5 balls of 5 not placed; without --csv you see why.\n"
