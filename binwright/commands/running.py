@@ -38,6 +38,7 @@ def run(asked: Namespace) -> int:
     from binwright.scenarios.batch.batch import run_batches
     from binwright.scenarios.run.check import (
         unknown_names,
+        without_contention,
         without_effect,
         without_order,
         without_requested,
@@ -71,6 +72,7 @@ def run(asked: Namespace) -> int:
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)
+        warn_of(without_contention(batch.scenario))
         warn_of(without_effect(batch.scenario))
         warn_of(without_order(batch.scenario))
         warn_of(without_requeue(batch.scenario))
@@ -178,6 +180,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
         overlap_of,
         running_at_start,
         unknown_names,
+        without_contention,
         without_effect,
         without_order,
         without_requested,
@@ -188,6 +191,7 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
     if running := running_at_start(scenario, folder):
         show(running)
     warn_of(impossible_of(scenario, folder))
+    warn_of(without_contention(scenario))
     warn_of(without_effect(scenario))
     warn_of(without_order(scenario))
     warn_of(without_requeue(scenario))

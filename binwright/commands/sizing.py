@@ -15,6 +15,7 @@ from binwright.commands.running import list_failed, warn_of, warn_of_growth
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
+BINDS = "binds: the resource that is fullest, and how full on average."
 LOG = logging.getLogger("binwright")
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +33,7 @@ def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
-    from binwright.scenarios.run.check import below_fitted
+    from binwright.scenarios.run.check import below_fitted, without_contention
     from binwright.scenarios.schema.load import folder_for, load_to_run
     from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.mixing import Mixed
@@ -59,6 +60,7 @@ def size(asked: Namespace) -> int:
             finished=line,
         )
     warn_of(below_fitted(scenario))
+    warn_of(without_contention(scenario))
     if isinstance(found, Mixed):
         return _shown(_mix_table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):
@@ -126,7 +128,8 @@ def _table(found: Sized) -> rich.table.Table:
 
     question, metric = found.question, found.question.target.metric
     bills = _bills_of(found.frame, question.scenario)
-    headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", *(each for each, _ in bills)]
+    headings = ["agent", "servers", "95 % interval", "more", f"{metric.heading} there", "binds"]
+    headings += [each for each, _ in bills]
     runs, lines = found.results.runs, []
     drawn = set(runs.filter(runs["random"].fill_null(True))["agent"])
     for row in found.frame.iter_rows(named=True):
@@ -145,6 +148,7 @@ def _table(found: Sized) -> rich.table.Table:
                 "exact" if exact else _interval(row, question.most),
                 "-" if row["more"] is None else f"+{row['more']}" if row["more"] else "0",
                 there,
+                "-" if row["binds"] is None else f"{row['binds']} {row['full']:.0%}",
                 *(write(row) for _, write in bills),
             ]
         )
@@ -180,10 +184,11 @@ def _legend(found: Sized, *, exact: bool) -> str:
 
     question, verdicts = found.question, set(found.frame["verdict"])
     seeds = many_of(question.scenario.replications, "seed")
-    parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest."]
+    parts = [f"servers: with so many and more the mean over {seeds} meets it; * the fewest. {BINDS}"]
     if exact:
         parts = [
-            "servers: so many and more meet it; * the fewest. Nothing was drawn: that is exact for these requests."
+            "servers: so many and more meet it; * the fewest. Nothing was drawn: that is exact for these requests. "
+            f"{BINDS}"
         ]
     if NOT_TOLD in verdicts:
         parts.append("= with as many servers as the best one needs, these seeds do not tell it from the best.")

@@ -111,7 +111,7 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
         last = int(np.flatnonzero(order == last)[0])
     above = tuple(quanta(spec.spread_above[name]) if name in spec.spread_above else NEVER for name in resources)
     capacity, physical, growths = servers.capacity, None, (growth, None)
-    ratios = _ratios(spec, len(capacity))[order]
+    ratios = ratios_of(spec, len(capacity))[order]
     if (ratios != 1).any():
         physical, capacity = capacity, np.rint(capacity * ratios[:, None]).astype(np.int64)
         growths = capacity[last], growth
@@ -126,7 +126,7 @@ def _build(scenario: Scenario, seed: int) -> tuple[Cluster, ServerLabels]:
     return Cluster(resources, capacity, above, growths[0], devices, physical, growths[1]), labels
 
 
-def _ratios(spec: ClusterSpec, servers: int) -> Floats:
+def ratios_of(spec: ClusterSpec, servers: int) -> Floats:
     """Return how overcommitted each server is, in the order in which they are written, float64 [servers, resources]."""
     common = {name: how for name, how in spec.overcommit.items() if isinstance(how, float)}
     kinds = [(group.count, {**common, **group.overcommit}) for group in spec.groups or ()]

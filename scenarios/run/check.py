@@ -227,6 +227,21 @@ def without_requeue(scenario: Scenario) -> str:
     return f"{what}. Write `otherwise: wait` to let them wait, or `then: drop`."
 
 
+def without_contention(scenario: Scenario) -> str:
+    """Say which resources are oversold although nothing says how much of them requests use."""
+    names = dict[str, None]()
+    for _, at_point in points(scenario):
+        if at_point.use is None:
+            cluster = at_point.cluster
+            names |= {name: None for name, how in cluster.overcommit.items() if not isinstance(how, float) or how > 1}
+            for group in cluster.groups or ():
+                names |= {name: None for name, ratio in group.overcommit.items() if ratio > 1}
+    if not names:
+        return ""
+    why = "no `workload.use` says how much of it requests use, so that contention is not modelled"
+    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} oversold, and that looks free: {why}."
+
+
 def without_effect(scenario: Scenario) -> str:
     """Say which keys about moves change nothing, because at no point of the sweep anything is moved."""
     if any(at_point.moves_some for _, at_point in points(scenario)):

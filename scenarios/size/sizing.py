@@ -19,6 +19,7 @@ import polars as pl
 from binwright.analysis.measure.condition import Target, target_of
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.backends import held
+from binwright.scenarios.build.cluster import ratios_of
 from binwright.scenarios.build.plan import named, plain, points
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.schema.load import folder_for
@@ -235,6 +236,7 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
                 "agent": agent,
                 **answer,
                 **measured(question.target.metric, at),
+                **_binding(question, results, agent, question.most if found is None else found),
                 "more": None if found is None or best is None else found - best,
                 "verdict": FAILED
                 if agent in runs.failed
@@ -254,8 +256,22 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
             }
         )
     schema = {"size": pl.Int64, "low": pl.Int64, "high": pl.Int64, "more": pl.Int64}
-    floats = dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "target"), pl.Float64)
-    return pl.DataFrame(rows, schema_overrides={**schema, **floats, "verdict": pl.String})
+    floats = dict.fromkeys(("mean", "mean_low", "mean_high", "spent", "energy", "full", "target"), pl.Float64)
+    return pl.DataFrame(rows, schema_overrides={**schema, **floats, "binds": pl.String, "verdict": pl.String})
+
+
+def _binding(question: Question, results: Results, agent: str, size: int) -> Row:
+    """Find the resource of which the largest share of what may be sold is allocated, with so many servers."""
+    cluster, done = question.scenario.cluster, results.done
+    there = done.filter((pl.col("agent") == agent) & (pl.col(question.key) == size))
+    ratios = dict(zip(cluster.resources, ratios_of(cluster, 1).mean(axis=0).tolist(), strict=True))
+    shares = {
+        name: float(there[column].mean()) / ratio  # type: ignore[arg-type]  # a number
+        for name, ratio in ratios.items()
+        if (column := f"allocation_{name}") in there.columns and there[column].count()
+    }
+    binds = max(shares, key=lambda name: shares[name], default=None)
+    return {"binds": binds, "full": None if binds is None else shares[binds]}
 
 
 LARGEST = 100_000_000

@@ -452,3 +452,20 @@ def test_several_targets_are_all_met(tiny: Path, tmp_path: Path) -> None:
         assert found == [max(each) for each in zip(*(one[end] for one in alone), strict=True)]
     with pytest.raises(UserError, match="allocation_cpu"):
         bw.size(tiny, until="acceptance >= 1 % and allocation_cpu >= 99 %", most=2, out=tmp_path / "never")
+
+
+def test_size_says_what_binds_and_that_overselling_is_not_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    node, file = {"cpu": 8, "mem": "16 GB"}, tmp_path / "oversold.yaml"
+    flavours = [{"cpu": 1, "mem": "1.5 GB"}, {"cpu": 3, "mem": "4.5 GB"}]
+    given = {**TINY, "workload": {**TINY["workload"], "flavours": flavours}, "agents": ["first-fit"]}
+    for oversold, binds in ((1, "cpu"), (2, "mem")):
+        cluster = {"servers": 3, "node": node, "overcommit": {"cpu": oversold}}
+        file.write_text(yaml.safe_dump({**given, "cluster": cluster}))
+        assert main(["size", str(file), "--out", str(tmp_path / str(oversold))]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        frame = pl.read_csv(tmp_path / str(oversold) / "sizes.csv")
+        assert frame["binds"].to_list() == [binds]
+        assert f" {binds} {frame['full'][0]:.0%} " in said
+        assert ("cpu is oversold, and that looks free: no `workload.use` says" in said) is (oversold > 1)
