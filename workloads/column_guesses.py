@@ -13,6 +13,7 @@ from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.simcore.units import DATA
 from binwright.workloads.traces.cells import AMOUNT, COMMA, DAY_FIRST, REWRITE, filled, is_date, is_number
+from binwright.workloads.traces.faults import collecting
 from binwright.workloads.traces.table import CENSORED, is_parquet, read_parquet
 from binwright.workloads.traces.text import read_text
 
@@ -51,6 +52,8 @@ LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
 """GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
 """Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
+_FAILED = r"\b(fail|error|reject|abort|cancel|denied|refused|invalid|unschedul)"
+"""What words begin with that are said of a machine that never ran."""
 _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
 
@@ -185,7 +188,8 @@ class _Look:
 
 def propose(path: Path) -> Proposal:
     """Look at a CSV or Parquet file; refuses one in which nothing says when requests arrive or what they ask for."""
-    frame = read_parquet(path) if is_parquet(path) else read_text(path)
+    with collecting():  # whoever reads the rows refuses those that cannot be read
+        frame = read_parquet(path) if is_parquet(path) else read_text(path)
     if frame.is_empty():
         remedy = "Give a row for every request, below the names of the columns."
         raise WorkloadError("no requests: the table has no rows", file=path, remedy=remedy)
@@ -371,6 +375,18 @@ def _name(look: _Look) -> None:
         look.guesses.insert(0, Guess("id", column.name, "", "its name; different in every row"))
 
 
+def _doubt_failed(column: _Column, look: _Look) -> None:
+    """Doubt a column of few words of which one sounds as if such rows never ran, whatever the column is called."""
+    if column.there.dtype != pl.String or column.there.n_unique() > _SOME:
+        return
+    failed = column.there.filter(column.there.str.to_lowercase().str.contains(_FAILED))
+    if 0 < len(failed) < len(column.there):
+        words = ", ".join(failed.unique(maintain_order=True).to_list())
+        keep = f"`keep: {{{column.name}: '!= {failed[0]}'}}`"
+        many = f"{len(failed):,} of {len(column.cells):,} rows"
+        look.doubts.append(f"{column.name} has {words} in {many}, as if these never ran: {keep} leaves them out.")
+
+
 def _labels(look: _Look) -> tuple[dict[str, str], _Column | None]:
     def words(column: _Column) -> bool:
         return bool(column.numbers is None or column.rank("priority") is not None) and not column.is_dates
@@ -379,10 +395,16 @@ def _labels(look: _Look) -> tuple[dict[str, str], _Column | None]:
     for label in ("tenant", "priority", "zone"):
         if column := look.best(label, words):
             found[label] = column.name
+            if label == "priority" and column.missing:
+                many = f"{column.missing:,} of {len(column.cells):,} rows"
+                look.doubts.append(f"{column.name} is empty in {many}: their priority is 0.")
     if (state := look.best("state", words)) and state.there.n_unique() <= _SOME:
         counts = state.there.value_counts(sort=True, name="rows")
         values = ", ".join(f"{value} ({rows:,})" for value, rows in counts.rows())
         found["state"] = state.name
         if len(counts) > 1:
             look.doubts.append(f"{state.name} has {values}: `keep` reads some of them only.")
+    for column in look.columns:
+        if column is not state:
+            _doubt_failed(column, look)
     return found, look.best("group", words)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from binwright.cli import main
 from binwright.scenarios.draft.request_source import asked_of, complete_from, steady_from
 from binwright.simcore.types import Floats
+from binwright.workloads.column_guesses import propose
 from binwright.workloads.fit import fit
 
 DAY = 86400.0
@@ -194,3 +195,29 @@ def test_a_load_that_grows_is_doubted_by_describe_run_and_size(
     servers, last = f"--set={servers}", "--set=metrics=[{acceptance: {last: 20 %}}]"
     assert "the load grows" not in said("run", "vms.yaml", servers, last, "--out", "last")
     assert "the load grows" not in said("run", "vms.yaml", servers, "--set=workload.start=2025-03-09", "--out", "late")
+
+
+def test_short_and_long_rows_are_faulty_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, rows = tmp_path / "vms.csv", [f"{row},{60 * row},{row % 4 + 1},{60 * row + 600}" for row in range(40)]
+    rows[7], rows[9], rows[20] = "7,420", "9,540,2,1140,5", rows[20].rpartition(",")[0]
+    file.write_text("\n".join(["id,Created,cpu,Terminated", *rows]))
+    assert main(["traces", "describe", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert "vms.csv:9: not a CSV file: rows differ in their number of cells, and so in 2 rows more (got 2)" in said
+    assert "--drop-faulty` leaves them out" in said
+    assert main(["traces", "describe", str(file), "--drop-faulty", "--out", str(tmp_path / "vms.yaml")]) == 0
+    said = capsys.readouterr().out
+    assert "3 of the rows cannot be read and are left out" in said
+    assert "lines 9, 11, 22 (3 rows)" in said
+    assert "run on for ever" not in said
+    assert len(asked_of(str(tmp_path / "vms.yaml")).frame) == 37
+
+
+def test_empty_priorities_and_failed_machines_are_doubted(tmp_path: Path) -> None:
+    file = tmp_path / "vms.csv"
+    some = [f"{60 * row},2,600,{'spot' if row % 3 else ''},{'error' if row % 5 == 0 else 'ok'}" for row in range(30)]
+    file.write_text("\n".join(["start,cpu,duration,Priority,Outcome", *some]))
+    doubts = propose(file).doubts
+    assert "Priority is empty in 10 of 30 rows: their priority is 0." in doubts
+    failed = "Outcome has error in 6 of 30 rows, as if these never ran: `keep: {Outcome: '!= error'}` leaves them out."
+    assert failed in doubts

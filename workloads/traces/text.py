@@ -12,6 +12,7 @@ from pathlib import Path
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
 from binwright.workloads.traces.check import require
+from binwright.workloads.traces.faults import RowFault, collected
 
 GZIP = b"\x1f\x8b"
 SWELLING = 300
@@ -61,15 +62,18 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
     names, separator = header(data, path)
     try:
         frame = pl.read_csv(data, infer_schema=False, separator=separator)
+        # Short rows are filled up with cells that are empty.
+        ragged = _ragged(data, separator) if frame[:, -1].null_count() else {}
     except pl.exceptions.NoDataError as error:
         raise WorkloadError("no requests: the file is empty", file=path, remedy="Download it again.") from error
     except pl.exceptions.PolarsError as error:
-        raise WorkloadError(
-            "not a CSV file: rows differ in their number of cells",
-            file=path,
-            line=_ragged(data, separator),
-            remedy=SOUND,
-        ) from error
+        ragged = _ragged(data, separator)
+        if not ragged or collected() is None:
+            raise _differing(ragged, path) from error
+        frame = pl.read_csv(data, infer_schema=False, separator=separator, truncate_ragged_lines=True)
+    faults = collected()
+    if ragged and faults is None:
+        raise _differing(ragged, path)
     if wanted and not any(columns <= set(names) for columns in wanted):
         require(names, wanted[0], path, line=1)
     _refuse_twins(names, path)
@@ -79,7 +83,12 @@ def read_text(path: Path, *wanted: frozenset[str]) -> pl.DataFrame:
         problem = f"not a CSV file: its first line names {len(names)} columns, and there are {frame.width}"
         raise WorkloadError(problem, file=path, line=1, remedy=SOUND)
     frame = frame.rename({found: name for found, name in zip(frame.columns, names, strict=True) if name})
-    return frame.with_row_index("line", offset=2)
+    frame = frame.with_row_index("line", offset=2)
+    if ragged and faults is not None:
+        problem = f"a row of another number of cells than {len(names)}"
+        faults.append(RowFault(problem, "row", next(iter(ragged.values())), list(ragged)))
+        frame = frame.filter(~pl.col("line").is_in(list(ragged)))
+    return frame
 
 
 def read_headless(path: Path, columns: tuple[str, ...], remedy: str, key: str | None = None) -> pl.DataFrame:
@@ -134,14 +143,24 @@ def header(data: bytes, path: Path) -> tuple[list[str], str]:
     return names, separator
 
 
-def _ragged(data: bytes, separator: str) -> int | None:
-    """Find the line from which on rows differ, or cannot be read."""
+def _ragged(data: bytes, separator: str) -> dict[int, int]:
+    """Count the cells of the lines that have more or fewer than the first; of one that cannot be read, none."""
     rows = csv.reader(io.StringIO(data.decode(), newline=""), delimiter=separator)
+    found, width = dict[int, int](), 0
     try:
         width = len(next(rows))
-        return next((rows.line_num for row in rows if len(row) != width), None)
+        found.update((line, len(row)) for line, row in enumerate(rows, 2) if len(row) not in (0, width))
     except csv.Error:
-        return rows.line_num
+        found[rows.line_num] = 0
+    return found
+
+
+def _differing(ragged: Mapping[int, int], path: Path) -> WorkloadError:
+    """Say that rows have more or fewer cells than the first, and which is the first of them."""
+    line, cells = next(iter(ragged.items()), (None, None))
+    more = f", and so in {len(ragged) - 1:,} rows more" if len(ragged) > 1 else ""
+    problem = f"not a CSV file: rows differ in their number of cells{more}"
+    return WorkloadError(problem, file=path, line=line, value=cells, remedy=SOUND)
 
 
 def number(frame: pl.DataFrame, column: str, path: Path) -> pl.Series:
