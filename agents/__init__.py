@@ -40,7 +40,6 @@ AGENTS = Registry(
         "gpu-packing": "binwright.agents.heuristics.devices.gpu_packing:GPUPacking",
         "gpu-best-fit": "binwright.agents.heuristics.devices.gpu_best_fit:GPUBestFit",
         "fgd": "binwright.agents.heuristics.devices.fgd:FGD",
-        "gpu-lookahead": "binwright.agents.heuristics.devices.gpu_lookahead:GPULookahead",
         "random-top": "binwright.agents.heuristics.servers.random_top:RandomTop",
         "in-line": "binwright.agents.heuristics.in_line:InLine",
         "nilas": "binwright.agents.heuristics.lifetimes.nilas:Nilas",

@@ -267,12 +267,6 @@ class Simulation(RunState):
             self.stopped = True
             self._decisions.close()
 
-    @property
-    def overflowing(self) -> str:
-        """What becomes now of a request that fits nowhere: a mode of overflow."""
-        full = self.overflow.mode == "expand" and len(self.view.capacity) >= self.overflow.limit
-        return self.overflow.then if full else self.overflow.mode
-
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger, queues = self.ledger, self.queues
         reason = refusal.reason if refusal else queues.limit_reached(request) if queues else ""

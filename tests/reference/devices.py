@@ -169,67 +169,6 @@ def fgd(servers: list[Server], ask: Ask, kinds: Typical, steps: int = 100) -> tu
     return found
 
 
-Futures = list[list[Ask]]
-
-
-def stays_unused(server: Server, futures: Futures) -> int:
-    """What is left of the devices once each future, beginning with this server, has taken the tightest ones it can."""
-    total = 0
-    for future in futures:
-        now = server
-        for ask in future:
-            if choices(now, ask):
-                now = after(now, ask, tightest(now, ask))
-        total += sum(now.left)
-    return total
-
-
-Weighted = list[tuple[Ask, int]]
-
-
-def weights(servers: list[Server], kinds: Weighted) -> Weighted:
-    """Kinds in millionths by how often they come, and by how few of the devices of empty servers they can take."""
-    every = max(1, sum(len(server.left) for server in servers))
-    scarce = [
-        often * every / max(1, sum(len(server.left) for server in servers if choices(server, ask)))
-        for ask, often in kinds
-    ]
-    return [(ask, floor(1_000_000 * weight / sum(scarce))) for (ask, _), weight in zip(kinds, scarce, strict=True)]
-
-
-def out_of_reach(server: Server, kinds: Weighted) -> int:
-    """How much of the free devices the next request could not take, on average."""
-    total = 0
-    for ask, weight in kinds:
-        usable = sum(room for room in server.left if room >= ask.each) if choices(server, ask) else 0
-        total += weight * (sum(server.left) - usable)
-    return total // 1_000_000
-
-
-def lookahead(
-    servers: list[Server], ask: Ask, futures: Futures, kinds: Weighted, following: int = 4
-) -> tuple[int, tuple[int, ...]] | None:
-    """The server where the cost grows by fewest twentieths of a device, and there the cheapest device, the first ones.
-
-    The cost is what stays unused, and `following` times what is out of reach of the next request.
-    """
-
-    def cost(server: Server) -> int:
-        return stays_unused(server, futures) + following * len(futures) * out_of_reach(server, kinds)
-
-    found: tuple[int, tuple[int, ...]] | None = None
-    least = 0
-    for number, server in enumerate(servers):
-        places = choices(server, ask)[: None if ask.kind == 0 else 1]
-        if not places:
-            continue
-        best = min(places, key=lambda chosen: cost(after(server, ask, chosen)))
-        grown = (cost(after(server, ask, best)) - cost(server)) // (len(futures) * UNIT // 20)
-        if found is None or grown < least:
-            found, least = (number, best), grown
-    return found
-
-
 Held = tuple[int, int, tuple[int, ...], Ask]
 """A request that runs: its row, its server, its devices, and what it asked for."""
 

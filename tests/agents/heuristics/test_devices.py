@@ -12,7 +12,6 @@ from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.devices.fgd import FGD
-from binwright.agents.heuristics.devices.gpu_lookahead import GPULookahead, futures_of
 from binwright.agents.heuristics.servers.first_fit import FirstFit
 from binwright.agents.rules.on_devices import WithDevices
 from binwright.fabric.device_ledger import DeviceLedger
@@ -20,10 +19,10 @@ from binwright.fabric.devices import Usual
 from binwright.fabric.fragmentation import CAUSES, fragments, stranded, typical
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
-from binwright.simcore.types import Agent, Ints, OnDevices, Placement
+from binwright.simcore.types import Agent, OnDevices, Placement
 from tests.reference import devices as reference
 from tests.reference.devices import SCORES, UNIT, Ask, Server, choices
-from tests.support.devices import CPU, MEM, asks, clusters, ledger_of, request_of
+from tests.support.devices import CPU, asks, clusters, ledger_of, request_of
 from tests.support.properties import scaled
 from tests.support.views import view_of
 
@@ -88,86 +87,6 @@ def test_fgd_agrees_with_its_reference(case: Case, ask: Ask, kinds: list[tuple[A
             percent = steps / (1 + np.exp((grown - reference.fragmented(server, shares)) / 1000))
             assume(abs(percent - round(percent)) > 1e-9)
     assert answer(FGD(1.0, steps), ledger, ask) == reference.fgd(servers, ask, shares, steps)
-
-
-def as_asks(futures: Ints) -> reference.Futures:
-    """The requests of futures, for the slow rules."""
-    models = [frozenset(model for model in (0, 1) if bits >> model & 1) for bits in range(4)]
-    return [[Ask(one[0], one[1], one[2], models[one[5]]) for one in future] for future in futures.tolist()]
-
-
-@given(case=clusters(), kinds=usual_kinds, some=st.lists(asks(), min_size=1, max_size=6), kept=st.sampled_from([1, 3]))
-@scaled(1)
-def test_lookahead_agrees_with_its_reference(
-    case: Case, kinds: list[tuple[Ask, int]], some: list[Ask], kept: int
-) -> None:
-    """One agent decides on several requests, which stay: what it has kept of costs must not be of another time."""
-    ledger, servers = case
-    ledger.view.usual = usual_of(kinds)
-    agent = GPULookahead(3, 4)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("binwright.agents.heuristics.devices.gpu_lookahead.KINDS", kept)
-        agent.start(ledger.view, stream(0, "agent"))
-    futures = as_asks(futures_of(ledger.view, 3, 4, stream(0, "agent")))
-    empty = [Server(CPU, MEM, [UNIT] * len(server.left), server.model) for server in servers]
-    weighted = reference.weights(empty, [kind for kind in kinds if kind[0].gpu])
-    for row, ask in enumerate([*some, *some], 1):
-        request = request_of(ask, row)
-        found, expected = agent.decide(ledger.view, request), reference.lookahead(servers, ask, futures, weighted)
-        if expected is None:
-            assert found is None
-            continue
-        assert isinstance(found, Placement)
-        devices = found.devices if isinstance(found, OnDevices) else ()
-        assert (found.shares[0][0], devices) == expected
-        ledger.apply(request, found)
-        servers[expected[0]] = reference.after(servers[expected[0]], ask, expected[1])
-        if row == len(some):
-            ledger.grow(1)  # the slow servers know what one is when it is empty
-            last = ledger.view.devices
-            count, model = int(last.there[-1]), int(last.model[-1])
-            servers.append(Server(CPU, MEM, [UNIT] * count, model))
-
-
-def test_futures_have_every_kind_as_often_as_it_is_usual() -> None:
-    ledger = ledger_of([2], [0])
-    half, whole, none = Ask(UNIT, 1, 500_000), Ask(UNIT, 1, UNIT, frozenset({0})), Ask(UNIT, 1, 0)
-    ledger.view.usual = usual_of([(half, 3), (none, 9), (whole, 1)])
-    futures = futures_of(ledger.view, 8, 5, stream(0, "agent"))
-    assert futures.shape == (8, 5, 6)
-    assert ((futures[:, :, 2] == 500_000).sum(axis=0) == 6).all()
-    assert {tuple(row[3:]) for row in futures.reshape(-1, 6).tolist()} == {(1, 500_000, 0), (1, UNIT, 1)}
-    ledger.view.usual = usual_of([(none, 1)])
-    assert answer(GPULookahead(), ledger, half) == (0, (0,))
-    for options in ({"futures": 0}, {"length": 0}, {"next": -1}):
-        with pytest.raises(UserError, match="is too few"):
-            GPULookahead(**options)
-
-
-def placed(agent: Agent, ledger: DeviceLedger, wanted: list[Ask]) -> list[int]:
-    """Place requests one after another, which stay; returns their servers, -1 where one fits nowhere."""
-    agent.start(ledger.view, stream(0, "agent"))
-    servers = []
-    for row, ask in enumerate(wanted):
-        request = request_of(ask, row)
-        found = agent.decide(ledger.view, request)
-        if found is not None:
-            assert isinstance(found, Placement)
-            ledger.apply(request, found)
-        servers.append(found.shares[0][0] if isinstance(found, Placement) else -1)
-    return servers
-
-
-def test_lookahead_keeps_what_few_requests_can_take_at_all() -> None:
-    """A rare request for all devices of a server finds one; what may go anywhere leaves a rare model alone."""
-    one, half, eight = Ask(UNIT, 1, UNIT), Ask(UNIT, 1, 470_000), Ask(UNIT, 1, 8 * UNIT)
-    ledger = ledger_of([8, 8, 8], [0, 0, 0])
-    ledger.view.usual = usual_of([(one, 95), (half, 95), (eight, 1)])
-    assert sorted(placed(GPULookahead(), ledger, [one, half, one, half, one, eight, eight])[-2:]) == [1, 2]
-    rare = Ask(UNIT, 1, UNIT, frozenset({0}))
-    ledger = ledger_of([1, 8], [0, 1])
-    ledger.view.usual = usual_of([(one, 8), (rare, 3)])
-    assert placed(GPULookahead(), ledger, [one, one, rare]) == [1, 1, 0]
 
 
 @given(case=clusters(), kinds=usual_kinds)
