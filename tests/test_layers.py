@@ -85,14 +85,13 @@ def upward(module: str, imported: str) -> bool:
 
 def wrong(source: str, module: str) -> list[str]:
     """What a module imports and may not."""
+    imported = [*imports(source, module)]
+    places = {name: ONLY_IN.get(name.partition(".")[0]) for name in imported}
     library = [
-        imported
-        for imported in imports(source, module)
-        if (places := ONLY_IN.get(imported.partition(".")[0])) is not None
-        and not any(below(module, place) for place in places.split())
+        name for name, only in places.items() if only is not None and not any(below(module, it) for it in only.split())
     ]
-    ours = [name.removeprefix("binwright.") for name in imports(source, module) if below(name, "binwright")]
-    return library + [imported for imported in ours if upward(module, imported)]
+    ours = [name.removeprefix("binwright.") for name in imported if below(name, "binwright")]
+    return library + [name for name in ours if upward(module, name)]
 
 
 def modules() -> Iterator[tuple[str, str]]:
