@@ -118,7 +118,7 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
     assert "pip install" in found.value.remedy
 
 
-def test_the_key_is_of_the_content() -> None:
+def test_the_key_of_a_job_depends_on_its_content_only() -> None:
     given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
     one = Submission(**given)
     assert one.key == Submission.model_validate_json('{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}').key
@@ -320,6 +320,7 @@ def test_other_sites_pages_may_not_ask(headers: dict[str, str], path: str, statu
     assert asyncio.run(gated()("right", path=path, host="localhost:8000", **headers)) == status
 
 
+@pytest.mark.long
 def test_jobs_use_the_devices_that_are_offered(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     device = opencl_device()
     client = Client(server.url, "a-token-of-the-client")

@@ -37,7 +37,7 @@ from binwright.simcore.jit import kernel
 from binwright.workloads.offline import machines
 from tests.reference import interpreter
 from tests.reference.utilisation import evaluate
-from tests.support.opencl import BACKENDS, opencl_device
+from tests.support.opencl import BACKENDS, OPENCL, opencl_device
 from tests.support.properties import first, scaled
 from tests.support.specifications import specifications, straight_specifications
 
@@ -63,7 +63,7 @@ def test_examples(name: str, backend: str) -> None:
         assert answer(BACKENDS[backend], problem, seed, 3, 8) == answer(reference.attempts, problem, seed, 3, 8)
 
 
-@pytest.mark.parametrize("backend", first(2, BACKENDS))
+@pytest.mark.parametrize("backend", first(1, BACKENDS))
 def test_trimming(backend: str) -> None:
     problem = load_problem("oktopus", {"PER_RACK": 3, "RACKS": 2})
     assert problem.elastic.any()
@@ -73,7 +73,7 @@ def test_trimming(backend: str) -> None:
         )
 
 
-@pytest.mark.parametrize("backend", first(2, BACKENDS))
+@pytest.mark.parametrize("backend", first(1, BACKENDS))
 @scaled(0.08, suppress_health_check=list(HealthCheck))
 @given(text=specifications(), seed=st.integers(-(2**63), 2**63 - 1))
 def test_random_problems(backend: str, text: str, seed: int) -> None:
@@ -299,7 +299,7 @@ DENSE = """BALLS 24 BINS ? RESOURCES C[s in BINS] => 12
 procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 + BALL % 5 end"""
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl"])
+@pytest.mark.parametrize("device", ["reference", OPENCL])
 @pytest.mark.parametrize(("text", "room"), first(2, [(JOBS, 5), (ZONES, 12), (JOBS, 2), (ZONES, 11), (ZONES, 13)]))
 def test_ours_gives_the_same_for_the_same_attempts_everywhere(text: str, room: int, device: str) -> None:
     """With little room, and too little of it: numbers of the portfolio succeed early, late, and never."""
@@ -311,6 +311,7 @@ def test_ours_gives_the_same_for_the_same_attempts_everywhere(text: str, room: i
         assert replace(found, checked=0) == replace(expected, checked=0)
 
 
+@pytest.mark.long
 def test_a_device_does_not_change_what_ours_does_with_tenants_and_vector_problems() -> None:
     opencl_device()
     for text in (JOBS.replace("WIDTH", "6"), DENSE):

@@ -23,7 +23,7 @@ from binwright.cli import main
 from binwright.solver_json import as_json
 from tests.reference.interpreter import call
 from tests.reference.utilisation import evaluate
-from tests.support.opencl import opencl_device
+from tests.support.opencl import OPENCL, opencl_device
 from tests.support.properties import scaled
 
 HEAD = """TABLE T = [3, 1, 2] TABLE R = [[0, 1], [], [2, 2, 1]] TABLE Q = [0.5, 1.25, 2]
@@ -170,7 +170,7 @@ def test_null_equals_null() -> None:
     assert call(comparing("(if BALL == 0 then NULL else 1) == ALLOC[1]").program, 0, 0, [NULL, NULL]) == [(0, 10**6)]
 
 
-@pytest.mark.parametrize("device", ["reference", "cpu", "opencl"])
+@pytest.mark.parametrize("device", ["reference", "cpu", OPENCL])
 def test_a_ball_that_is_not_placed_is_not_left_of_bin_0(device: str) -> None:
     if device == "opencl":
         opencl_device()

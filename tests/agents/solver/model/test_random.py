@@ -42,6 +42,7 @@ def test_seeds_of_any_size_are_the_same_stream_in_64_bits(seed: int) -> None:
     assert random.stream(word, 1, 2) == random.stream(seed, 1, 2)
 
 
+@pytest.mark.long
 def test_opencl_draws_the_same_bits() -> None:
     device = opencl_device()
     opencl = pytest.importorskip("pyopencl")

@@ -199,7 +199,7 @@ def test_inputs_that_are_none(arguments: tuple[str, int, int], problem: str) -> 
         (np.empty((0, 1), np.int64), [2], "there is nothing to pack"),
     ],
 )
-def test_what_cannot_be_packed(demand: object, capacity: list[int], problem: str) -> None:
+def test_demands_that_cannot_be_packed_are_refused(demand: object, capacity: list[int], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         pack(np.array(demand), np.array(capacity))
 

@@ -17,7 +17,7 @@ from binwright.agents.solver.model.verify import faults, missed
 from binwright.agents.solver.solving.answer import Answer
 from binwright.cli import main
 from binwright.simcore.errors import UserError
-from tests.support.opencl import opencl_device
+from tests.support.opencl import OPENCL, opencl_device
 from tests.support.properties import scaled
 
 SIZES = [3, 2, 2, 1]
@@ -146,7 +146,7 @@ def test_the_published_search_says_what_to_do(more: str) -> None:
     assert "Leave search as it is" in caught.value.remedy
 
 
-@pytest.mark.parametrize("device", ["reference", "opencl"])
+@pytest.mark.parametrize("device", ["reference", OPENCL])
 @pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[s] OR NONE for s in BINS", "MINIMISE 2 * BINS + UTIL.C[0]"])
 def test_the_best_is_found_on_every_device(device: str, more: str) -> None:
     if device == "opencl":

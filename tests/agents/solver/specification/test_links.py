@@ -12,7 +12,7 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.model.program import MICRO, NULL
 from binwright.agents.solver.model.verify import utilisation
 from tests.reference.utilisation import evaluate
-from tests.support.opencl import opencl_device
+from tests.support.opencl import OPENCL, opencl_device
 from tests.support.properties import scaled
 
 
@@ -57,7 +57,7 @@ def test_a_declaration_is_solved_as_what_is_written_by_hand(name: str) -> None:
     assert BY_HAND[name].program.steps < load_problem(name).program.steps
 
 
-@pytest.mark.parametrize("device", ["reference", "cpu", "opencl"])
+@pytest.mark.parametrize("device", ["reference", "cpu", OPENCL])
 def test_devices_agree(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On bandwidth, and on balls that are DIFFERENT by a resource."""
     if device == "opencl":

@@ -90,7 +90,7 @@ def test_what_is_not_meant_for_a_search_is_refused(how: dict[str, Any], said: st
         ("BALLS 1 BINS 1 RESOURCES S => 1 procedure UTILFN(BALL, BIN, ALLOC) end", "is a text, and no file"),
     ],
 )
-def test_what_is_no_problem_is_refused(what: Any, said: str) -> None:
+def test_only_problems_are_solved(what: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         bw.solve(what)
 
