@@ -261,7 +261,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("kind", "problem", "remedy"), WRONG, ids=[kind.__name__ for kind, _, _ in WRONG])
-def test_what_is_wrong_is_said(kind: type[Agent], problem: str, remedy: str) -> None:
+def test_each_breach_of_the_contract_is_named_with_its_remedy(kind: type[Agent], problem: str, remedy: str) -> None:
     with pytest.raises(UserError) as caught:
         check_agent(kind)
     text = str(caught.value)
@@ -276,7 +276,7 @@ def test_an_agent_that_thinks_for_ever_is_stopped(monkeypatch: pytest.MonkeyPatc
         check_agent(Slow)
 
 
-def test_what_is_no_agent_is_refused() -> None:
+def test_only_agents_are_checked() -> None:
     for what in (Right(), int, None):
         with pytest.raises(UserError, match=r"is not an agent.*\n  Give a subclass of binwright\.Agent"):
             check_agent(what)  # type: ignore[arg-type]

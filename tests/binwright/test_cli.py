@@ -200,7 +200,7 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
-def test_what_an_error_says_is_printed_as_it_is(binwright: Asker, text: str) -> None:
+def test_the_text_of_an_error_is_printed_without_markup(binwright: Asker, text: str) -> None:
     Path("mine.py").write_text(AGENT.format(f"raise ValueError({text!r})"))
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
     assert said.code == FAILED

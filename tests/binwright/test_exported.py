@@ -27,7 +27,7 @@ EXPORTED = [
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
 
 
-def test_what_is_exported_is_what_is_promised() -> None:
+def test_the_public_names_are_pinned() -> None:
     assert binwright.__all__ == EXPORTED
     assert dir(binwright) == EXPORTED
     assert sorted(EXPORTED) == EXPORTED

@@ -135,7 +135,7 @@ def test_files_may_end_anywhere(here: Path, jobs: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
-def test_what_is_printed_may_find_no_room(here: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_one_message(here: Path) -> None:
     command = f"{sys.executable} -m binwright"
     for asked, said in (
         ("schema > /dev/full", "binwright: what this command prints: No space left on device\n"),
@@ -145,7 +145,7 @@ def test_what_is_printed_may_find_no_room(here: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (MISTAKE, "", said)
 
 
-def test_what_nobody_expected_is_one_message(
+def test_an_unexpected_error_is_one_message(
     here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def broken(*_: object) -> None:

@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("kind", ["scenario", "trace"])
 @scaled(1.0)
 @given(seed=st.integers(0, 2**64))
-def test_what_is_damaged_is_answered(kind: str, seed: int, folder: Path) -> None:
+def test_damaged_inputs_are_read_or_refused_in_one_message(kind: str, seed: int, folder: Path) -> None:
     KINDS[kind](folder, Random(seed))
 
 

@@ -78,7 +78,7 @@ def test_every_published_value_has_a_row_and_a_reason_also_where_nothing_ran(nam
 
 
 @pytest.mark.parametrize("name", PUBLICATIONS)
-def test_what_is_declared_is_what_is_published(name: str) -> None:
+def test_experiments_declare_all_published_values(name: str) -> None:
     whole = publication(name)
     values = (*published(name), *(one for experiment in whole.experiments for one in experiment.derived))
     for experiment in whole.experiments:
@@ -166,7 +166,7 @@ def test_what_says_that_it_cannot_be_compared_has_no_other_verdict() -> None:
     assert row(one, None, experiment=experiment).ours is None
 
 
-def test_what_is_above_is_the_ratio_of_the_means() -> None:
+def test_the_gain_is_the_ratio_of_the_means() -> None:
     own, other = np.array([2.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
     mean, low, high, seeds = above(own, other)
     assert (mean, seeds) == (1.5, 3)
@@ -239,7 +239,7 @@ def small(name: str, experiment: str, part: str, out: Path, weights: Path | None
 
 
 @pytest.mark.long
-def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_reproduction_resumes(tmp_path: Path) -> None:
     seen: list[object] = []
 
     def interrupt(row: object) -> None:
@@ -258,7 +258,7 @@ def test_what_is_interrupted_goes_on(tmp_path: Path) -> None:
     assert len(again[0].batches[part].done()) == 2 * 6
 
 
-def test_what_was_counted_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counted_values_are_kept_between_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = uncounted(tmp_path)
     first = completed(["wrasse"], lines, "full", 1, lambda row: None)
     file = tmp_path / "wrasse" / "lines" / "values.json"

@@ -170,7 +170,9 @@ def ids(cases: list[tuple[str, list[str]]]) -> list[str]:
 
 
 @pytest.mark.parametrize(("old", "new", "words"), YAML, ids=[words[0][:60] for _, _, words in YAML])
-def test_yaml(old: str, new: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_value_in_yaml_is_refused_with_its_line(
+    old: str, new: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert old in TEXT
     Path("s.yaml").write_text(TEXT.replace(old, new, 1))
     check(["validate", "s.yaml"], words, capsys)
@@ -192,7 +194,9 @@ def test_aliases_that_multiply(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(("text", "words"), TRACES, ids=ids(TRACES))
-def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_cell_of_a_trace_is_refused_with_its_line(
+    text: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("t.csv").write_text(text)
     Path("s.yaml").write_text(
         "cluster: {servers: 2, node: {cpu: 4}}\nworkload: {trace: table, path: t.csv}\nagents: [first-fit]\n"
@@ -201,7 +205,7 @@ def test_traces(text: str, words: list[str], capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(("text", "words"), SERVERS, ids=ids(SERVERS))
-def test_servers(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_file_of_servers_is_refused(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     Path("c.csv").write_text(text)
     csv = "cluster: {csv: {path: c.csv, columns: {cpu: cpu}}}"
     first = TEXT.splitlines()[0]
@@ -210,7 +214,9 @@ def test_servers(text: str, words: list[str], capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(("text", "words"), AGENTS, ids=ids(AGENTS))
-def test_agents(text: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_that_cannot_be_imported_is_refused(
+    text: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("mine.py").write_text(text)
     check(["validate", "s.yaml", "--set", "agents=[mine.py:Mine]"], words, capsys)
 

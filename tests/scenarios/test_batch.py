@@ -135,7 +135,7 @@ def test_fresh_runs_everything_again(tmp_path: Path, executed: list[str]) -> Non
     assert executed == []
 
 
-def test_what_is_wanted_more_is_all_that_is_run(tmp_path: Path, executed: list[str]) -> None:
+def test_a_batch_computes_only_the_runs_it_lacks(tmp_path: Path, executed: list[str]) -> None:
     Batch(scenario(replications=2), tmp_path).run()
     executed.clear()
     results = Batch(scenario(replications=3, agents=["best-fit", "first-fit", "worst-fit"]), tmp_path).run()

@@ -158,7 +158,9 @@ def test_a_rack_of_a_network_fails_at_a_set_time() -> None:
         build_world(in_network({"row": {"mtbf": 5, "mttr": 1}}))
 
 
-def test_what_is_planned_for_after_the_end_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_failures_and_drains_planned_after_the_end_are_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The last of nine requests comes after 8 s; a run that a request ends may have had no time for it."""
     failures = {"scheduled": [{"at": 8, "server": 0}, {"at": "2 h", "server": 1}]}
     changes = {"placement": [{"drain": [3], "at": "3 h"}]}

@@ -66,7 +66,7 @@ class Tired(Agent):
         return None
 
 
-def test_who_warms_up_is_another_one_as_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_warm_start_has_an_agent_of_its_own_as_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     Path("mine.py").write_text("from tests.scenarios.test_evaluator import Tired\n")
@@ -114,7 +114,7 @@ def test_many_are_evaluated_at_once_and_answered_in_order(evaluator: Evaluator) 
     assert [(one.values, one.reason) for one in together] == [(one.values, one.reason) for one in alone]
 
 
-def test_it_counts_who_met_the_test_seeds() -> None:
+def test_an_evaluator_counts_policies_that_met_the_test_seeds() -> None:
     with Evaluator(scenario(), seeds=1, validation=1, test=1) as made:
         made(RULE)
         made(RULE, on="validation")
@@ -212,7 +212,7 @@ def test_a_function_of_which_no_formula_is_made_is_played(name: str, evaluator: 
 
 
 @pytest.mark.parametrize(("said", "text"), [(said, text) for said, texts in RAISES.items() for text in texts])
-def test_what_python_raises_is_the_reason(said: str, text: str, evaluator: Evaluator) -> None:
+def test_an_exception_of_a_policy_is_its_reason(said: str, text: str, evaluator: Evaluator) -> None:
     assert said in (evaluator(text).reason or "")
 
 

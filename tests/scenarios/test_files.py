@@ -254,7 +254,7 @@ def test_shipped_scenarios_are_found_by_name(tmp_path: Path, monkeypatch: pytest
         load_scenario("sub/frist")
 
 
-def test_a_file_that_is_no_text(file: Path) -> None:
+def test_a_file_that_is_not_utf8_text_is_refused(file: Path) -> None:
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ScenarioError, match="this is not UTF-8 text"):
         load_scenario(file)

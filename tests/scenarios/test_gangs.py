@@ -142,7 +142,7 @@ def test_what_does_not_go_with_gangs_is_refused() -> None:
         scenario_from(given)
 
 
-def test_who_chooses_among_many_knows_no_gangs(tmp_path: Path) -> None:
+def test_agents_that_choose_among_many_refuse_gangs(tmp_path: Path) -> None:
     given = asked(overflow={"wait": {"together": 9}}, agents=["two-stage"], knowledge={"lifetimes": "known"})
     given["cluster"] = {"servers": 4, "node": {"cpu": 4}}
     given["workload"]["flavours"] = [{"cpu": 1, "parts": 5}]
@@ -150,7 +150,7 @@ def test_who_chooses_among_many_knows_no_gangs(tmp_path: Path) -> None:
         execute(plan(scenario_from(given))[0], tmp_path)
 
 
-def test_who_was_interrupted_is_told_where_it_lay(tmp_path: Path) -> None:
+def test_why_names_the_servers_of_an_interrupted_gang(tmp_path: Path) -> None:
     down = {"failures": {"scheduled": [{"at": "1 s", "server": 0}]}}
     given = asked(cluster={**SERVERS, **down}, overflow={"preempt": {}})
     given["workload"] = {**given["workload"], "flavours": [{"cpu": 1, "parts": 5}]}

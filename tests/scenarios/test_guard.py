@@ -26,7 +26,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("line", ENDLESS.values(), ids=ENDLESS)
-def test_who_thinks_too_long_fails_alone(tmp_path: Path, line: str) -> None:
+def test_an_agent_beyond_its_decision_limit_fails_its_run_only(tmp_path: Path, line: str) -> None:
     asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1, decision_limit="200 ms")
     results = Batch(asked, tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["failed", "done"]
@@ -62,7 +62,7 @@ def test_only_a_main_thread_is_watched() -> None:
 
 
 @pytest.mark.parametrize("when", ["request.index == 7", "True"])
-def test_who_ends_python_fails_alone(tmp_path: Path, when: str) -> None:
+def test_an_agent_that_exits_python_fails_its_run_only(tmp_path: Path, when: str) -> None:
     asked = plain(agents=[agent(tmp_path, f"if {when}: raise SystemExit(3)"), "first-fit"], replications=2)
     results = Batch(asked, tmp_path / "out").run()
     assert results.runs["status"].to_list() == ["failed", "done"] * 2

@@ -97,7 +97,7 @@ def absolute(data: Any, file: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_it_takes_all_shipped_scenarios(name: str) -> None:
+def test_the_json_schema_takes_all_shipped_scenarios(name: str) -> None:
     data = yaml.safe_load(shipped()[name].read_text())
     assert [error.message for error in validator().iter_errors(data)] == []
 
@@ -113,7 +113,7 @@ SOME, MORE = 20, 30
     ("name", "most"),
     [*((name, SOME) for name in CASES), *(pytest.param(name, MORE, marks=pytest.mark.long) for name in shipped())],
 )
-def test_it_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Path) -> None:
+def test_the_json_schema_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Path) -> None:
     file = LIBRARY / f"{name}.yaml"
     data = absolute(yaml.safe_load(file.read_text()), file)
     wrong: list[str] = []

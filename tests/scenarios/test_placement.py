@@ -55,7 +55,7 @@ ZONES: dict[str, Any] = {
 }
 
 
-def test_what_is_written_is_what_the_ledger_keeps() -> None:
+def test_rules_and_labels_of_a_scenario_reach_the_ledger() -> None:
     scenario = scenario_from(ZONES)
     ledger = build_ledger(scenario)
     assert isinstance(ledger, ConstrainedLedger)

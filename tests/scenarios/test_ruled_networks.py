@@ -47,7 +47,7 @@ RACKS: dict[str, Any] = {
 }
 
 
-def test_what_is_written_is_what_the_ledger_keeps() -> None:
+def test_rules_and_labels_of_a_network_reach_the_ledger() -> None:
     scenario = scenario_from(RACKS)
     ledger = build_ledger(scenario)
     assert isinstance(ledger, RuledNetwork)

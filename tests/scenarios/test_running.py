@@ -122,7 +122,7 @@ def test_a_run_places_it_first_and_does_not_measure_it(tmp_path: Path, trace: di
     assert dropped["allocation_cpu"] == pytest.approx((20 + 2 * 5) / 400)
 
 
-def test_what_finds_no_place_is_counted_and_said(
+def test_running_requests_without_a_place_are_counted_and_reported(
     tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = scenario(trace, cluster={"servers": 1, "node": {"cpu": 5}})

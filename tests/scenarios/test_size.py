@@ -146,7 +146,7 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", first(1, CASES))
-def test_it_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
+def test_sizing_equals_the_exhaustive_sweep(name: str, tmp_path: Path) -> None:
     source, overrides, asked = CASES[name]
     asked = {"until": "acceptance >= 99 %", "most": 25, **asked}
     scenario = bw.scenario(
@@ -209,7 +209,7 @@ def test_the_interval_covers_the_size_of_a_known_curve(skewed: bool) -> None:
 
 
 @pytest.mark.long
-def test_it_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
+def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
     """Servers that take one request each, and a target between what two sizes come to when all has settled."""
     offered, enough = 8.0, 14
     target = 1 - (blocked(offered, enough) * blocked(offered, enough - 1)) ** 0.5

@@ -63,7 +63,7 @@ def quick(file: Path, **more: Any) -> Any:
     return bw.tune(file, agent=f"{file.parent}/share.py:Share", **settings)
 
 
-def test_it_finds_what_is_best_and_says_by_how_much(tiny: Path) -> None:
+def test_tuning_finds_the_best_option_and_its_gain(tiny: Path) -> None:
     seen: list[dict[str, Any]] = []
     found = quick(tiny, on_progress=seen.append)
     [options] = found.agent.values()

@@ -60,7 +60,7 @@ def slow_largest(found: Why, free: np.ndarray[Any, Any], r: int) -> float | None
 
 
 @pytest.mark.parametrize("failures", [{}, {"mtbf": "5 min", "mttr": "3 min"}])
-def test_it_tells_what_happened(failures: dict[str, str], tmp_path: Path) -> None:
+def test_why_tells_the_outcome_and_every_server_of_a_request(failures: dict[str, str], tmp_path: Path) -> None:
     run = run_of(cluster={**SMALL["cluster"], "failures": failures} if failures else SMALL["cluster"])
     words = set()
     for row in requests_of(run, tmp_path)[:60:2]:
@@ -82,7 +82,7 @@ def test_it_tells_what_happened(failures: dict[str, str], tmp_path: Path) -> Non
     assert words == {ROOM, "lacks"} | ({"has"} if failures else set())
 
 
-def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_names_the_largest_amount_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     run = run_of()
     seen: list[Any] = []
     look = scenarios.run.why._Asked._largest
@@ -100,7 +100,7 @@ def test_the_largest_that_would_have_fit(monkeypatch: pytest.MonkeyPatch) -> Non
             assert most is None or slow == np.floor(most)
 
 
-def test_what_was_refused_is_what_the_run_refused(tmp_path: Path) -> None:
+def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> None:
     run = run_of()
     rows = requests_of(run, tmp_path)
     reasons, kinds, labels, spans, *_ = refused(run)
@@ -267,7 +267,9 @@ QUEUE = {"cluster": {"servers": 1, "node": {"cpu": 4}}, "knowledge": {"lifetimes
         ("first-fit", ("1 waited ahead of it: b.",)),
     ],
 )
-def test_who_was_ahead_and_what_was_promised(agent: Any, waited: tuple[str, ...], tmp_path: Path) -> None:
+def test_why_names_the_requests_ahead_and_their_promised_starts(
+    agent: Any, waited: tuple[str, ...], tmp_path: Path
+) -> None:
     jobs = "id,arrival,lifetime,cpu\na,0,10,3\nb,1,10,4\nc,2,20,2\nd,30,1,1\n"
     (tmp_path / "jobs.csv").write_text(jobs)
     trace = {"trace": "table", "path": str(tmp_path / "jobs.csv")}

@@ -53,7 +53,7 @@ def test_a_suggestion_of_many_names_is_short() -> None:
         ("x" * 700, "x" * 699, False),  # that is text, not a name
     ],
 )
-def test_what_is_nearly_a_name_and_what_is_another(name: str, known: str, near: bool) -> None:
+def test_suggestions_are_near_names_only(name: str, known: str, near: bool) -> None:
     assert nearest(name, [known]) == (known if near else None)
 
 

@@ -17,7 +17,7 @@ from binwright.simcore.extras import need
 from tests.support import ROOT
 
 
-def test_what_is_there_is_no_mistake() -> None:
+def test_an_installed_extra_is_no_mistake() -> None:
     need("numpy", "solver", what="this")
     with pytest.raises(ExtraNeeded, match=r"this needs no_such_thing, which is not installed\n  Run pip install"):
         need("no_such_thing", "x", what="this")

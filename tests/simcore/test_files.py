@@ -16,7 +16,7 @@ from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import clear, replacing, write_table, write_tables, write_text
 
 
-def test_what_errs_changes_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_changes_no_file(tmp_path: Path) -> None:
     file = tmp_path / "new" / "a.txt"
     write_text(file, "é")
 
@@ -31,7 +31,7 @@ def test_what_errs_changes_nothing(tmp_path: Path) -> None:
     assert os.listdir(file.parent) == ["a.txt"]  # noqa: PTH208 (hidden ones, too)
 
 
-def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_the_way_of_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for target, why in ((tmp_path, "Is a directory"), (tmp_path / "file" / "below", "File exists|Not a directory")):
         with pytest.raises(ResultsError, match=rf"{target}: cannot be written: ({why})\n  Move away what is there"):
@@ -74,7 +74,7 @@ def test_a_link_stays_one_and_a_pipe_gets_what_is_written(tmp_path: Path) -> Non
     assert pipe.is_fifo()
 
 
-def test_what_killed_commands_left_goes(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_commands_are_removed(tmp_path: Path) -> None:
     for name in (".runs.parquet.123", "runs.parquet", ".notes", ".notes.txt"):
         (tmp_path / name).touch()
     clear(tmp_path)

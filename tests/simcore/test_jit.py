@@ -240,7 +240,7 @@ def test_stamps_differ_by(what: str) -> None:
     assert one == kept.stamp_of(DIFFERENT[what][0], {})
 
 
-def test_what_no_stamp_describes_is_refused() -> None:
+def test_a_kernel_with_an_untracked_dependency_is_refused() -> None:
     thing = [1, 2]
 
     @kernel

@@ -83,7 +83,7 @@ def test_a_file_beside_the_scenario(things: Registry, tmp_path: Path, monkeypatc
         (".mine:Thing", "cannot import this thing"),
     ],
 )
-def test_what_cannot_be_imported(things: Registry, tmp_path: Path, name: str, message: str) -> None:
+def test_names_that_cannot_be_imported_are_refused(things: Registry, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "mine.py").write_text("class Mine:\n    pass\n", encoding="utf-8")
     (tmp_path / "needy.py").write_text("import no_such_module\n", encoding="utf-8")
     with pytest.raises(UnknownName, match=message) as caught:

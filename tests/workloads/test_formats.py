@@ -397,7 +397,7 @@ NEW = ["swf", "kubernetes", "azure-vm-2019", "google-2019", "alibaba-containers-
 
 
 @pytest.mark.parametrize("name", NEW)
-def test_what_is_damaged_is_refused_or_read(name: str, tmp_path: Path) -> None:
+def test_damaged_traces_are_read_or_refused(name: str, tmp_path: Path) -> None:
     archive = zipped(tmp_path / "whole.zip", {"a/1.csv": measured((0, 2, 1024), (300, 4, 2048))}).read_bytes()
     texts = {"swf": SWF, "azure-vm-2019": AZURE, "alibaba-containers-2018": CONTAINERS}
     texts |= {"kubernetes": json.dumps(SNAPSHOT), "google-2019": "\n".join(GOOGLE)}

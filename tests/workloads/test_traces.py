@@ -173,7 +173,7 @@ def test_an_own_table_says_what_never_ends(tmp_path: Path, form: str) -> None:
         read("table", path)
 
 
-def test_what_a_1_in_a_trace_is(tmp_path: Path) -> None:
+def test_amounts_of_a_trace_are_scaled_by_their_unit(tmp_path: Path) -> None:
     path = put(tmp_path / "t.csv", "id,arrival,lifetime,cpu,mem\n0,0,1,500,8\n1,0,1,0,3\n")
     resources = ("cpu", "mem")
     table = read("table", path)
@@ -227,7 +227,9 @@ CSV_ERRORS = [
 
 
 @pytest.mark.parametrize(("name", "text", "message"), CSV_ERRORS)
-def test_errors(tmp_path: Path, name: str, text: str | bytes, message: str) -> None:
+def test_a_wrong_cell_is_refused_with_its_line_and_column(
+    tmp_path: Path, name: str, text: str | bytes, message: str
+) -> None:
     path = put(tmp_path / "trace", text)
     with pytest.raises(WorkloadError) as caught:
         read(name, path)

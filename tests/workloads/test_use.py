@@ -38,7 +38,7 @@ def shares(use: UseByResource, rows: range, steps: int) -> np.ndarray:
     return np.stack([use.during(row, 0, steps)[:, 0] for row in rows])
 
 
-def test_who_asks_in_another_order_gets_the_same() -> None:
+def test_use_does_not_depend_on_the_order_of_questions() -> None:
     use = cpu(workload(), {"mean": "30 %", "daily": 0.3, "bursts": {"share": 0.1}, "varies": 0.1})
     whole = shares(use, range(N), 40)
     for step in np.random.default_rng(1).permutation(40)[:10].tolist():

@@ -70,7 +70,7 @@ def test_the_filter_is_its_reference(case: Any, name: Any, k: int) -> None:
     assert found == [server * 2 + node for server, node in named_here]
 
 
-def test_who_names_how_many() -> None:
+def test_filters_share_out_the_candidates() -> None:
     assert [counts("both", k) for k in (1, 3, 5, 7, 10)] == [(1, 0), (1, 2), (2, 3), (2, 5), (4, 6)]
     assert [counts(name, None) for name in ("best-fit", "internal", "none")] == [(5, 0), (0, 5), (0, 0)]
     assert [counts({"best-fit": 4, "internal": 3}, None), counts({"internal": 2}, None)] == [(4, 3), (0, 2)]

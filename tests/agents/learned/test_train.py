@@ -29,7 +29,7 @@ def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
 
 
 @pytest.mark.long
-def test_it_logs_validates_and_keeps_the_best(tmp_path: Path) -> None:
+def test_training_logs_validates_and_keeps_the_best_weights(tmp_path: Path) -> None:
     log = bw.train(tiny(seeds=2), out=tmp_path, jobs=1)
     assert log.columns[:5] == ["step", "seconds", "cpu_seconds", "split", "seed"]
     assert log["seed"].unique().to_list() == [0, 1]
@@ -91,7 +91,7 @@ def test_an_interrupted_training_goes_on_exactly(at: int, tmp_path: Path) -> Non
         assert all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def test_what_is_complete_is_not_trained_again_unless_asked(tmp_path: Path) -> None:
+def test_a_complete_training_is_repeated_with_fresh_only(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = []
     bw.train(tiny(), out=tmp_path)
     bw.train(tiny(), out=tmp_path, on_progress=rows.append)

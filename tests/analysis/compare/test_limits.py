@@ -46,7 +46,7 @@ def results(folder: Path, **acceptance: float) -> Results:
         ("servers_used > 3", "mean", 3.0),
     ],
 )
-def test_what_limits_mean(text: str, of: str, value: float) -> None:
+def test_limits_are_parsed(text: str, of: str, value: float) -> None:
     limit = limit_of(text, METRICS)
     assert limit.of == of
     assert limit.value == pytest.approx(value)
@@ -73,7 +73,7 @@ def test_limits_that_cannot_be_read(text: str, said: str) -> None:
     assert error.value.key == "--fail-if"
 
 
-def test_who_is_beyond_a_limit(tmp_path: Path) -> None:
+def test_agents_beyond_a_limit_are_listed(tmp_path: Path) -> None:
     comparison = results(tmp_path, old=0.95, same=0.9501, worse=0.93, better=0.97).compare(metrics=["acceptance"])
 
     def beyond(text: str) -> list[str]:

@@ -254,7 +254,7 @@ def rendered(found: Table, width: int) -> str:
     return capture.get()
 
 
-def test_what_agents_differ_in_comes_first(tmp_path: Path) -> None:
+def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
     """Values that differ by seed or point only are the same for all agents, as are sums in another order."""
     rows = [
         row(agent, seed, acceptance=0.5 + seed / 100, allocation_cpu=0.1 + 0.2 * more * 1e-15, income=100.0 * more)

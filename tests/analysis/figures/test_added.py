@@ -101,7 +101,9 @@ def f(chosen, options):
         ("", "cannot import this figure"),
     ],
 )
-def test_what_goes_wrong_in_it_is_said(results: Results, tmp_path: Path, text: str, says: str) -> None:
+def test_an_error_in_a_figure_of_ones_own_names_its_line(
+    results: Results, tmp_path: Path, text: str, says: str
+) -> None:
     (tmp_path / "mine.py").write_text(text)
     with pytest.raises(ResultsError, match=says):
         draw(results, f"{tmp_path}/mine.py:f")

@@ -314,7 +314,7 @@ REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("name", "kind", "options", "says"), REFUSED)
-def test_what_is_missing_is_named(
+def test_a_figure_names_the_records_it_lacks(
     name: str, kind: str, options: dict[str, Any], says: str, found: dict[str, Results]
 ) -> None:
     with pytest.raises(ResultsError, match=says):

@@ -144,7 +144,7 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
         (["RESULTS", "--kind", "learning", "--kind", "bars"], "needs folders with a log.parquet"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_written(
+def test_mistakes_of_the_figures_command_write_nothing(
     asked: list[str], says: str, network: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -137,7 +137,7 @@ def test_sizes_are_read_in_any_unit(text: str) -> None:
         ({"text": 0.0}, "is no size of text"),
     ],
 )
-def test_what_cannot_be_is_refused(options: dict[str, Any], says: str, results: Results) -> None:
+def test_impossible_styles_sizes_and_fonts_are_refused(options: dict[str, Any], says: str, results: Results) -> None:
     with pytest.raises(UserError) as error:
         draw(results, "sweep", **options)
     assert says in str(error.value)

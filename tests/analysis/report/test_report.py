@@ -94,7 +94,7 @@ def source(results: Results) -> str:
     return results.report().read_text("utf-8")
 
 
-def test_everything_is_in_it(results: Results, source: str) -> None:
+def test_the_report_has_all_agents_failures_and_metrics(results: Results, source: str) -> None:
     text = "".join(Page(source).text)
     assert results.name in text
     for agent in ("best-fit", HOSTILE, "raises"):
@@ -111,7 +111,7 @@ def test_everything_is_in_it(results: Results, source: str) -> None:
         assert word in text
 
 
-def test_it_is_html_that_says_what_it_shows(source: str) -> None:
+def test_the_report_is_accessible_html(source: str) -> None:
     parsed = Page(source)
     names = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
     assert len(names) == len(set(names))
@@ -124,7 +124,7 @@ def test_it_is_html_that_says_what_it_shows(source: str) -> None:
     assert [attributes.get("lang") for attributes in parsed.named("html")] == ["en"]
 
 
-def test_it_fetches_nothing(source: str) -> None:
+def test_the_report_fetches_nothing(source: str) -> None:
     parsed = Page(source)
     for _, attributes in parsed.elements:
         for key in ("src", "href", "action", "data", "poster", "srcset"):

@@ -281,7 +281,7 @@ def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
-def test_who_is_slow_with_the_head_is_cut_off(server: Server, sent: bytes) -> None:
+def test_a_client_that_sends_its_headers_slowly_is_cut_off(server: Server, sent: bytes) -> None:
     with server.raw() as raw:
         raw.sendall(sent)
         began = monotonic()
@@ -329,7 +329,7 @@ def test_bodies_that_do_not_come_hinder_nobody(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_who_is_slow_with_the_body_is_refused(server: Server) -> None:
+def test_a_client_that_sends_its_body_slowly_is_refused(server: Server) -> None:
     with server.raw() as raw:
         raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")
         assert raw.recv(100).startswith(b"HTTP/1.1 408")
@@ -351,7 +351,7 @@ def test_other_sites_may_not_ask(server: Server) -> None:
 
 
 @pytest.mark.long
-def test_what_is_accepted_survives_kill_9(tmp_path: Path) -> None:
+def test_an_accepted_job_survives_kill_9(tmp_path: Path) -> None:
     with serving(tmp_path / "data", "--workers", "1") as server:
         server.warm()
         done = server.wait(server.submit(SMALL))

@@ -43,7 +43,7 @@ def test_the_checker_finds_what_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_accepted_is_done_exactly_once(tmp_path: Path, seed: int) -> None:
+def test_an_accepted_job_is_done_exactly_once(tmp_path: Path, seed: int) -> None:
     assert kill_service(tmp_path / "data", KILLS, seed) > 5
 
 

@@ -60,7 +60,7 @@ def started(jobs: Jobs) -> str:
     return row.owner
 
 
-def test_who_submits_much_delays_nobody_else(tmp_path: Path) -> None:
+def test_a_client_with_many_jobs_delays_no_other_client(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
     for number in range(6):
         jobs.add("busy", str(number), "{}")

@@ -129,7 +129,7 @@ def test_a_goal_that_a_search_proved_is_optimal_in_the_service_as_in_the_command
         (None, "is no answer"),
     ],
 )
-def test_what_is_wrong_is_not_stored(outcome: Callable[[Any], Row], found: Any, says: str) -> None:
+def test_an_answer_that_fails_verification_is_not_stored(outcome: Callable[[Any], Row], found: Any, says: str) -> None:
     row = outcome(found)
     assert (row.state, row.result, row.status) == ("failed", None, None)
     assert says in str(row.error)
