@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from binwright.agents.rules.ranking_updates import upkeep
-from binwright.fabric.changed_servers import BLOCK
-from binwright.fabric.ranking import best_of, climb, cost_of, put
 from binwright.fabric.servers import fits_node, fits_spread
 from binwright.simcore.errors import UserError, suggest
 from binwright.simcore.jit import inlined, kernel, lean
-from binwright.simcore.jit.cost_functions import NOTHING
 from binwright.simcore.types import Amounts, Ints
 
 Named: TypeAlias = Literal["none", "best-fit", "internal", "both"]
@@ -58,30 +54,8 @@ def candidates(free: Ints, capacity: Ints, demand: Amounts, spread: bool, best: 
     if best + internal == 0:
         return _everywhere(free, demand, spread)
     codes, keys = np.empty(best + internal, np.int64), np.empty((best + internal, 2), np.int64)
-    named = _first(free, capacity, demand, spread, False, 0, len(free), codes, keys, 0, 0, best)
-    end = _first(free, capacity, demand, spread, True, 0, len(free), codes, keys, named, named, internal)
-    return codes[: _distinct(codes, named, end)]
-
-
-@kernel
-def candidates_following(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    best: int,
-    internal: int,
-    log: Ints,
-    known: Ints,
-    trees: Ints,
-) -> Ints:
-    """Return the same, looking only at servers that changed and at the best blocks; changes `known` and `trees`."""
-    if best + internal == 0:
-        return _everywhere(free, demand, spread)
-    codes, keys = np.empty(best + internal + 1, np.int64), np.empty((best + internal + 1, 2), np.int64)
-    taken = np.empty((max(best, internal), 2), np.int64)
-    named = _first_following(free, capacity, demand, spread, False, codes, keys, 0, best, taken, log, known, trees)
-    end = _first_following(free, capacity, demand, spread, True, codes, keys, named, internal, taken, log, known, trees)
+    named = _first(free, capacity, demand, spread, False, codes, keys, 0, best)
+    end = _first(free, capacity, demand, spread, True, codes, keys, named, internal)
     return codes[: _distinct(codes, named, end)]
 
 
@@ -119,22 +93,20 @@ def _first(
     demand: Amounts,
     spread: bool,
     room: bool,
-    since: int,
-    until: int,
     codes: Ints,
     keys: Ints,
     start: int,
-    end: int,
     most: int,
 ) -> int:
-    """Enter the places of servers[since:until] among the `most` first ones, codes[start:end]; returns the new end.
+    """Write the `most` first places behind codes[:start]; returns how many codes there are then.
 
     A place comes first by the room that its server loses (only if `room`), then by what is left of the first resource
     on the server, both in one number of `keys`; then by the server's number. Of one server the fullest node is first,
     or the emptiest if `room`.
     """
     nodes: int = free.shape[1]
-    for server in range(since, until):
+    end = start
+    for server in range(len(free)):
         left = 0
         for node in range(nodes):
             left += free[server, node, 0]
@@ -168,69 +140,6 @@ def _before(key: int, here: int, server: int, other: int, keys: Ints, place: int
     """Tell whether a place of `server` comes before the one at `place`, which is of the server `other`."""
     first: bool = server < other or (server == other and here < keys[place, 1])
     return key < keys[place, 0] or (key == keys[place, 0] and first)
-
-
-@lean
-def _least(
-    free: Ints, capacity: Ints, demand: Amounts, spread: bool, numbers: Any, first: int, end: int
-) -> tuple[int, int]:
-    """Search some servers for `upkeep`, with the last of `codes` and `keys` to write to."""
-    room, codes, keys = numbers
-    last = len(codes) - 1
-    if _first(free, capacity, demand, spread, room, first, end, codes, keys, last, last, 1) == last:
-        return NOTHING, -1
-    return keys[last, 0], codes[last]
-
-
-_up_to_date, _best_block = upkeep(_least)
-
-
-@lean
-def _first_following(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    room: bool,
-    codes: Ints,
-    keys: Ints,
-    start: int,
-    most: int,
-    taken: Ints,
-    log: Ints,
-    known: Ints,
-    trees: Ints,
-) -> int:
-    """Write the `most` first places behind codes[:start], as `_first` does; returns how many codes there are then.
-
-    They are in the `most` blocks that are best by their best server: each of these comes before all that is elsewhere.
-    The blocks are taken out of the tree one after another, and put back; `taken` int64 [most, 2] changes.
-    """
-    if most == 0:
-        return start
-    numbers, blocks = (room, codes, keys), trees.shape[1] // 3
-    row = _up_to_date(free, capacity, demand, spread, int(room), numbers, log, known, trees)
-    if row < 0:
-        return _first(free, capacity, demand, spread, room, 0, len(free), codes, keys, start, start, most)
-    tree, end, count = trees[row], start, 0
-    while count < most:
-        block = _best_block(free, capacity, demand, spread, numbers, tree, blocks)
-        if block < 0:
-            break
-        key = cost_of(tree, block)
-        if end == start + most and key > keys[end - 1, 0]:
-            break
-        taken[count, 0], taken[count, 1] = block, key
-        put(tree, block, NOTHING, best_of(tree, block))
-        climb(tree, blocks, block)
-        first = block * BLOCK
-        until = min(first + BLOCK, len(free))
-        end = _first(free, capacity, demand, spread, room, first, until, codes, keys, start, end, most)
-        count += 1
-    for i in range(count):
-        put(tree, taken[i, 0], taken[i, 1], best_of(tree, taken[i, 0]))
-        climb(tree, blocks, taken[i, 0])
-    return end
 
 
 @inlined

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from binwright.agents.rules.scan import Scan
-from binwright.fabric.changed_servers import BLOCK, SERVERS_WORTH_IT
+from binwright.fabric.changed_servers import BLOCK
 from binwright.fabric.ranking import ONCE, SEEN, SERVERS, best_of, build, climb, compete, find, first_of, keep, put
-from binwright.simcore.jit import kernel, lean_inlined
+from binwright.simcore.jit import lean_inlined
 from binwright.simcore.types import Amounts, Ints
-
-
-def incremental(scan: Scan) -> Callable[[Scan], Scan]:
-    """Compile a function as the form of a `Scan` that looks at what changed: it takes a log and `Standings`, too.
-
-    Runs take the form by themselves where there are many servers.
-    """
-
-    def decorate(form: Scan) -> Scan:
-        rule: Any = scan
-        rule.incremental, rule.worth_it = kernel(form), SERVERS_WORTH_IT
-        return cast(Scan, rule.incremental)
-
-    return decorate
 
 
 def upkeep(some: Callable[..., Any]) -> tuple[Any, Any]:

@@ -11,8 +11,8 @@ from binwright.agents.networked import network_of
 from binwright.fabric.multi_server import Filling, choose, filling
 from binwright.fabric.network import NetworkView, Provisioned
 from binwright.fabric.routing import Routes, find_path
-from binwright.fabric.topology import Small
-from binwright.simcore.jit import kernel, lean, prepared
+from binwright.fabric.topology import Indices, Small
+from binwright.simcore.jit import kernel, lean, lean_inlined, prepared
 from binwright.simcore.types import Agent, Amounts, Ints, Refusal, Request, View
 
 Rule: TypeAlias = Callable[[Any, Ints, Ints, Amounts, int, bool, bool], int]
@@ -165,3 +165,19 @@ class NetworkAgent(Agent):
             tuple(numbers[length - links :]),
             tuple(numbers[3 : 3 + servers]),
         )
+
+
+@lean_inlined
+def wire_of(servers: Ints, first: Indices, via: Indices, link_free: Ints, server: int) -> int:
+    """Return what a server has free on its own link, or on the widest of several; 0 or less if that has failed.
+
+    `servers` are those of `binwright.fabric.routing.Routes`, `first` and `via` those of `Topology`.
+    """
+    rack, link = servers[server]
+    if link >= 0:
+        return int(link_free[link])
+    most = -1
+    for edge in range(first[rack], first[rack + 1]):
+        if via[edge] >= 0:
+            most = max(most, link_free[via[edge]])
+    return int(most)

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, largest
+from binwright.agents.heuristics.networks.common import Network, largest, wire_of
 from binwright.fabric.network import NetworkView
-from binwright.fabric.peaks import join, wire_of
 from binwright.fabric.topology import Indices
 from binwright.simcore.jit import lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints
@@ -131,6 +130,17 @@ def see(homes: Homes, free: Ints, link_free: Ints) -> None:
     for at in range(leaves - 1 if everything else 0, 0, -1):
         join(tree, at)
     homes.seen[0] = changes
+
+
+@lean
+def join(tree: Ints, at: int) -> bool:
+    """Compute the most of a place from those below it; tells whether they changed. Changes `tree`."""
+    changed = False
+    for bits in range(tree.shape[1]):
+        most = max(tree[2 * at, bits], tree[2 * at + 1, bits])
+        changed |= tree[at, bits] != most
+        tree[at, bits] = most
+    return changed
 
 
 @lean

@@ -78,7 +78,7 @@ def search(
     scoring, network, switches = searching.scoring, searching.scoring.network, searching.switches
     begin(network.room, demand)
     score(scoring, free, link_free, demand, bandwidth)
-    start = best_scored(scoring, free, link_free, bandwidth, -1, weighted, False)
+    start = best_scored(scoring, link_free, bandwidth, -1, weighted, False)
     if start < 0:
         return 0
     vertex, turn, count, passed, status = switches + start, 0, 0, -1, GOES_ON

@@ -7,11 +7,18 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, Paths, answered, largest, reaches, take
-from binwright.fabric.changed_servers import BLOCK
+from binwright.agents.heuristics.networks.common import (
+    Network,
+    NetworkAgent,
+    Paths,
+    answered,
+    largest,
+    reaches,
+    take,
+    wire_of,
+)
 from binwright.fabric.multi_server import GOES_ON, begin
 from binwright.fabric.network import NetworkView
-from binwright.fabric.peaks import EXACT, Peaks, follow, peak, peaks, weigh, wire_of
 from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, lean_inlined
@@ -21,6 +28,8 @@ from binwright.simcore.units import SHARE
 FINEST = 1000
 """Penalties are multiples of one part in this many."""
 BILLION = 10.0**9
+EXACT = 2**53
+"""Floats are whole numbers up to here."""
 Score: TypeAlias = Literal["dot-product", "cosine"]
 Near: TypeAlias = Literal["last", "first", "ever"]
 Links: TypeAlias = Literal["own", "misplaced"]
@@ -33,16 +42,14 @@ class Scoring(NamedTuple):
     of a unit of demand, `weights` float64 [resources + 1] those of a request, the last being that of bandwidth.
     `first` and `via` are the topology's. `cosine` scores by the angle between demand and what is free alone. Scores in
     the rack of the last server chosen, or `of_first` of the first one, count `near` times, others `far`; `latest`
-    int64 [1] is that rack, -1 for none, from one request to the next where `ever`. Where there are `peaks` to search
-    in, scores are not written, and `searched` int64 [1] says so. `joined` int64 [racks, 2] is what `joins` remembers.
+    int64 [1] is that rack, -1 for none, from one request to the next where `ever`. `joined` int64 [racks, 2] is what
+    `joins` remembers.
     `by_name` int64 [any] are the servers in the order of their names where links are misplaced, or else none.
     """
 
     network: Network
     first: Indices
     via: Indices
-    peaks: Peaks
-    searched: Ints
     joined: Ints
     scale: Floats
     weights: Floats
@@ -70,13 +77,10 @@ def scoring(
     far = round(penalty * FINEST)
     shared = gcd(far, FINEST)
     scale = scales(largest(view))
-    log = view.changed if score == "dot-product" and links == "own" else None
     return Scoring(
         network=network,
         first=view.topology.first,
         via=view.topology.via,
-        peaks=peaks(view.topology, log, largest(view)),
-        searched=np.zeros(1, np.int64),
         joined=np.zeros((view.topology.racks, 2), np.int64),
         scale=np.array(scale, np.float64),
         weights=np.zeros(len(scale), np.float64),
@@ -107,34 +111,24 @@ def scales(most: list[int]) -> list[float]:
 
 @kernel
 def score(scoring: Scoring, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int) -> None:
-    """Write the score of every server that has anything free: how much is free the way the request points.
-
-    Where there are peaks, it takes in what changed instead, unless scores of this request may not be exact.
-    """
-    weights, scale, peaks, resources = scoring.weights, scoring.scale, scoring.peaks, len(demand)
+    """Write the score of every server that has anything free: how much is free the way the request points."""
+    weights, scale, resources = scoring.weights, scoring.scale, len(demand)
     weights[resources] = bandwidth * scale[resources]
     asked = bandwidth * weights[resources]
     for r in range(resources):
         weights[r] = demand[r] * scale[r]
         asked += demand[r] * weights[r]
-    scoring.searched[0] = False
-    if len(peaks.tree) > 0:
-        follow(peaks, free, link_free, scoring.network.routes.servers, scoring.first, scoring.via)
-        scoring.searched[0] = weigh(peaks, weights)
-    if not scoring.searched[0]:
-        _score_all(scoring, free, link_free, np.sqrt(asked))
-
-
-@lean
-def _score_all(scoring: Scoring, free: Ints, link_free: Ints, asked: float) -> None:
-    """Write the score of every server; `asked` is the length of the demand."""
+    length = np.sqrt(asked)
     for server in range(len(free)):
-        scoring.scores[server] = points_of(scoring, free, link_free, server, asked)
+        scoring.scores[server] = _points_of(scoring, free, link_free, server, length)
 
 
 @lean_inlined
-def points_of(scoring: Scoring, free: Ints, link_free: Ints, server: int, asked: float) -> float:
-    """Return the score of a server, -1 if it has nothing free. A cosine is in billionths, to the nearest."""
+def _points_of(scoring: Scoring, free: Ints, link_free: Ints, server: int, asked: float) -> float:
+    """Return the score of a server, -1 if it has nothing free; `asked` is the length of the demand.
+
+    A cosine is in billionths, to the nearest.
+    """
     weights, scale = scoring.weights, scoring.scale
     resources: int = free.shape[2]
     points, square, anything = 0.0, 0.0, False
@@ -185,15 +179,11 @@ def _may_be_chosen(chosen: Ints, stamp: int, free: Ints, server: int) -> bool:
 
 
 @kernel
-def best_scored(
-    scoring: Scoring, free: Ints, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool
-) -> int:
+def best_scored(scoring: Scoring, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool) -> int:
     """Return the server with the highest score, the first of equals, or -1; scores outside this rack count less.
 
     Those chosen already are left out.
     """
-    if scoring.searched[0]:
-        return _search(scoring, free, link_free, bandwidth, rack, weighted, masked)
     room, scores, servers = scoring.network.room, scoring.scores, scoring.network.routes.servers
     best, most = -1, -1.0
     for server in range(len(scores)):
@@ -205,57 +195,6 @@ def best_scored(
         ):
             best, most = server, points
     return best
-
-
-@lean
-def _search(
-    scoring: Scoring, free: Ints, link_free: Ints, bandwidth: int, rack: int, weighted: bool, masked: bool
-) -> int:
-    """Do what `best_scored` does, leaving out blocks on which nobody can have a higher score."""
-    peaks, room, servers = scoring.peaks, scoring.network.room, scoring.network.routes.servers
-    ahead, keys, blocks = peaks.ahead, peaks.keys, len(peaks.tree) // 2
-    below, height, best, most = 0, 1, -1, -1.0
-    linked, wire = masked and room.counts[0] > 0, 1 << free.shape[2]
-    while 1 << below < blocks:
-        below += 1
-    ahead[0, 0], ahead[0, 1], keys[0] = 1, below, np.inf
-    while height > 0:
-        height -= 1
-        at, below, key = ahead[height, 0], ahead[height, 1], keys[height]
-        start = ((at << below) - blocks) * BLOCK
-        if key < 0 or key < most or (key == most and start > best):
-            continue
-        if linked and peaks.tree[at, wire] < bandwidth * peaks.unit[-1]:
-            continue
-        if below > 0:
-            one, other = _peak(scoring, 2 * at, below - 1, rack), _peak(scoring, 2 * at + 1, below - 1, rack)
-            for place in range(2):  # what may have more comes off the stack first, of equals the first
-                second = (place == 0) == (one >= other)
-                ahead[height, 0], ahead[height, 1] = 2 * at + second, below - 1
-                keys[height] = other if second else one
-                height += 1
-            continue
-        for server in range(start, min(start + BLOCK, len(free))):
-            points = points_of(scoring, free, link_free, server, 1.0)
-            if points < 0 or room.chosen[server] == room.counts[3]:
-                continue
-            points *= scoring.near if rack < 0 or servers[server, 0] == rack else scoring.far
-            if (points > most or (points == most and server < best)) and (
-                not masked or reaches(scoring.network, scoring.joined, link_free, server, bandwidth, weighted)
-            ):
-                best, most = server, points
-    return best
-
-
-@lean_inlined
-def _peak(scoring: Scoring, at: int, below: int, rack: int) -> float:
-    """Return what no score below a place of the tree is above: near, if servers of the rack may be there."""
-    points, near = peak(scoring.peaks, at), True
-    if rack >= 0:
-        begin, end = scoring.peaks.spans[rack]
-        start = ((at << below) - len(scoring.peaks.tree) // 2) * BLOCK
-        near = start < end and start + (BLOCK << below) > begin
-    return points if points < 0 else points * (scoring.near if near else scoring.far)
 
 
 @kernel
@@ -270,9 +209,9 @@ def tetris(
     while status == GOES_ON:
         if len(scoring.by_name) > 0:
             _misplace(scoring, free, link_free)
-        server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, masked)
+        server = best_scored(scoring, link_free, bandwidth, rack, weighted, masked)
         if server < 0 and masked:  # tell for want of what
-            server = best_scored(scoring, free, link_free, bandwidth, rack, weighted, False)
+            server = best_scored(scoring, link_free, bandwidth, rack, weighted, False)
         if server < 0:
             break
         status = take(network, free, link_free, server, bandwidth, weighted)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from binwright.agents.rules.candidates import Filter, candidates, candidates_following, counts
+from binwright.agents.rules.candidates import Filter, candidates, counts
 from binwright.agents.rules.random_numbers import drawn
-from binwright.agents.rules.ranking_updates import incremental
 from binwright.agents.rules.scan import ScanAgent
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints, View
@@ -15,28 +14,7 @@ from binwright.simcore.types import Amounts, Floats, Ints, View
 @kernel
 def random_top(free: Ints, capacity: Ints, demand: Amounts, spread: bool, how: Floats, stream: Floats) -> int:
     """Take, as a `Scan` with numbers, any of the candidates. `how` has the two counts; `stream` changes."""
-    return _any_of(candidates(free, capacity, demand, spread, int(how[0]), int(how[1])), stream)
-
-
-@incremental(random_top)
-def random_top_following(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    how: Floats,
-    stream: Floats,
-    log: Ints,
-    known: Ints,
-    trees: Ints,
-) -> int:
-    """Take the same, looking only at what changed."""
-    best, internal = int(how[0]), int(how[1])
-    return _any_of(candidates_following(free, capacity, demand, spread, best, internal, log, known, trees), stream)
-
-
-@kernel
-def _any_of(codes: Ints, stream: Floats) -> int:
+    codes = candidates(free, capacity, demand, spread, int(how[0]), int(how[1]))
     return int(codes[int(drawn(stream) * len(codes))]) if len(codes) else -1
 
 

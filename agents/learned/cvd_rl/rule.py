@@ -8,8 +8,7 @@ import numpy as np
 
 from binwright.agents.learned.numa.mlp import dense
 from binwright.agents.learned.numa.trajectory import exploring, write
-from binwright.agents.rules.candidates import candidates, candidates_following
-from binwright.agents.rules.ranking_updates import incremental
+from binwright.agents.rules.candidates import candidates
 from binwright.simcore.jit import kernel
 from binwright.simcore.types import Amounts, Floats, Ints
 
@@ -149,24 +148,6 @@ def best_of(
 def cvd_rl(free: Ints, capacity: Ints, demand: Amounts, spread: bool, weights: Floats, how: Floats) -> int:
     """Decide as a `Scan` with numbers: the network's, and how to use it."""
     codes = candidates(free, capacity, demand, spread, int(how[BEST]), int(how[INTERNAL]))
-    return best_of(free, capacity, demand, spread, weights, how, codes) if len(codes) else -1
-
-
-@incremental(cvd_rl)
-def cvd_rl_following(
-    free: Ints,
-    capacity: Ints,
-    demand: Amounts,
-    spread: bool,
-    weights: Floats,
-    how: Floats,
-    log: Ints,
-    known: Ints,
-    trees: Ints,
-) -> int:
-    """Decide the same, looking only at what changed."""
-    best, internal = int(how[BEST]), int(how[INTERNAL])
-    codes = candidates_following(free, capacity, demand, spread, best, internal, log, known, trees)
     return best_of(free, capacity, demand, spread, weights, how, codes) if len(codes) else -1
 
 

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from binwright.agents import AGENTS
-from binwright.agents.heuristics.networks.tetris import scales
+from binwright.agents.heuristics.networks.tetris import EXACT, scales
 from binwright.agents.heuristics.random_fit import DRAWS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.graph import Graph, build
 from binwright.fabric.network import FAILED, NetworkLedger, NetworkView, Provisioned
-from binwright.fabric.peaks import EXACT
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric, tree
 from binwright.fabric.topology import Topology, topology

@@ -16,10 +16,8 @@ from binwright.agents import AGENTS
 from binwright.agents.heuristics.servers.best_fit import best_fit, best_fit_loose
 from binwright.agents.heuristics.servers.first_fit import first_fit
 from binwright.agents.heuristics.servers.internal import internal
-from binwright.agents.heuristics.servers.random_top import RandomTop
 from binwright.agents.heuristics.servers.worst_fit import worst_fit
 from binwright.agents.learned.numa.value_agent import begun, value_of
-from binwright.agents.rules.candidates import candidates, candidates_following
 from binwright.agents.rules.scan import ScanAgent
 from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import NEVER, Cluster
@@ -29,7 +27,6 @@ from binwright.fabric.ranking import standings
 from binwright.simcore.engine import Simulation
 from binwright.simcore.play import play
 from binwright.simcore.rng import stream
-from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Compiled
 from tests.reference.engine import Case as Run
 from tests.reference.moving import Rules
@@ -100,31 +97,6 @@ def engines(case: Run, agent: ScanAgent, worth_it: int, moves: Rules | None = No
     return simulation
 
 
-def assert_same_on_both(agent: ScanAgent) -> None:
-    """Hold runs of an agent with lines and growth to one another: on both engines, and in both forms."""
-    workload, cluster = busy(1500)
-    capacity = np.tile(cluster.capacity[:1], (40, 1, 1))
-    large = Cluster(cluster.resources, capacity, cluster.spread_above, capacity[0])
-    workload = replace(workload, duration=workload.duration * 5)
-    growth = [(float(workload.arrival[600]), 3), (float(workload.arrival[900]), 60)]
-    found = []
-    for compiled, worth_it in ((False, NEVER), (False, 1), (True, NEVER), (True, 1)):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fabric.ledger, "SERVERS_WORTH_IT", worth_it)
-            patch.setattr(agent.scan, "worth_it", worth_it)
-            engine = CompiledSimulation if compiled else Simulation
-            simulation = engine(workload, Ledger(large), Overflow("wait"), expansion=growth)
-            agent.start(simulation.view, stream(0, "agent"))
-            if isinstance(simulation, CompiledSimulation):
-                play_compiled(simulation, agent)
-            else:
-                play(simulation, agent)
-        found.append(simulation)
-    for other in found[1:]:
-        assert_same(other, found[0])
-    assert (found[0].record.server > len(capacity)).any()
-
-
 def changing(nodes: int, kept: int, seed: int, demands: Any, steps: int = 60) -> Iterator[tuple[Any, Any]]:
     """Ask for random demands while a cluster changes and grows: arguments of a scan, and those of the form beside."""
     rng = np.random.default_rng(seed)
@@ -140,13 +112,6 @@ def follow(rule: Compiled, nodes: int, kept: int, seed: int, demands: Any, steps
     scans, follows = ([each.copy() for each in rule.weights] for _ in range(2))
     for state, changes in changing(nodes, kept, seed, demands, steps):
         assert rule.scan.incremental(*state, *follows, *changes) == rule.scan(*state, *scans)
-
-
-def same_few(asked: Iterator[tuple[Any, Any]], best: int, internal: int) -> None:
-    """Hold the candidates to those of the scan, in their order."""
-    for (free, capacity, demand, spread), (log, known, trees) in asked:
-        found = candidates_following(free, capacity, demand, spread, best, internal, log, known, trees)
-        assert found.tolist() == candidates(free, capacity, demand, spread, best, internal).tolist()
 
 
 RULES = [bounded, picky, first_fit, best_fit, choosy, best_fit_loose, worst_fit, internal, dear]
@@ -172,32 +137,6 @@ def test_what_changed_is_enough_for_a_learned_rule(kept: int, seed: int) -> None
 def test_any_number_of_demands_may_come_by(seed: int) -> None:
     demands = [(cpu, mem) for cpu in range(6) for mem in range(6)]
     follow(Compiled(bounded), 2, 4, seed, demands, 200)
-
-
-@given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 7), st.integers(0, 7), st.integers(0, 2**32))
-@scaled(2)
-def test_what_changed_is_enough_for_the_best_few(nodes: int, kept: int, best: int, internal: int, seed: int) -> None:
-    """All candidates in their order, ties included: some demands fit in fewer places than are asked for."""
-    same_few(changing(nodes, kept, seed, DEMANDS), best, internal)
-
-
-@given(st.integers(0, 2**32))
-@scaled(0.5)
-def test_the_best_few_of_any_number_of_demands(seed: int) -> None:
-    demands = [(cpu, mem) for cpu in range(6) for mem in range(6)]
-    same_few(changing(2, 4, seed, demands, 200), 2, 3)
-
-
-CHOOSERS = [("random-top", {}), ("random-top", {"filter": "none"}), ("cvd-rl", {"weights": "untrained"})]
-
-
-@pytest.mark.parametrize(("name", "options"), CHOOSERS)
-@given(st.integers(1, 5), st.integers(0, 2**32))
-@scaled(0.5)
-def test_a_choice_among_the_best_few_is_the_scans(name: str, options: Any, kept: int, seed: int) -> None:
-    agent = AGENTS.load(name)(**options)
-    agent.start(Ledger(busy(1)[1]).view, stream(seed, "agent"))
-    follow(agent.compiled, 2, kept, seed, DEMANDS)
 
 
 @given(cases(), st.sampled_from([(best_fit, bounded), (bounded, bounded)]))
@@ -235,7 +174,7 @@ def test_a_busy_run_on_the_engine_is_the_scans(seed: int) -> None:
 @scaled(1)
 def test_a_run_among_the_best_few_with_failures_growth_and_moves_is_the_scans(case: Run, moves: Rules) -> None:
     case.capacity *= 7
-    assert_same(engines(case, RandomTop(), 1, moves), engines(case, RandomTop(), NEVER, moves))
+    assert_same(engines(case, agent_of(best_fit), 1, moves), engines(case, agent_of(best_fit), NEVER, moves))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -244,14 +183,9 @@ def test_a_busy_run_among_the_best_few_is_the_scans(seed: int) -> None:
     case = simulations.long_case(seed)
     case.capacity, case.requests = case.capacity * 9, sorted(case.requests * 8)
     moves = Rules(every=2, moves=3, room=2)
-    scan = engines(case, RandomTop(), NEVER, moves)
-    assert_same(engines(case, RandomTop(), 1, moves), scan)
-    assert_same(engines(case, RandomTop(), len(case.capacity) + 1, moves), scan)
-
-
-@pytest.mark.parametrize(("name", "options"), CHOOSERS)
-def test_runs_that_choose_among_the_best_few_are_the_scans_on_both_engines(name: str, options: Any) -> None:
-    assert_same_on_both(AGENTS.load(name)(**options))
+    scan = engines(case, agent_of(best_fit), NEVER, moves)
+    assert_same(engines(case, agent_of(best_fit), 1, moves), scan)
+    assert_same(engines(case, agent_of(best_fit), len(case.capacity) + 1, moves), scan)
 
 
 @pytest.mark.parametrize("compiled", [False, True])

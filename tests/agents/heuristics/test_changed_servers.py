@@ -1,4 +1,4 @@
-"""Rules that search a tree of what blocks of servers have free, against the look at all, decision by decision."""
+"""Rules in networks that look at what changed, against the look at all, decision by decision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from binwright import fabric
 from binwright.agents import AGENTS
 from binwright.fabric.cluster import NEVER, Cluster
 from binwright.fabric.network import NetworkLedger, NetworkView
-from binwright.fabric.peaks import MOST_PARTS, follow, peak, peaks, units, weigh
 from binwright.fabric.routing import Routing
 from binwright.fabric.shapes import fabric as pods
 from binwright.fabric.topology import Topology
@@ -33,12 +32,6 @@ NETWORKS = [
     lone(),
 ]
 AGENTS_ASKED: list[tuple[str, dict[str, Any]]] = [
-    ("tetris", {}),
-    ("feasible", {"agent": "tetris", "options": {"near": "first", "penalty": 0.5}}),
-    ("nulb", {}),
-    ("feasible", {"agent": "nalb"}),
-    ("tetris", {"penalty": 0.0}),
-    ("tetris", {"score": "cosine"}),
     ("best-home", {}),
     ("best-home", {"uplinks": 3.0, "cut_off": 1.0, "leftover": 0.25, "reject": 2.0}),
 ]
@@ -82,7 +75,7 @@ def change(ledger: NetworkLedger, rng: np.random.Generator, held: list[int], dow
 @pytest.mark.parametrize(("name", "options"), first(1, AGENTS_ASKED))
 @given(st.sampled_from(NETWORKS), st.integers(0, 2**32))
 @scaled(0.6)
-def test_a_search_finds_what_a_look_at_all_servers_finds(
+def test_a_look_at_what_changed_finds_what_a_look_at_all_servers_finds(
     name: str, options: dict[str, Any], network: Topology, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -103,32 +96,6 @@ def test_a_search_finds_what_a_look_at_all_servers_finds(
     ledger.check()
 
 
-@pytest.mark.parametrize("most", [[4], [4, 3], [64, 512, 8], [7, 11, 13, 17]])
-def test_no_sum_on_a_block_is_above_its_peak(most: list[int]) -> None:
-    """The bound is one for all weights, and that of a block of equal servers is their score."""
-    network = pods(4, 16, 2, 2, 1, (1, 2, 2))
-    ledger = ledger_of(network, most)
-    routes, rng = ledger.view.routing.routes, np.random.default_rng(len(most))
-    made = peaks(network, ledger.view.changed, [each * QUANTUM for each in most] + [QUANTUM])
-    assert len(made.tree) == 2 * 8
-    shares = rng.integers(0, 5, (network.servers, len(most) + 1))
-    shares[:16] = shares[0]
-    ledger._shown[:, 0] = shares[:, :-1] * ledger._capacity[:, 0] // 4
-    ledger._links_shown[: network.servers] = shares[:, -1] * QUANTUM // 4
-    view = ledger.view
-    follow(made, view.free, view.link_free, routes.servers, network.first, network.via)
-    for _ in range(50):
-        weights: Any = made.unit * rng.integers(0, 4, len(most) + 1).astype(np.float64)
-        assert weigh(made, weights)
-        scores = view.free[:, 0] @ weights[:-1] + view.link_free[: network.servers] * weights[-1]
-        scores[~view.free.any(axis=(1, 2))] = -1
-        for block in range(8):
-            assert peak(made, 8 + block) >= scores[8 * block : 8 * block + 8].max()
-        assert peak(made, 1) >= scores.max()
-        for block in (0, 1):
-            assert peak(made, 8 + block) == scores[8 * block]
-
-
 def test_networks_note_what_changes_where_that_pays() -> None:
     assert ledger("alpha").view.changed is None
     large = ledger("gamma")
@@ -138,26 +105,3 @@ def test_networks_note_what_changes_where_that_pays() -> None:
     large.fail(3, "link")
     large.fail(5)
     assert large.view.changed[:3].tolist() == [2, 3, 5]
-
-
-def test_where_sums_are_not_exact_there_is_no_search() -> None:
-    network = pods(4, 5, 2, 2, 1, (1, 2, 2))
-    log = ledger_of(network, [4, 3]).view.changed
-    assert len(peaks(network, log, [4, 3, 1]).tree) > 0
-    assert len(peaks(network, None, [4, 3, 1]).tree) == 0
-    assert len(peaks(network, log, [1] * (MOST_PARTS + 1)).tree) == 0
-    assert len(peaks(network, log, [10**9 + 7, 10**9 + 9, 1]).tree) == 0
-    assert units([10, 4, 0]) == [2, 5, 0]
-
-
-@pytest.mark.parametrize("score", first(1, ["dot-product", "cosine"]))
-def test_huge_demands_look_at_all_servers(score: str) -> None:
-    """Floats do not hold their scores exactly, and then rounding decides, as in the look at all servers."""
-    ledger = ledger_of(NETWORKS[0], [10**5, 10**6])
-    agents = pair(ledger, "tetris", {"score": score})
-    for row, cpu in enumerate((1, 10**5, 10**6)):
-        request = Request(row, 0.0, 1.0, (cpu * QUANTUM, cpu * QUANTUM + 1), False, 1)
-        said, expected = (agent.decide(view, request) for agent, view in agents)
-        assert said == expected
-        assert isinstance(said, Placement)
-        ledger.apply(request, said)
