@@ -2,33 +2,190 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
-from typing import NamedTuple
+from math import isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, take
-from binwright.agents.heuristics.networks.homes import (
-    NONE,
-    WHOLE,
-    CostWeights,
-    Homes,
-    can_better,
-    holds,
-    homes_of,
-    is_able,
-    see,
-    share,
-    want,
-    worth,
-)
+from binwright.agents.heuristics.networks.common import Network, NetworkAgent, answered, joins, largest, take, wire_of
 from binwright.fabric.multi_server import COMPLETE, GOES_ON, begin
 from binwright.fabric.network import NetworkView, Provisioned
+from binwright.fabric.topology import Indices
 from binwright.simcore.errors import UserError
 from binwright.simcore.jit import kernel, lean, lean_inlined
 from binwright.simcore.types import Amounts, Ints, Refusal, Request, View
 
 DECLINED = Refusal("declined")
+WHOLE = 1000
+"""Weights are multiples of one part in this many."""
+NONE = -1
+MOST = 2**62
+"""More than any share."""
+
+
+class CostWeights(NamedTuple):
+    """Holds what counts how much, each a multiple of one part in WHOLE: see `BestHome`."""
+
+    links: int
+    uplinks: int
+    stranded: int
+    cut_off: int
+    leftover: int
+
+
+class Homes(NamedTuple):
+    """Holds what a search for the best home reads and writes.
+
+    `first` and `via` are the topology's; `most` int64 [resources + 1] is the largest server, and the
+    capacity of its link. `cost` int64 [1] is what the last answer costs, see `fill`. The racks of pod p are
+    `mates[pods[p]:pods[p + 1]]`, int32 [racks].
+
+    Servers stand rack by rack: those of rack r are `order[until[r]:until[r + 1]]`, int32 [servers]. In the same places
+    `there` int64 [servers, resources + 1] is what they have free, and all of it together, `parts` int64 [servers,
+    resources] the same as shares, `apart` int64 [servers] how much of it is stranded, `behind` int64 [servers] how much
+    is cut off, and `wires` int64 [servers] what their own links have free (of several, the widest). The places of
+    servers that may be chosen are `able[since[r]:since[r + 1]]`, int64 [servers].
+
+    Scratch: `joined` int64 [racks, 2] is what `joins` remembers, `nobody` int64 [pods + 1] counts racks, `wanted` int64
+    [resources] is what is still needed in shares.
+    """
+
+    network: Network
+    first: Indices
+    via: Indices
+    most: Ints
+    weights: CostWeights
+    cost: Ints
+    pods: Indices
+    mates: Indices
+    order: Indices
+    until: Indices
+    there: Ints
+    parts: Ints
+    apart: Ints
+    behind: Ints
+    wires: Ints
+    able: Ints
+    since: Ints
+    joined: Ints
+    nobody: Ints
+    wanted: Ints
+
+
+def homes_of(view: NetworkView, network: Network, weights: CostWeights) -> Homes:
+    """Make what one agent needs."""
+    topology, resources = view.topology, view.free.shape[2]
+    pods = topology.pod_of[topology.pod_of >= 0]
+    order = np.argsort(topology.rack_of, kind="stable").astype(np.int32)
+    return Homes(
+        network=network,
+        first=topology.first,
+        via=topology.via,
+        most=np.array(largest(view), np.int64),
+        weights=weights,
+        cost=np.zeros(1, np.int64),
+        pods=np.concatenate([[0], np.cumsum(np.bincount(pods))]).astype(np.int32),
+        mates=np.argsort(topology.pod_of, kind="stable")[topology.racks - len(pods) :].astype(np.int32),
+        order=order,
+        until=np.searchsorted(topology.rack_of[order], np.arange(topology.racks + 1)).astype(np.int32),
+        there=np.zeros((topology.servers, resources + 1), np.int64),
+        parts=np.zeros((topology.servers, resources), np.int64),
+        apart=np.zeros(topology.servers, np.int64),
+        behind=np.zeros(topology.servers, np.int64),
+        wires=np.zeros(topology.servers, np.int64),
+        able=np.zeros(topology.servers, np.int64),
+        since=np.zeros(topology.racks + 1, np.int64),
+        joined=np.zeros((topology.racks, 2), np.int64),
+        nobody=np.zeros(topology.pod_of.max() + 2, np.int64),
+        wanted=np.zeros(resources, np.int64),
+    )
+
+
+@lean
+def see(homes: Homes, free: Ints, link_free: Ints) -> None:
+    """Write what every server has."""
+    there, parts = homes.there, homes.parts
+    resources: int = free.shape[2]
+    for place in range(len(homes.order)):
+        server = homes.order[place]
+        low, high, total, everything = MOST, 0, 0, 0
+        for r in range(resources):
+            amount = 0
+            for node in range(free.shape[1]):
+                amount += free[server, node, r]
+            part = share(amount, homes.most[r])
+            there[place, r], parts[place, r] = amount, part
+            low, high, total, everything = min(low, part), max(high, part), total + part, everything + amount
+        wire = wire_of(homes.network.routes.servers, homes.first, homes.via, link_free, server)
+        there[place, resources], homes.wires[place], homes.apart[place] = everything, wire, high - low
+        homes.behind[place] = cut_off(total, wire, homes.most[-1])
+
+
+@lean
+def gather(homes: Homes, demand: Amounts, bandwidth: int, every: bool) -> None:
+    """Write which servers may be chosen: those with anything free and the bandwidth, or that hold the whole request.
+
+    With `every` all that have anything free.
+    """
+    there, count = homes.there, 0
+    for rack in range(len(homes.until) - 1):
+        homes.since[rack] = count
+        for place in range(homes.until[rack], homes.until[rack + 1]):
+            wide = every or homes.wires[place] >= bandwidth
+            if there[place, len(demand)] > 0 and (wide or holds(there, place, demand)):
+                homes.able[count] = place
+                count += 1
+    homes.since[-1] = count
+
+
+@lean_inlined
+def holds(there: Ints, row: int, amounts: Any) -> bool:
+    """Tell whether as much is there."""
+    enough = True
+    for r in range(len(amounts)):
+        enough &= bool(there[row, r] >= amounts[r])
+    return enough
+
+
+@lean_inlined
+def share(amount: int, of: int) -> int:
+    """Return a share in billionths, so that the last bits of a float decide no tie; 0 of nothing."""
+    return int(amount / of * 1e9 + 0.5) if of > 0 else 0
+
+
+@lean_inlined
+def cut_off(left: int, wire: int, most: int) -> int:
+    """Return the part of what a server has left that its link lacks to the widest: 0 of one with a whole link free."""
+    return left * (1000000 - share(max(0, wire), most) // 1000) // 1000000
+
+
+@lean
+def want(wanted: Ints, need: Ints, most: Ints) -> None:
+    """Write what is still needed in shares to `wanted`."""
+    for r in range(len(wanted)):
+        wanted[r] = share(need[r], most[r])
+
+
+@lean_inlined
+def worth(homes: Homes, place: int, bandwidth: int, first: bool) -> tuple[int, int, bool]:
+    """Compute what the server at a place would give, what taking it costs, and whether the request is complete.
+
+    Links are not part of that cost. Stranded is how much more it has left of one resource than of another; one server
+    alone needs no link.
+    """
+    need, wanted, there, parts, weights = homes.network.room.need, homes.wanted, homes.there, homes.parts, homes.weights
+    given, complete, low, high, total = 0, True, MOST, 0, 0
+    for r in range(len(need)):
+        complete &= bool(there[place, r] >= need[r])
+        taken = min(parts[place, r], wanted[r])
+        left = parts[place, r] - taken
+        given += taken
+        low, high, total = min(low, left), max(high, left), total + left
+    cost = weights.stranded * (high - low - homes.apart[place]) + weights.leftover * total
+    if weights.cut_off > 0:
+        wire = homes.wires[place] - (0 if first and complete else bandwidth)
+        cost += weights.cut_off * (cut_off(total, wire, homes.most[-1]) - homes.behind[place])
+    return given, cost, complete
 
 
 class Found(NamedTuple):
@@ -45,29 +202,17 @@ class Found(NamedTuple):
 
 
 @lean
-def look_in(
-    homes: Homes,
-    link_free: Ints,
-    demand: Amounts,
-    bandwidth: int,
-    weighted: bool,
-    every: bool,
-    rack: int,
-    best: Found,
-) -> Found:
+def look_in(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, rack: int, best: Found) -> Found:
     """Look for a better server in a rack."""
-    room, order, until, wires, there = homes.network.room, homes.order, homes.until, homes.wires, homes.there
-    chosen, first, stamp, everything = room.chosen, room.counts[0] == 0, room.counts[3], len(demand)
+    room, order, wires, since = homes.network.room, homes.order, homes.wires, homes.since
+    chosen, first, stamp = room.chosen, room.counts[0] == 0, room.counts[3]
     server, complete, value, cost, passed = best
-    joined = first or bool(homes.tree[len(homes.tree) // 2 + rack, everything] >= bandwidth)
+    joined = since[rack] < since[rack + 1]
     joined = joined and (first or joins(homes.network, homes.joined, link_free, rack, bandwidth, weighted))
-    if not joined and (server >= 0 or passed >= 0):
-        return best
-    for place in range(until[rack], until[rack + 1]):
+    for k in range(since[rack], since[rack + 1]):
+        place = homes.able[k]
         one = int(order[place])
-        if chosen[one] == stamp or there[place, everything] == 0:
-            continue
-        if not every and wires[place] < bandwidth and not holds(there, place, demand):
+        if chosen[one] == stamp:
             continue
         given, costs, completes = worth(homes, place, bandwidth, first)
         gain = WHOLE * given - costs
@@ -82,100 +227,39 @@ def look_in(
 
 
 @lean
-def is_out(homes: Homes, demand: Amounts, bandwidth: int, every: bool, at: int, best: Found) -> bool:
-    """Tell whether nobody below a place of the tree can be chosen, or none can be better."""
-    tree, room, everything = homes.tree, homes.network.room, len(demand)
-    first = room.counts[0] == 0
-    if tree[at, everything + 1] < 0:
-        return True
-    if tree[at, everything] < bandwidth:
-        if not every and not holds(tree, at, demand):
-            return True
-        if not first and (best.server >= 0 or best.passed >= 0):
-            return True
-    return best.server >= 0 and not can_better(homes, at, best.complete, best.value)
-
-
-@lean
-def next_server(
-    homes: Homes,
-    link_free: Ints,
-    demand: Amounts,
-    bandwidth: int,
-    weighted: bool,
-    home: int,
-    every: bool,
-    spare: float,
-) -> tuple[int, int]:
+def next_server(homes: Homes, link_free: Ints, bandwidth: int, weighted: bool, home: int) -> tuple[int, int]:
     """Find the nearest server that works, and what it costs: at home, in a neighbouring rack, or anywhere.
 
     Of these what completes the request, then what gives most, less what it costs; the first of equals, rack by rack.
-    If none works, the first that would give anything; -1 without any. Servers without the bandwidth count if they hold
-    the whole request, or with `every`. Racks are passed over where nobody can be better, and all farther ones where the
-    links that lead there would cost as much as there is to spare, or more: it is -1 then, too.
+    If none works, the first that would give anything; -1 without any.
     """
-    room, pod_of, leaves = homes.network.room, homes.network.routes.pod_of, len(homes.tree) // 2
-    first, pod = room.counts[0] == 0, pod_of[home]
-    best = Found(NONE, False, 0, 0, NONE)
+    pod_of = homes.network.routes.pod_of
+    pod, best = pod_of[home], Found(NONE, False, 0, 0, NONE)
     for away in range(3):
-        if away > 0 and not first and leading(homes, home, away, bandwidth, weighted) >= spare:
-            return NONE, 0
-        step, end, at = 0, 1, 1  # one loop for all three: a look into a rack takes long to compile
+        start, end = (home, home + 1) if away == 0 else (0, len(homes.since) - 1)
         if away == 1:
-            step, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
-        while step < end and at > 0:
-            if away < 2:
-                rack = home if away == 0 else homes.mates[step]
-                place = leaves + rack
-                step += 1
-            else:
-                place, rack = at, at - leaves
-            out = is_out(homes, demand, bandwidth, every, place, best)
-            if away == 2:
-                at = after(at, leaves, out)
-                out |= place < leaves or rack == home or (pod >= 0 and pod_of[rack] == pod)
-            if not (out or (away == 1 and rack == home)):
-                best = look_in(homes, link_free, demand, bandwidth, weighted, every, rack, best)
+            start, end = (homes.pods[pod], homes.pods[pod + 1]) if pod >= 0 else (0, 0)
+        for step in range(start, end):
+            rack = homes.mates[step] if away == 1 else step
+            distance = 0 if rack == home else 1 if pod >= 0 and pod_of[rack] == pod else 2
+            if distance == away:
+                best = look_in(homes, link_free, bandwidth, weighted, rack, best)
         if best.server >= 0:
             return best.server, best.cost
     return best.passed, 0
 
 
-@lean_inlined
-def after(at: int, leaves: int, out: bool) -> int:
-    """Return the next place of a tree in order, after one that is left `out` with all below it or not; 0 at the end."""
-    if not out and at < leaves:
-        return 2 * at
-    while at & 1:
-        at //= 2
-    return at + (at > 0)
-
-
 @lean
 def fill(
-    homes: Homes,
-    free: Ints,
-    link_free: Ints,
-    demand: Amounts,
-    bandwidth: int,
-    weighted: bool,
-    home: int,
-    every: bool,
-    limit: float,
+    homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, home: int
 ) -> tuple[int, int]:
-    """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server.
-
-    It gives up, and the status is `GOES_ON`, where the cost can't be below the limit any more.
-    """
+    """Provision from this rack on; returns the status, as `choose` does, and the cost, WHOLE billions for a server."""
     network = homes.network
     begin(network.room, demand)
     status, cost = GOES_ON, 0
     while status == GOES_ON:
-        want(homes.wanted, homes.network.room.need, homes.most)
-        spare = limit - (cost + of_links(homes, bandwidth) + to_come(homes, bandwidth))
-        if spare <= 0:
-            return GOES_ON, 0
-        server, more = next_server(homes, link_free, demand, bandwidth, weighted, home, every, spare)
+        want(homes.wanted, network.room.need, homes.most)
+        server, more = next_server(homes, link_free, bandwidth, weighted, home)
         if server < 0:
             break
         cost += more
@@ -192,44 +276,6 @@ def of_links(homes: Homes, bandwidth: int) -> int:
     return links * share(bandwidth, homes.most[-1])
 
 
-@lean_inlined
-def to_come(homes: Homes, bandwidth: int) -> float:
-    """Return what the servers still to be chosen, and their own links, cost at least.
-
-    As many of the largest servers are needed as hold what is left, each with a link of its own. They cannot earn more
-    than if all that they give had been stranded and cut off. Shares are rounded, by up to 2 for each server.
-    """
-    room, most, weights = homes.network.room, homes.most, homes.weights
-    servers, given = 1, 0
-    for r in range(len(room.need)):
-        given += homes.wanted[r] + 2 * len(homes.order)
-        if most[r] > 0:
-            servers = max(servers, -(-room.need[r] // most[r]))
-    # One server alone needs no link; the first server's own link is still to be taken when the second is.
-    links = (0 if servers == 1 else servers) if room.counts[0] == 0 else servers + (room.counts[0] == 1)
-    wide = share(bandwidth, most[-1])
-    return float(min(weights.links, weights.uplinks)) * links * wide - float(weights.stranded + weights.cut_off) * given
-
-
-@lean_inlined
-def leading(homes: Homes, home: int, away: int, bandwidth: int, weighted: bool) -> float:
-    """Return what the links cost at least that lead farther than those taken so far, in a fabric.
-
-    Two lead to another rack; and three, one in another pod's rack and two to the spines, to another pod. A detour to a
-    rack of the same pod may have taken those already; the shortest paths of a fabric are none.
-    """
-    room, routes, farthest = homes.network.room, homes.network.routes, 0
-    if routes.planes == 0:
-        return 0.0
-    for j in range(room.counts[0]):
-        rack = routes.servers[room.servers[j], 0]
-        if rack != home:
-            farthest = max(farthest, 1 if routes.pod_of[rack] == routes.pod_of[home] else 2)
-    detours = farthest > 0 and (weighted or not routes.arithmetic_in)
-    links = 0 if away <= farthest or detours else 1 + away
-    return float(links * homes.weights.uplinks) * share(bandwidth, homes.most[-1])
-
-
 @kernel
 def best_home(
     homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool, masked: bool
@@ -242,23 +288,24 @@ def best_home(
 def try_homes(homes: Homes, free: Ints, link_free: Ints, demand: Amounts, bandwidth: int, weighted: bool) -> int:
     """Try every rack, and take the cheapest, the first of equals; returns the status, else that of the first rack.
 
-    A home is given up once it cannot be cheaper. Racks of a pod in which nobody is able are homes to the same
-    placement, so one of them is enough.
+    Racks of a pod in which nobody is able are homes to the same placement, so one of them is enough.
     """
-    best, least, limit, nobody = NONE, 0, inf, homes.nobody
+    best, least, nobody = NONE, 0, homes.nobody
     see(homes, free, link_free)
+    gather(homes, demand, bandwidth, False)
     nobody[:] = 0
     for home in range(len(homes.until) - 1):
-        if not is_able(homes, home, demand, bandwidth):
+        if homes.since[home] == homes.since[home + 1]:
             pod = homes.network.routes.pod_of[home]
             nobody[pod] += 1
             if nobody[pod] > 1:
                 continue
-        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home, False, limit)
+        status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, home)
         if status == COMPLETE and (best < 0 or cost < least):
-            best, least, limit = home, cost, float(cost)
-    # Once more for the placement; or for what is to blame, with the first rack as home.
-    status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best), best < 0, inf)
+            best, least = home, cost
+    if best < 0:  # for what is to blame, with the first rack as home
+        gather(homes, demand, bandwidth, True)
+    status, cost = fill(homes, free, link_free, demand, bandwidth, weighted, max(0, best))
     if best >= 0:
         homes.cost[0] = cost
     return status
