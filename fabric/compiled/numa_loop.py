@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.compiled.heap import pop, push
-from binwright.fabric.placement.role_views import Ruling, catch_up, happen, why_ruled
+from binwright.fabric.placement.role_views import Ruling, count, show, why_ruled
 from binwright.fabric.ranking import note
 from binwright.fabric.servers import fits_node, fits_spread, why_not
 from binwright.simcore.jit import callback, inlined, kernel, tuple_setitem
@@ -126,9 +126,9 @@ def fits(free: Ints, demand: Amounts, server: int, node: int) -> bool:
 
 
 @kernel
-def _ruled_reason(mask: Any, slots: Any, role: int, left: Ints, events: int, demand: Amounts, spread: bool) -> int:
+def _ruled_reason(mask: Any, view: Any, role: int, left: Ints, demand: Amounts, spread: bool) -> int:
     """Return why a rule refuses a request that has room: a place in the ledger's `reasons`, 0 if none refuses."""
-    said = why_ruled(mask, slots, role, left, events, demand, spread)
+    said = why_ruled(mask, view, role, left, demand, spread)
     return said + ROOMLESS + left.shape[2] if said >= 0 else 0
 
 
@@ -160,8 +160,8 @@ def go(
     rows, arrival, duration, demands, spread, nothing = asked
     capacity, free, left, due, holder, at, clock, sequence, outcome, decided, servers, nodes_of, reason, log = state
     if rules is not None:
-        roles, is_open, mask, slots, happened = rules
-        events, shown, failing = happened[0], slots.shown, slots.failing
+        roles, is_open, mask, view = rules
+        shown, refusing = view.free, view.refusing
     nodes = left.shape[1]
     head, tail, ends, answered = at[HEAD], at[TAIL], at[ENDS], at[ANSWERED]
     blocked, stirred, serving = at[BLOCKED] > 0, at[STIRRED] > 0, at[SERVING] > 0
@@ -174,7 +174,7 @@ def go(
                 pop(due, holder, ends)
                 move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row], roles[row], -1)
+                    count(mask, servers[row], roles[row], -1)
             serving = head < tail and not blocked
         while True:
             end = due[0] if ends > 0 else np.inf
@@ -199,7 +199,7 @@ def go(
                 pop(due, holder, ends)
                 move(left, free, log, demand_of(demands, row, nothing), servers[row], nodes_of[row], 1)
                 if rules is not None:
-                    events = happen(mask, slots, events, servers[row], roles[row], -1)
+                    count(mask, servers[row], roles[row], -1)
                 stirred = blocked
             else:
                 now, stirred, status = change, True, CHANGE
@@ -214,10 +214,10 @@ def go(
         while placed < many:
             if rules is not None:
                 role = roles[row]
-                ruled, slot = not is_open[role], role % len(shown)
+                ruled = not is_open[role]
                 if ruled:
-                    catch_up(mask, slots, role, slot, left, events)
-                code = rule(shown[slot] if ruled else free, capacity, demand, spread[row], *weights)
+                    show(mask, view, role, left)
+                code = rule(shown if ruled else free, capacity, demand, spread[row], *weights)
             else:
                 code = rule(free, capacity, demand, spread[row], *weights)
             if code < 0:
@@ -228,10 +228,10 @@ def go(
                 status = BROKEN
                 break
             if rules is not None:
-                if ruled and failing[slot, server] > 0:
+                if ruled and refusing[server] >= 0:
                     status = BROKEN
                     break
-                events = happen(mask, slots, events, server, role, 1)
+                count(mask, server, role, 1)
             move(left, free, log, demand, server, node, -1)
             servers[row + placed], nodes_of[row + placed] = server, node
             placed += 1
@@ -251,11 +251,11 @@ def go(
         if mode in (DROP, STOP):
             reason[row] = why_not(left, demand, spread[row])
             if rules is not None and ruled and reason[row] == 0:
-                reason[row] = _ruled_reason(mask, slots, role, left, events, demand, spread[row])
+                reason[row] = _ruled_reason(mask, view, role, left, demand, spread[row])
         for part in range(row, row + placed):
             move(left, free, log, demand, servers[part], nodes_of[part], 1)
             if rules is not None:
-                events = happen(mask, slots, events, servers[part], role, -1)
+                count(mask, servers[part], role, -1)
             servers[part], nodes_of[part] = -1, -1
         if mode == WAIT:
             blocked = True
@@ -279,7 +279,7 @@ def go(
             many = parts[row]
         reason[row] = why_not(left, demand, spread[row])
         if rules is not None and not is_open[roles[row]] and reason[row] == 0:
-            reason[row] = _ruled_reason(mask, slots, roles[row], left, events, demand, spread[row])
+            reason[row] = _ruled_reason(mask, view, roles[row], left, demand, spread[row])
         for part in range(row, row + many):
             outcome[part], reason[part], decided[part] = REJECTED, reason[row], now
         sequence[answered] = row
@@ -288,8 +288,6 @@ def go(
     at[HEAD], at[TAIL], at[ENDS], at[ANSWERED] = head, tail, ends, answered
     at[BLOCKED], at[STIRRED], at[SERVING] = blocked, stirred, serving
     clock[0] = now
-    if rules is not None:
-        happened[0] = events
     return made, status, code
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from binwright.fabric.compiled.numa_loop import ANSWERED, ASK, BROKEN, CHANGE, ENDS, HEAD, MODES, as_argument, given, go
 from binwright.fabric.compiled.numa_run import CompiledSimulation
-from binwright.fabric.placement.role_views import Ruling, catch_up, count_up
+from binwright.fabric.placement.role_views import Ruling, show
 from binwright.simcore.errors import InfeasiblePlacement
 from binwright.simcore.record import PLACED
 from binwright.simcore.types import Compiled, Ints
@@ -38,7 +38,7 @@ class Replay:
         self._stages, self._stage = simulation.stages(), 0
         self._roles = simulation.rules.roles if simulation.rules else None
         self._ruling: Ruling | None = None
-        """The rules of placement while something is played: what roles are shown may take much memory."""
+        """The rules of placement while something is played."""
         self._start = self._copied()
         self._answered = int(self._state.at[ANSWERED])
 
@@ -74,7 +74,6 @@ class Replay:
         ends = int(state.at[ENDS])
         changing = [state.free, state.left, state.at, state.now, state.due[:ends], state.holder[:ends]]
         if self._stages:
-            self._count()
             changing += [self._stages[0].mask.counts, self._stages[0].mask.totals]
         return self._stage, tuple((array, array.copy()) for array in changing)
 
@@ -90,11 +89,6 @@ class Replay:
         self._stage = stage
         if self._roles is not None:
             self._ruling = self._stages[stage].ruling(self._roles, self._state.left)
-
-    def _count(self) -> None:
-        """Count for the rules what has happened."""
-        if self._ruling:
-            count_up(self._ruling.mask, self._ruling.slots, self._ruling.happened[0])
 
     def _begin(self, rule: Compiled, by: Compiled | None) -> None:
         """Go back to the start, and fill the cluster where each rule does so itself: by a copy of it, or `by`."""
@@ -124,7 +118,6 @@ class Replay:
             if status != CHANGE:
                 found: int = status
                 return found
-            self._count()
             self._enter(self._stage + 1)
             answers -= made
 
@@ -161,11 +154,8 @@ class Replay:
         """Return what a request is shown as free."""
         if self._ruling is None or self._ruling.is_open[role := int(self._ruling.roles[row])]:
             return self._state.free
-        mask, slots, happened = self._ruling.mask, self._ruling.slots, self._ruling.happened
-        slot = role % len(slots.shown)
-        catch_up(mask, slots, role, slot, self._state.left, happened[0])
-        shown: Ints = slots.shown[slot]
-        return shown
+        show(self._ruling.mask, self._ruling.view, role, self._state.left)
+        return self._ruling.view.free
 
     def tried(self, codes: Sequence[int], rule: Compiled) -> Ints:
         """Count the requests placed in all, int64 [codes], when the request on offer gets each of these answers.

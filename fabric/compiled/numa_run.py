@@ -146,7 +146,7 @@ class CompiledSimulation(Simulation):
             for_ever = (record.outcome[: len(roles)] == PLACED) & (self.workload.duration == inf)
             rows = np.concatenate([state.holder[: state.at[ENDS]], np.flatnonzero(for_ever)])
             places = zip(record.server[rows].tolist(), roles[rows].tolist(), strict=True)
-            self._servers.follow(int(self.rules.happened[0]), dict(zip(rows.tolist(), places, strict=True)))
+            self._servers.follow(dict(zip(rows.tolist(), places, strict=True)))
         call(number)
         self.rules = self._servers.ruling(self.rows.roles)
 
@@ -169,7 +169,7 @@ class CompiledSimulation(Simulation):
     def follow(self) -> None:
         """Write how far the loop has come to the places where the engine keeps it."""
         if self.rules is not None:
-            self._servers.follow(int(self.rules.happened[0]))
+            self._servers.follow()
         at = self.state.at
         self.clock.run_to(float(self.state.now[0]), False)
         self.view.now = self.clock.now

@@ -41,14 +41,12 @@ class Mask(NamedTuple):
     """Holds rules for kernels, and what they count.
 
     `closed` int64 [doors, servers] says what keeps out the roles of a door whatever is counted, -1 for nothing; `roles`
-    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 9] are what is asked, the first
+    int64 [roles, 3] are a role's door and its checks, first and end. `checks` int64 [n, 8] are what is asked, the first
     of its `counts`, its row of `domains`, the limit, its place in `totals`, how many domains there are, the first of
-    its `live`, the first of its `firsts`, and the first of the `counts` that are taken from these, -1 for none; `rules`
-    int64 [n] says of each what `closed` says. `domains` int64 [labels, servers]. `live` bool [doors, domains of all
-    labels] tells which domains have a server that is not closed. `members` int64 [labels, servers] are the servers by
-    domain; `firsts` int64 [any] say where each domain begins, and where the last one ends. What a role's requests add
-    to are rows `to` int64 [roles, 2], first and end, of `adds` int64 [any, 3]: the first of the counts, the row of
-    `domains`, and the place in `totals`.
+    its `live`, and the first of the `counts` that are taken from these, -1 for none; `rules` int64 [n] says of each
+    what `closed` says. `domains` int64 [labels, servers]. `live` bool [doors, domains of all labels] tells which
+    domains have a server that is not closed. What a role's requests add to are rows `to` int64 [roles, 2], first and
+    end, of `adds` int64 [any, 3]: the first of the counts, the row of `domains`, and the place in `totals`.
 
     Written are `counts` int64 [any], and `totals` int64 [counters]: how many domains have a count that is not 0.
     """
@@ -61,8 +59,6 @@ class Mask(NamedTuple):
     live: npt.NDArray[np.bool_]
     counts: Ints
     totals: Ints
-    members: Ints
-    firsts: Ints
     to: Ints
     adds: Ints
 
@@ -158,13 +154,13 @@ def compiled(
                     row, other = rows[counter.label], -1
                     if less is not None:
                         other = counters.setdefault(less, len(counters))
-                    checks.append([kind, number, row, limit, number, sizes[row], starts[row], starts[row] + row, other])
+                    checks.append([kind, number, row, limit, number, sizes[row], starts[row], other])
                     theirs.append(RULES + place)
             by_group[role.group] = first, len(checks)
         spans.append([doors[role[1:3]], *by_group[role.group]])
     firsts = np.cumsum([0, *(sizes[rows[counter.label]] for counter in counters)]).tolist()
-    table = np.array(checks, np.int64).reshape(-1, 9)
-    for column in (1, 8):
+    table = np.array(checks, np.int64).reshape(-1, 8)
+    for column in (1, 7):
         table[:, column] = np.where(table[:, column] < 0, -1, np.array(firsts, np.int64)[table[:, column]])
     adds = [
         [
@@ -184,10 +180,6 @@ def compiled(
         live,
         np.zeros(firsts[-1], np.int64),
         np.zeros(len(counters), np.int64),
-        np.array([np.argsort(places, kind="stable") for places in domains], np.int64).reshape(-1, labels.servers),
-        np.array(
-            [first for places, size in zip(domains, sizes, strict=True) for first in _firsts(places, size)], np.int64
-        ),
         np.column_stack([ends - [len(some) for some in adds], ends]),
         np.array([one for some in adds for one in some], np.int64).reshape(-1, 3),
     )
@@ -205,12 +197,6 @@ def add(mask: Mask, servers: Ints, role: int, sign: int) -> None:
 def open_roles(mask: Mask) -> list[bool]:
     """Tell which roles no rule keeps from anywhere, whatever is counted."""
     return [first == end and not (mask.closed[door] >= 0).any() for door, first, end in mask.roles.tolist()]
-
-
-def _firsts(places: Ints, size: int) -> list[int]:
-    """Return where each of so many domains begins among the servers by domain, and where the last one ends."""
-    found: list[int] = np.cumsum([0, *np.bincount(places, minlength=size)]).tolist()
-    return found
 
 
 @inlined

@@ -14,17 +14,7 @@ from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import WRITTEN, Ledger, read_only
 from binwright.fabric.placement.mask import RULES, TAINT, WHERE, Mask, add, compiled, open_roles
 from binwright.fabric.placement.parts import most_parts, open_to
-from binwright.fabric.placement.role_views import (
-    Ruling,
-    Stage,
-    catch_up,
-    count_up,
-    event,
-    last_refusing,
-    refusals,
-    refusing,
-    slots_for,
-)
+from binwright.fabric.placement.role_views import Ruling, Stage, count, last_refusing, show, view_for
 from binwright.fabric.placement.rules import SERVER, Drain, Rule, ServerLabels, groups_of
 from binwright.fabric.servers import with_room
 from binwright.fabric.unconstrained import NO_MOVES
@@ -79,16 +69,14 @@ class ConstrainedLedger(Ledger):
         self._mask = self._compiled(self._draining)
         self._open = open_roles(self._mask)
         self._count(self._mask)
-        self._slots = slots = slots_for(self._mask, self._free)
-        self._failing = [failing.data for failing in slots.failing]
-        self._journal, self._length, self._events = slots.journal.data, len(slots.journal), 0
-        self._fresh = -1  # the role that is up to date, as nothing has happened since
-        self._all, self._some = read_only(self._shown), [read_only(shown) for shown in slots.shown]
+        self._role_view, self._aside = (view_for(self._mask, self._free) for _ in range(2))
+        self._fresh = -1  # the role whose view is up to date, as nothing has happened since
+        self._all, self._some = read_only(self._shown), read_only(self._role_view.free)
         self.view.free = self.view.free_of_rules = self._all
         self.view.changed = None  # as what is shown depends on who asks
-        self._count_up = prepared(count_up, self._mask, slots, 0)
-        self._last_refusing = prepared(last_refusing, self._mask, slots, 0, 0, np.zeros(0, np.bool_))
-        self._catch_up = prepared(catch_up, self._mask, slots, 0, 0, self._free, 0)
+        self._count_one = prepared(count, self._mask, 0, 0, 0)
+        self._last_refusing = prepared(last_refusing, self._role_view, np.zeros(0, np.bool_))
+        self._show_role = prepared(show, self._mask, self._role_view, 0, self._free)
 
     def _count(self, mask: Mask) -> None:
         """Count who lies where in a mask that has counted nobody."""
@@ -119,7 +107,11 @@ class ConstrainedLedger(Ledger):
     def offer(self, request: Request) -> None:
         """Have the view show room only where this request may lie."""
         role = request.role
-        self.view.free = self._all if self._open[role] else self._some[self._slot(role)]
+        if self._open[role]:
+            self.view.free = self._all
+        else:
+            self._refusing(role)
+            self.view.free = self._some
         if request.gang and request.gang.rules.restricts:
             self.view.free = read_only(np.where(self._open_to_part(request, self.view.free), self.view.free, 0))
         if self.routing:
@@ -168,22 +160,12 @@ class ConstrainedLedger(Ledger):
             may = ~np.isin(self._mask.closed[self._mask.roles[request.role, 0]], (WHERE, TAINT))
         return int(most_parts(request.gang.rules, self._domains, np.where(may, rooms, 0)).max(initial=0))
 
-    def _slot(self, role: int) -> int:
-        """Return the slot of a role, up to date."""
-        slot = role % len(self._some)
+    def _refusing(self, role: int) -> Ints:
+        """Return what keeps a role from every server, int64 [servers], -1 for nothing; its view is up to date then."""
         if self._fresh != role:
-            self._catch_up(self._mask, self._slots, role, slot, self._free, self._events)
+            self._show_role(self._mask, self._role_view, role, self._free)
             self._fresh = role
-        return slot
-
-    def _happened(self, code: int) -> None:
-        """Note an event on a server, which changes what it has free, or what its domains count."""
-        place = self._events % self._length
-        self._journal[place] = code
-        self._events += 1
-        self._fresh = -1
-        if place == self._length - 1:  # before the journal writes over what nobody has counted
-            self._count_up(self._mask, self._slots, self._events)
+        return self._role_view.refusing
 
     def apply(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take what the placement says; returns the server and the node.
@@ -192,8 +174,7 @@ class ConstrainedLedger(Ledger):
         """
         server, node = super().apply(request, placement)
         role = request.role
-        if not self._open[role] and self._failing[slot := self._slot(role)][server]:
-            said: int = refusing(self._mask, self._slots, role, slot, server)
+        if not self._open[role] and (said := int(self._refusing(role)[server])) >= 0:
             super().release(request.index)
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
         gang = request.gang
@@ -204,7 +185,8 @@ class ConstrainedLedger(Ledger):
             super().release(request.index)
             raise InfeasiblePlacement(f"server {server} is not at the site that the request was sent to")
         self._lies[request.index] = server, role
-        self._happened((server << 32) + ((role + 1) << 1))  # event(server, role), without the call
+        self._count_one(self._mask, server, role, 1)
+        self._fresh = -1
         self.view.free = self._all
         return server, node
 
@@ -215,7 +197,8 @@ class ConstrainedLedger(Ledger):
             self._counted(self._ends(row), self._lies[row][1], -1)
             del self._lies[row], self._goes[row]
         elif lay := self._lies.pop(row, None):
-            self._happened(event(*lay, -1))
+            self._count_one(self._mask, *lay, -1)
+        self._fresh = -1
 
     def begin_move(self, request: Request, placement: Placement) -> tuple[int, int]:
         """Take the place that a request is to move to, beside its old one; returns the server and the node.
@@ -225,8 +208,7 @@ class ConstrainedLedger(Ledger):
         row, role = request.index, request.role
         server, node = super().begin_move(request, placement)
         self._counted(self._ends(row), role, -1)
-        if not self._open[role] and self._failing[slot := self._slot(role)][server]:
-            said: int = refusing(self._mask, self._slots, role, slot, server)
+        if not self._open[role] and (said := int(self._refusing(role)[server])) >= 0:
             self._counted(self._ends(row), role, 1)
             super().end_move(row, False)
             raise InfeasiblePlacement(f"not on server {server}: {self._rule(said)}")
@@ -254,8 +236,7 @@ class ConstrainedLedger(Ledger):
     def _counted(self, servers: Ints, role: int, sign: int) -> None:
         """Count a request that came to servers, sign 1, or left them, -1, and note that these have changed."""
         add(self._mask, servers, role, sign)
-        for server in servers.tolist():
-            self._happened(event(server))
+        self._fresh = -1
 
     def may_lie(self, request: Request, after: Mapping[int, int] = NO_MOVES) -> npt.NDArray[np.bool_]:
         """Tell on which servers rules let a request lie, bool [servers]; where it lies, it does not count itself.
@@ -267,29 +248,25 @@ class ConstrainedLedger(Ledger):
             return np.ones(self._servers, np.bool_)
         left = [lies[row] for row in {*after, request.index} if row in lies]
         taken = [(server, lies[row][1]) for row, server in after.items() if row != request.index]
-        for lay in left:
-            self._happened(event(*lay, -1))
-        for lay in taken:
-            self._happened(event(*lay))
-        may: npt.NDArray[np.bool_] = self._slots.failing[self._slot(role)] == 0
-        for lay in taken:
-            self._happened(event(*lay, -1))
-        for lay in left:
-            self._happened(event(*lay))
+        changes = [(lay, -1) for lay in left] + [(lay, 1) for lay in taken]
+        for lay, sign in changes:
+            self._count_one(self._mask, *lay, sign)
+        self._show_role(self._mask, self._aside, role, self._free)
+        for lay, sign in changes:
+            self._count_one(self._mask, *lay, -sign)
+        may: npt.NDArray[np.bool_] = self._aside.refusing < 0
         return may
 
     def fail(self, part: int, kind: Kind = "server") -> list[int]:
         """Take a server out of service; returns the requests that lost their place, released, in order."""
         hit = super().fail(part, kind)
-        if kind == "server":
-            self._happened(event(part))
+        self._fresh = -1
         return hit
 
     def repair(self, part: int, kind: Kind = "server") -> None:
         """Bring a failed server back, empty; does nothing to a server in service."""
         super().repair(part, kind)
-        if kind == "server":
-            self._happened(event(part))
+        self._fresh = -1
 
     def grow(self, by: int) -> None:
         """Add empty servers, labelled as the scenario says. The view's arrays are new ones afterwards."""
@@ -302,17 +279,15 @@ class ConstrainedLedger(Ledger):
         shown, self.view.free = self.view.free, self._all
         super().confirm()
         self.view.free = shown
-        for slot, (role, _) in enumerate(self._slots.state.tolist()):
-            if role >= 0:
-                self._catch_up(self._mask, self._slots, role, slot, self._free, self._events)
-                may = self._slots.failing[slot] == 0
-                if not np.array_equal(self._slots.shown[slot], np.where(may[:, None, None], self._free, 0)):
-                    raise AgentError(WRITTEN)
+        if self._fresh >= 0:
+            may = self._role_view.refusing < 0
+            if not np.array_equal(self._role_view.free, np.where(may[:, None, None], self._free, 0)):
+                raise AgentError(WRITTEN)
 
     def ruling(self, roles: Ints | None) -> Ruling:
         """Return the rules for a compiled run, whose requests have these roles, int64 [n]; `follow` is to be called."""
         assert roles is not None
-        return Ruling(roles, np.array(self._open), self._mask, self._slots, np.array([self._events]))
+        return Ruling(roles, np.array(self._open), self._mask, self._role_view)
 
     @property
     def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
@@ -321,7 +296,6 @@ class ConstrainedLedger(Ledger):
 
     def stages(self) -> list[Stage]:
         """Return the rules for a compiled run as they are now, and then as every planned drain leaves them."""
-        self._count_up(self._mask, self._slots, self._events)
         found, draining = [Stage(-inf, np.array(self._open), self._mask)], set(self._draining)
         for since, _, number in sorted(self.planned, key=lambda one: one[0]):
             if number not in draining:
@@ -330,12 +304,12 @@ class ConstrainedLedger(Ledger):
                 found.append(Stage(since, np.array(open_roles(mask)), mask))
         return found
 
-    def follow(self, happened: int, lies: dict[int, tuple[int, int]] | None = None) -> None:
-        """Take over from a compiled run how many events there were, and of every request there its server and role.
+    def follow(self, lies: dict[int, tuple[int, int]] | None = None) -> None:
+        """Go on where a compiled run is; `lies` are of every request there its server and role.
 
-        Who lies where is asked for when the rules have to be compiled anew.
+        They are needed when the rules have to be compiled anew.
         """
-        self._events, self._fresh = happened, -1
+        self._fresh = -1
         if lies is not None:
             self._lies = lies
 
@@ -364,7 +338,7 @@ class ConstrainedLedger(Ledger):
         if code:
             return code
         if self.routing and not (reach := self.routing.reach).all():
-            may = self._open[request.role] or self._slots.failing[self._slot(request.role)] == 0
+            may = self._open[request.role] or self._refusing(request.role) < 0
             if not (self._with_room(request) & reach & may).any():
                 return len(self.reasons) - 2
         said = -1 if self._open[request.role] else self._decisive(request)
@@ -377,8 +351,8 @@ class ConstrainedLedger(Ledger):
 
     def _decisive(self, request: Request) -> int:
         """Return which rule takes the last server with room; -1 where one is left."""
-        slot = self._slot(request.role)
-        said: int = self._last_refusing(self._mask, self._slots, request.role, slot, self._with_room(request))
+        self._refusing(request.role)
+        said: int = self._last_refusing(self._role_view, self._with_room(request))
         return said
 
     def kept_out(self, request: Request) -> dict[int, str]:
@@ -393,8 +367,7 @@ class ConstrainedLedger(Ledger):
             return apart | self._kept_out(request._replace(gang=None))
         if self._open[request.role]:
             return super().kept_out(request)
-        slot = self._slot(request.role)
-        said = refusals(self._mask, self._slots, request.role, slot).tolist()
+        said = self._refusing(request.role).tolist()
         ruled = {server: self._rule(number) for server, number in enumerate(said) if number >= 0}
         return super().kept_out(request) | ruled
 
@@ -420,7 +393,6 @@ class ConstrainedLedger(Ledger):
     def check(self) -> None:
         """Count again from every placement held; raises `LedgerError` when something is missing."""
         super().check()
-        self._count_up(self._mask, self._slots, self._events)
         fresh = self._compiled(self._draining)
         self._count(fresh)
         same = np.array_equal(fresh.counts, self._mask.counts) and np.array_equal(fresh.totals, self._mask.totals)

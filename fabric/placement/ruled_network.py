@@ -10,7 +10,6 @@ from binwright.fabric.cluster import Cluster
 from binwright.fabric.ledger import Ledger
 from binwright.fabric.network import NetworkLedger
 from binwright.fabric.placement.mask import Mask, add
-from binwright.fabric.placement.role_views import refusals, refusing
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.fabric.placement.rules import Rule, ServerLabels
 from binwright.fabric.routing import Routing
@@ -52,12 +51,12 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
         Raises `InfeasiblePlacement` when they break a rule or do not fit.
         """
         row, role = request.index, request.role
-        slot = -1 if self._open[role] else self._slot(role)  # as it was shown, before anything is taken
+        refusing = None if self._open[role] else self._refusing(role)  # as it was shown, before anything is taken
         place = NetworkLedger.apply(self, request, placement)
         servers = self._books.chosen[: self._books.report[0], 0].copy()
-        if slot >= 0 and (refused := servers[self._slots.failing[slot][servers] > 0]).size:
+        if refusing is not None and (refused := servers[refusing[servers] >= 0]).size:
             server = int(refused[0])
-            said: int = refusing(self._mask, self._slots, role, slot, server)
+            said = int(refusing[server])
             Ledger.release(self, row)
             self.notes.pop()
             if self._remembered is not None:
@@ -76,7 +75,7 @@ class RuledNetwork(ConstrainedLedger, NetworkLedger):
 
     def _decisive(self, request: Request) -> int:
         """Return which rule leaves less than the request needs, of all servers together; -1 where none does."""
-        said = refusals(self._mask, self._slots, request.role, self._slot(request.role))
+        said = self._refusing(request.role)
         free = self._free.sum(axis=1)
         left = free.sum(axis=0)
         for number in np.unique(said[said >= 0]).tolist():

@@ -62,11 +62,7 @@ step = st.tuples(
 def test_a_ledger_keeps_the_slow_rules(labels: ServerLabels, data: st.DataObject) -> None:
     """After every event: what is shown, refused and counted; and of a refusal, which rule it names."""
     written = data.draw(rules(labels.servers))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
-        )  # one slot
-        keep_the_slow_rules(labels, written, data)
+    keep_the_slow_rules(labels, written, data)
 
 
 def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.DataObject) -> None:

@@ -111,12 +111,7 @@ def test_a_replay_keeps_rules_as_the_engine(case: Case, data: st.DataObject) -> 
     asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
     case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
     case.overflow = Overflow(data.draw(st.sampled_from(["drop", "stop"])))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
-        )  # one slot
-        patch.setattr("binwright.fabric.placement.role_views.JOURNAL", 3)
-        check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
+    check(case, lambda: ConstrainedLedger(case.cluster, labels, written), case.warm, data.draw(st.integers(0, 12)))
 
 
 @pytest.mark.long

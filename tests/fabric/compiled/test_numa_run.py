@@ -67,20 +67,15 @@ def test_a_compiled_run_keeps_rules_as_the_engine(case: Case, data: st.DataObjec
     servers = len(case.cluster.capacity)
     labels, written = data.draw(labelled(servers, servers)), data.draw(rules(servers))
     of = np.array(data.draw(st.lists(st.integers(0, 5), min_size=40, max_size=40)))[: len(case.workload)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "binwright.fabric.placement.role_views.MOST", data.draw(st.sampled_from([1, 1 << 24]))
-        )  # one slot
-        patch.setattr("binwright.fabric.placement.role_views.JOURNAL", 3)
-        asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
-        case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
-        ledger = ConstrainedLedger(case.cluster, labels, written)
-        engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
-        expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
-        ledger.check()
-        other = ConstrainedLedger(case.cluster, labels, written)
-        compiled = CompiledSimulation(case.workload, other, case.overflow, expansion=case.expansion)
-        found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
+    asked = np.maximum(case.workload.demand, 1)  # where nothing is free, a demand for nothing fits
+    case.workload = replace(case.workload, demand=asked, roles=Roles(ROLES, of))
+    ledger = ConstrainedLedger(case.cluster, labels, written)
+    engine = Simulation(case.workload, ledger, case.overflow, expansion=case.expansion)
+    expected = played(case, engine, lambda scan, watch: play(engine, agent_of(scan), watch))
+    ledger.check()
+    other = ConstrainedLedger(case.cluster, labels, written)
+    compiled = CompiledSimulation(case.workload, other, case.overflow, expansion=case.expansion)
+    found = played(case, compiled, lambda scan, watch: play_compiled(compiled, agent_of(scan), watch))
     assert found == expected
     assert_same(compiled, engine)
 
