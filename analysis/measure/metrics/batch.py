@@ -64,7 +64,7 @@ def _of(what: str, percent: int | None = None) -> Definition:
 
     @metric(
         name=f"{what}_{which}",
-        heading=f"{which} {what}",
+        heading=f"{which} {'bounded ' if what == 'slowdown' else ''}{what}",
         unit="" if what == "slowdown" else "s",
         better="lower",
         in_parts=True,

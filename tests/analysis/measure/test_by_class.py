@@ -9,6 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from binwright.analysis.measure.definition import Asked
+from binwright.analysis.measure.measuring import describe
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.check import check_scenario
 from binwright.scenarios.run.execute import execute
@@ -83,3 +85,11 @@ def test_a_class_without_requests_has_no_value(tmp_path: Path) -> None:
 def test_mistakes_are_named(entry: Any, said: str) -> None:
     with pytest.raises(UserError, match=said):
         check_scenario(scenario([entry]))
+
+
+def test_a_bounded_slowdown_is_called_one() -> None:
+    headings = {
+        one.name: one.heading for one in describe(("cpu",), (), [Asked("slowdown_mean"), Asked("slowdown_p95")])
+    }
+    assert headings["slowdown_mean"] == "mean bounded slowdown"
+    assert headings["slowdown_p95"] == "p95 bounded slowdown"
