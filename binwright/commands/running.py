@@ -223,7 +223,11 @@ def _warn(results: Results) -> None:
     done = results.done
     if "running_lost" in done.columns and (lost := int(done["running_lost"].sum() or 0)):
         share = lost / int(done["running"].sum())
-        warn_of(f"{share:.2%} of the requests that ran already at the start got no place (metric `running_lost`).")
+        warn_of(
+            f"the cluster cannot hold what runs already at the start: {share:.2%} of these requests got no place "
+            "there, or only later, and those that come wait behind them (metric `running_lost`). Give it more servers, "
+            "or leave them out: `workload: {running: drop}`."
+        )
     if "missing_groups" in done.columns:
         said = done["missing_groups"].drop_nulls()
         runs = f"{len(said)} of {len(done)} runs"

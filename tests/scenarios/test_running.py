@@ -136,7 +136,20 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     )
     assert main(["run", str(file), "--out", str(tmp_path / "again")]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "50.00% of the requests that ran already at the start got no place (metric `running_lost`)." in said
+    assert "the cluster cannot hold what runs already at the start: 50.00% of these requests got no place there" in said
+
+
+def test_what_runs_already_and_waits_for_a_place_has_lost_it(
+    tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(
+        f"cluster: {{servers: 1, node: {{cpu: 5}}}}\nworkload: {{trace: table, path: {trace['path']}, start: 5}}\n"
+        "agents: [first-fit]\noverflow: wait\n"
+    )
+    assert main(["run", str(file), "--out", str(tmp_path / "results")]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "50.00% of these requests got no place there, or only later, and those that come wait behind them" in said
 
 
 def test_a_run_that_stops_before_anything_arrives_says_so(tmp_path: Path, trace: dict[str, Any]) -> None:

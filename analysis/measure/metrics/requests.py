@@ -7,7 +7,7 @@ import numpy as np
 from binwright.analysis.measure.definition import metric
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.simcore.engine import Simulation
-from binwright.simcore.record import IMPOSSIBLE, PLACED, REJECTED
+from binwright.simcore.record import IMPOSSIBLE, PENDING, PLACED, REJECTED
 from binwright.simcore.types import Floats, Ints
 
 
@@ -117,11 +117,12 @@ def running(run: FinishedRun) -> int:
     return len(run.asked.leads(np.arange(run.simulation.workload.running)))
 
 
-@metric(heading="running lost", better="lower", table="harm", meaning="of those, the ones that got no place")
+@metric(heading="running lost", better="lower", table="harm", meaning="of those, the ones without a place at the start")
 def running_lost(run: FinishedRun) -> int:
-    """Count those of them that got no place, though some server could hold them when empty."""
+    """Count those of them that got no place, or only later, though some server could hold them when empty."""
     rows = run.asked.leads(np.arange(run.simulation.workload.running))
-    return int(np.count_nonzero(run.outcome[rows] == REJECTED))
+    late = (run.outcome[rows] == PENDING) | (run.decided[rows] > run.begin)
+    return int(np.count_nonzero(late | (run.outcome[rows] == REJECTED)))
 
 
 @metric(heading="stopped", table="never", meaning="1 when a request that fit nowhere ended the run")
