@@ -102,6 +102,11 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "binwright.analysis.measure.metrics.requests:cumulative",
+    **{
+        f"{what}_{period}": f"binwright.analysis.measure.costs.metrics:{what}_{period}"
+        for what in ("income", "cost", "net")
+        for period in ("month", "year")
+    },
     "servers_used_end": "binwright.analysis.measure.metrics.servers:used_at_the_end",
     **{
         name: f"binwright.analysis.measure.metrics.batch:{name}"

@@ -13,7 +13,12 @@ from binwright.simcore.ordered_sums import dot
 from binwright.simcore.types import Floats
 
 
-@metric(heading="income", unit=MONEY, better="higher", meaning="prices x amounts x hours held while the run lasted")
+@metric(
+    heading="income of the run",
+    unit=MONEY,
+    better="higher",
+    meaning="prices x amounts x hours held while the run lasted",
+)
 def income(run: FinishedRun) -> float | None:
     """Add up what was earned within the measured time."""
     return _earned(run, lambda part: part.seconds * part.sold)
@@ -71,11 +76,33 @@ electricity = _billed(
     "electricity", "cost_electricity", "cost of electricity", "energy at its price when it was drawn", MONEY, "never"
 )
 moves = _billed("moves", "cost_moves", "cost of moves", "of those that arrived", MONEY, "never")
-cost = _billed("cost", "cost", "cost", "of servers, electricity and moves in the measured time", MONEY)
+cost = _billed("cost", "cost", "cost of the run", "of servers, electricity and moves in the measured time", MONEY)
 
 
-@metric(heading="net", unit=MONEY, better="higher", meaning="income - cost")
+@metric(heading="net of the run", unit=MONEY, better="higher", meaning="income - cost")
 def net(run: FinishedRun) -> float | None:
     """Take the cost from the income, where both are known."""
     earned, spent = income(run), run.bill.cost if run.bill else None
     return None if earned is None or spent is None else earned - spent
+
+
+def _per(of: Definition, what: str, period: str, days: int) -> Definition:
+    """Make the metric of money per month or year: what the run came to, over its measured time."""
+
+    @metric(
+        name=f"{what}_{period}",
+        heading=f"{what} per {period}",
+        unit=MONEY,
+        better="lower" if what == "cost" else "higher",
+        meaning=f"{what} of the run per {days} days of its measured time",
+    )
+    def found(run: FinishedRun) -> float | None:
+        value, lasted = of(run), run.finish - run.begin
+        return None if value is None or not lasted else float(value) / lasted * days * 86_400
+
+    return found
+
+
+income_month, income_year = _per(income, "income", "month", 30), _per(income, "income", "year", 365)
+cost_month, cost_year = _per(cost, "cost", "month", 30), _per(cost, "cost", "year", 365)
+net_month, net_year = _per(net, "net", "month", 30), _per(net, "net", "year", 365)

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from binwright.analysis.measure.costs.bill import Bill, Costs
 from binwright.analysis.measure.costs.tariffs import Tariff
+from binwright.analysis.measure.definition import Asked
 from binwright.analysis.measure.finished_run import FinishedRun
-from binwright.analysis.measure.measuring import measure
+from binwright.analysis.measure.measuring import describe, measure
 from binwright.analysis.measure.samples import Sampler
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
@@ -94,6 +95,18 @@ def test_net_is_income_less_cost() -> None:
     assert "net" not in measure(finished(ran, costs()))
     assert "net" not in measure(finished(ran, costs(tariff()), {"cpu": 3.0}))
     assert measure(finished(ran, costs(tariff())))["server_hours"] == pytest.approx(2)
+
+
+def test_money_per_month_and_year_is_that_of_the_measured_time() -> None:
+    ran = finished(run(Case([(4, 4)], HALF)), costs(), {"cpu": 3.0})
+    asked = [Asked(f"{what}_{period}") for what in ("income", "cost", "net") for period in ("month", "year")]
+    found = measure(ran, asked)
+    months = (ran.finish - ran.begin) / (30 * 24 * HOUR)
+    for what in ("income", "cost", "net"):
+        assert found[f"{what}_month"] == pytest.approx(found[what] / months)
+        assert found[f"{what}_year"] == pytest.approx(found[what] / months * 365 / 30)
+    headings = {one.name: one.heading for one in describe((), (), asked)}
+    assert (headings["net"], headings["net_month"]) == ("net of the run", "net per month")
 
 
 class Across(Agent):
