@@ -37,7 +37,7 @@ SKEWED, ENOUGH = 1.0, 20
 EFFECT = 0.01
 """The difference that `seeds_for_1pct` is about, as a share of the baseline's mean."""
 BASELINE, BETTER, WORSE, MORE, LESS = "baseline", "better", "worse", "more", "less"
-EQUAL, SAME, UNTESTED = "equal", "not told apart", "not tested"
+EQUAL, SAME, UNTESTED = "equal", "not significant", "not tested"
 
 
 class Differences:
@@ -168,9 +168,9 @@ class Differences:
     def family(self) -> str:
         """Which comparisons the p-values are corrected for, in words; "" where nothing was tested."""
         size = max(self.families.values(), default=0)
-        beside = "the comparisons of agents with what they were before" if self.is_since else ""
+        beside = "with earlier results" if self.is_since else ""
         if self.is_named:
-            beside = f"the comparisons with {self.heading(self.baseline)}"
+            beside = f"with {self.heading(self.baseline)}"
         return in_words(size, apart=len(self.keys) > self.is_since, beside=beside) if size else ""
 
     def _statistics(self, metric: Metric) -> dict[str, Any]:

@@ -92,13 +92,12 @@ class Family:
 
 
 def in_words(size: int, *, apart: bool, beside: str = "") -> str:
-    """Say which comparisons p-values are corrected for: of every two agents, or those that `beside` names.
+    """Say over how many pairs of agents Holm corrected p-values, of all or of those `beside` an agent.
 
     `size` is the number of comparisons in the largest family; `apart` says that each point has one of its own.
     """
     at = " at each point" if apart else ""
-    which = beside or "all comparisons of two agents"
-    return f"corrected by Holm{at} for {which} by the metric, up to {size:,}"
+    return f"Holm over {size:,} pair{'' if size == 1 else 's'}{beside and f' {beside}'}{at}"
 
 
 def _pairs(point: Ints) -> tuple[Ints, Ints]:

@@ -25,7 +25,7 @@ Named = list[tuple[str, Entry]]
 
 
 def finding(table: Table, metric: Metric) -> str:
-    """Say who is the best by a metric of the table, and who cannot be told from it; at how many points, of a sweep.
+    """Say who is the best by a metric, and who does not differ significantly; of a sweep, at how many points.
 
     It is "" where neither higher nor lower is better, where one agent is alone, and where all values are equal.
     """
@@ -59,22 +59,25 @@ def _at_one(metric: Metric, ranked: Named) -> str:
     tied = [name for name, entry in ranked if entry.mark == TIED]
     if not best:
         if not _are_untested(ranked):
-            return f"By {metric.heading}, no agent can be told from the best"
+            return f"By {metric.heading}, no significant difference"
         first = _equal_to_first(ranked)
         return "" if len(first) == len(ranked) else f"In one seed, {_does(metric, first)}"
     if not tied:
-        return _does(metric, best) + ("" if all(entry.exact for _, entry in ranked) else ", told from all others")
+        return _does(metric, best) + (
+            "" if all(entry.exact for _, entry in ranked) else ", significantly better than all others"
+        )
     others = len(ranked) - len(best)
-    them = _and(tied) if len(tied) <= NAMED else "none" if len(tied) == others else f"{len(tied)} of {others} others"
-    verb = "can" if them == "none" else "cannot"
-    return f"{_does(metric, best)}; {them} {verb} be told from {'it' if len(best) == 1 else 'them'}"
+    if len(tied) > NAMED and len(tied) == others:
+        return f"{_does(metric, best)}; no other differs significantly"
+    them = _and(tied) if len(tied) <= NAMED else f"{len(tied)} of {others} others"
+    return f"{_does(metric, best)}; {them} {'does' if len(tied) == 1 else 'do'} not differ significantly"
 
 
 def _at_points(metric: Metric, ranked: list[Named]) -> str:
-    """Count the points at which agents are the best: told from all others, or, of one seed, ahead in it."""
+    """Count the points at which agents are significantly better than all others, or, of one seed, ahead."""
     untested = all(map(_are_untested, ranked))
     wins: Counter[tuple[str, ...]] = Counter()
-    ahead: Counter[tuple[str, ...]] = Counter()  # of several that are not told apart
+    ahead: Counter[tuple[str, ...]] = Counter()  # of several that do not differ significantly
     equal = unsure = 0
     for found in ranked:
         tied = [name for name, entry in found if entry.mark == TIED]
@@ -90,22 +93,24 @@ def _at_points(metric: Metric, ranked: list[Named]) -> str:
         else:
             wins[tuple(best)] += 1
     if not wins and not ahead:
-        return f"By {metric.heading}, no agent is told from all others at any of {len(ranked)} points" if unsure else ""
+        return f"By {metric.heading}, no agent is significantly ahead at any of {len(ranked)} points" if unsure else ""
     (first, times), *others = wins.most_common() or ahead.most_common()
     where = "at all" if times == len(ranked) else f"at {times} of"
     alone = untested and any(entry.alone for found in ranked for _, entry in found)
     parts = [f"{'In one seed, ' if alone else ''}{_does(metric, list(first))} {where} {len(ranked)} points"]
     if not wins:
-        parts[0] += ", not told apart"
+        parts[0] += ", without a significant difference"
     if others:
         parts.append(_and([f"{_and(list(names))} at {count}" for names, count in others[:NAMED]]))
     if wins:
-        parts += [f"at {count} {_and(list(names))} are not told apart" for names, count in ahead.most_common(2)]
+        parts += [
+            f"at {count} {_and(list(names))} do not differ significantly" for names, count in ahead.most_common(2)
+        ]
         unsure += sum(count for _, count in ahead.most_common()[2:])
     if equal:
         parts.append(f"at {equal} all are equal")
     if unsure:
-        parts.append(f"at {unsure} none is told from all others")
+        parts.append(f"at {unsure} none is significantly ahead")
     return "; ".join(parts)
 
 

@@ -117,15 +117,15 @@ def legend(comparison: Differences, escape: Escape = str) -> str:
         if cut:
             notes.append(CUT)
     elif len(chance) or not exact.any():
-        notes.append("One seed: no intervals, and nothing is told apart.")
+        notes.append("One seed: no intervals and no tests.")
     if not frame["pairs"].sum():
         notes.append("Nothing is there to compare with.")
     elif len(paired := frame.filter(frame["pairs"] > 0, frame["test"].ne_missing("exact"))):
         base = escape(comparison.heading(comparison.baseline))
         notes.append(f"Differences to {base} are paired by seed; each 95 % t interval is for its difference alone.")
         if comparison.family:
-            notes += [f"Verdicts go by p-values, {escape(comparison.family)}{_wherefore(comparison)}."]
-            notes += [f"An interval may miss 0 and the verdict still be {SAME}, not told apart by these seeds."]
+            notes += [f"Verdicts go by p-values ({escape(comparison.family)}){_wherefore(comparison)}."]
+            notes += [f"An interval may miss 0 and the verdict still be {SAME}, not significant."]
         if (paired["pairs"] < FEWEST).any():
             notes.append(f"Fewer than {FEWEST} paired seeds are not tested ({UNKNOWN}).")
     failed = frame.filter(frame["metric"] == frame["metric"][0])["failed"].sum()
@@ -203,7 +203,7 @@ def _line(comparison: Differences, metric: Metric, row: dict[str, Any], escape: 
         escape(comparison.heading(row["agent"])),
         "-" if row["mean"] is None else _mean(metric, row),
         "baseline" if own else _difference(metric, row),
-        {"not told apart": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
+        {"not significant": SAME, "not tested": UNKNOWN, "baseline": "", None: "-"}.get(row["verdict"], row["verdict"]),
         "" if own else "-" if row["relative"] is None else _relative(row["relative"]),
         "" if own else "exact" if row["test"] == "exact" else _p(row["p"]),
         runs,

@@ -160,18 +160,18 @@ class Table:
             if chance and not exact and not self._seeds_matter:
                 notes.append("All of these seeds gave the same.")
         elif not exact:
-            notes.append("One seed: no intervals, and nothing is told apart.")
+            notes.append("One seed: no intervals and no tests.")
         marks = {entry.mark for entry in entries}
         if TIED in marks:
-            why = f" by these seeds: p > .05, {self.family}" if self.family else ": not tested"
-            notes.append(f"{BEST} best; {TIED} not told from the best{why}.")
+            why = f" (p > .05, {self.family})" if self.family else ": not tested"
+            notes.append(f"{BEST} best; {TIED} not significantly different from the best{why}.")
         elif BEST in marks:
             tested = self.family and (chance or not exact)
-            told = f", told from all others by these seeds: p <= .05, {self.family}" if tested else ""
+            told = f", significantly better than all others (p <= .05, {self.family})" if tested else ""
             notes.append(f"{BEST} best{told}.")
         if self._several_seeds and any(self._untold(number) for number in shown):
-            said = f": p > .05, {self.family}" if self.family and marks <= {""} else ""
-            notes.append(f"No mark {'at a point' if self.swept else 'in a column'}: none is told from the best{said}.")
+            said = f" (p > .05, {self.family})" if self.family and marks <= {""} else ""
+            notes.append(f"No mark: no significant difference{said}.")
         return " ".join(notes)
 
     def _worst(self, number: int) -> str:

@@ -61,8 +61,8 @@ class Compared:
         """Say what it means that some marks are hollow, or that none is."""
         if not self.family:
             return f"hollow: equal to {self.baseline}" if hollow else ""
-        told, sign = ("hollow: not", ">") if hollow else ("all", "<=")
-        return f"{told} told from {self.baseline}, p {sign} .05, {self.family}"
+        which, sign = ("hollow: not", ">") if hollow else ("all", "<=")
+        return f"{which} significantly different from {self.baseline} (p {sign} .05, {self.family})"
 
     @property
     def hatched(self) -> str:

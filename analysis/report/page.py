@@ -109,7 +109,7 @@ def _family(table: Table) -> str:
     """Say which comparisons all of the page is corrected for."""
     if not table.family:
         return ""
-    return f'<p class="soft">Told apart: p &lt;= .05, {escape(table.family)}; here, in tables and in figures.</p>\n'
+    return f'<p class="soft">Significant: p &lt;= .05, {escape(table.family)}.</p>\n'
 
 
 def _same(table: Table) -> str:

@@ -232,11 +232,11 @@ def comparison_tables(results: ResultsFolder) -> str:
 
 MEANINGS = {
     "difference": "mean of the differences to the baseline, paired by seed, and its 95 % interval, uncorrected",
-    "verdict": "better or worse than the baseline by the corrected p-values; = not told apart by these seeds; ? not "
+    "verdict": "better or worse than the baseline by the corrected p-values; = not significant; ? not "
     "tested, with fewer than five seeds in common",
     "%": "the difference in % of the baseline's mean",
-    "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm for all "
-    "comparisons of two agents by this metric at this point, whatever the baseline",
+    "p": "of the signed-rank test where it can tell anything, else of the paired t-test; corrected by Holm over all "
+    "pairs of agents at this point, whatever the baseline",
     "seeds for 1 %": "how many seeds would show a difference of 1 % of the baseline's mean",
 }
 

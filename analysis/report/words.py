@@ -98,15 +98,20 @@ def _compared(results: ResultsFolder, table: Table, number: int, metric: Metric)
     told = [agent for agent in others if found[agent]["verdict"] in (BETTER, WORSE)]
     if not any(found[agent]["test"] for agent in others):
         return first + FEW_SEEDS
-    it, it_is = ("them", "they are") if len(equal) > 1 else ("it", "it is")
     if not told:
-        return f"{first} These seeds cannot tell {it} from any other agent."
+        return f"{first} No other agent differs significantly."
     text = f"{first} That is {_by(metric, found[told[0]])} than {escape(table.heading(told[0]))} ({_p(found[told[0]])})"
     if all(found[agent]["test"] == "exact" for agent in others):
         return f"{text}. {EXACT}, and there is no chance in the ranking: {_ranking(table, number, metric)}."
-    text += f"; {it_is} told from {_names(table, told[1:])} too." if told[1:] else "."
+    text += f"; {_names(table, told[1:])} {_differ(told[1:])} significantly, too." if told[1:] else "."
     unsure = [agent for agent in others if agent not in told]
-    return text + (f" These seeds cannot tell {it} from {_names(table, unsure)}." if unsure else "")
+    return text + (f" {_names(table, unsure)} {_differ(unsure, negated=True)} significantly." if unsure else "")
+
+
+def _differ(agents: list[str], *, negated: bool = False) -> str:
+    if negated:
+        return "does not differ" if len(agents) == 1 else "do not differ"
+    return "differs" if len(agents) == 1 else "differ"
 
 
 def _leading(ranked: list[TableRow], number: int) -> list[TableRow]:
@@ -170,7 +175,7 @@ MOST = 12
 """More lines than that say less than the table."""
 NOBODY: tuple[str, ...] = ()
 Found = tuple[Any, tuple[str, ...]]
-"""A value of the key that the answer runs over, and who is the best there, with those that are not told from them."""
+"""A value of the key that the answer runs over, and the best there, with those without a significant difference."""
 
 
 def by_point(table: Table, column: int, metric: Metric) -> str:
@@ -224,7 +229,7 @@ def _in_order(points: dict[Any, list[TableRow]]) -> list[tuple[Any, list[TableRo
 
 
 def _best(rows: Sequence[TableRow], column: int, metric: Metric) -> tuple[str, ...]:
-    """Return the best agents of a point and those not told from them, the best first; nobody where none is told."""
+    """Return the best agents of a point and those without a significant difference, the best first; may be nobody."""
     sign = -1 if metric.better == "higher" else 1
     entries = [(entry, row.agent) for row in rows if (entry := row.entries[column])]
     if not any(entry.mark == BEST for entry, _ in entries):
@@ -234,13 +239,13 @@ def _best(rows: Sequence[TableRow], column: int, metric: Metric) -> tuple[str, .
 
 
 def _told(table: Table, key: str, found: Sequence[Found]) -> str:
-    """Join neighbours with the same answer: `up to 20 first-fit; from 24 on nobody is told from the best`."""
+    """Join neighbours with the same answer: `up to 20 first-fit; from 24 on no significant difference`."""
     spans = [[value for value, _ in some] for _, some in groupby(found, key=lambda one: frozenset(one[1]))]
     parts, at = [], 0
     for span in spans:
         agents = found[at][1]
         who = " or ".join(f"<strong>{escape(table.heading(agent))}</strong>" for agent in agents)
-        parts.append(f"{_where(span, at == 0, at + len(span) == len(found))} {who or 'nobody is told from the best'}")
+        parts.append(f"{_where(span, at == 0, at + len(span) == len(found))} {who or 'no significant difference'}")
         at += len(span)
     return f"by {escape(table.heading(key))}, {'; '.join(parts)}"
 

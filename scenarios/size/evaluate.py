@@ -83,7 +83,7 @@ Pairs: TypeAlias = dict[Any, set[str]]
 """Sizes, and the agents that are looked at there."""
 ENDS = {"size": 0, "low": 1, "high": -1}
 """Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
-BEST, TOLD, NOT_TOLD, FAILED = "best", "told apart", "not told apart", "failed"
+BEST, TOLD, NOT_TOLD, FAILED = "best", "significant", "not significant", "failed"
 
 
 class SizeQuestion(Protocol):

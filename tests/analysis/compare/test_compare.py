@@ -97,7 +97,7 @@ def test_verdicts_know_which_way_is_better(tmp_path: Path, metric: str, verdicts
     }
     found = Comparison(results(tmp_path, runs(numbers, metric)), metrics=[metric])
     told = tuple(only(found, agent, metric)["verdict"] for agent in ("up", "down", "same"))
-    assert told == (*verdicts, "not told apart")
+    assert told == (*verdicts, "not significant")
 
 
 def test_nothing_differs_and_a_difference_that_never_varies(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_nothing_differs_and_a_difference_that_never_varies(tmp_path: Path) -> N
     numbers = {"base": base, "same": base, "shifted": [x + 0.1 for x in base]}
     found = Comparison(results(tmp_path, runs(numbers)))
     same, shifted = only(found, "same"), only(found, "shifted")
-    assert (same["diff"], same["p_alone"], same["p"], same["verdict"]) == (0, 1, 1, "not told apart")
+    assert (same["diff"], same["p_alone"], same["p"], same["verdict"]) == (0, 1, 1, "not significant")
     assert (same["diff_low"], same["diff_high"], same["seeds_for_1pct"]) == (0, 0, 2)
     assert (shifted["p_alone"], shifted["p"]) == (2**-6, 3 * 2**-6)
     assert (shifted["verdict"], shifted["test"]) == ("better", "wilcoxon")

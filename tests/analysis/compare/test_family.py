@@ -118,7 +118,7 @@ def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
     mine = found.frame.filter(agent="now")
     assert found.families == {"acceptance": 6}
     assert mine["p"].to_list() == pytest.approx(holm_slowly(mine["p_alone"].to_list()))
-    assert "by Holm for the comparisons of agents with what they were before by the metric, up to 6" in found.legend
+    assert "Holm over 6 pairs with earlier results" in found.legend
 
 
 def test_many_pairs_are_compared_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_an_agent_with_chance_beside_one_without_is_tested(tmp_path: Path) -> No
     assert (by_agent["dice"]["test"], by_agent["dice"]["interval"], by_agent["dice"]["verdict"]) == ("t", "t", "worse")
     assert found.families == {"acceptance": 1}
     assert "Values without an interval are exact" in found.legend
-    assert "corrected by Holm" in found.legend
+    assert "Holm over" in found.legend
 
 
 def test_runs_that_drew_nothing_but_differ_are_not_exact(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_when_nothing_can_be_told_apart_nothing_is_marked(tmp_path: Path) -> Non
     found = accepted(tmp_path, {"a": [0.1, 0.9, 0.5], "b": [0.9, 0.1, 0.6]})
     assert marks(found, "acceptance") == ["", ""]
     assert marks(accepted(tmp_path, {"a": [0.5, 0.5], "b": [0.5, 0.5]}), "acceptance") == ["", ""]
-    assert "No mark in a column: none is told from the best." in found.legend
+    assert "No mark: no significant difference." in found.legend
     alone = accepted(tmp_path, {"alone": [0.5, 0.6]})
     assert marks(alone, "acceptance") == [""]
     assert "No mark" not in alone.legend

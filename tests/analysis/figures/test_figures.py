@@ -271,14 +271,16 @@ def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Result
     ax = figure.axes[0]
     assert ax.get_xlabel() == "accepted, percentage points\ndifference to random"
     comparison = results.compare()
-    assert title(figure).endswith(f"differences paired by seed; all told from random, p <= .05, {comparison.family}")
+    assert title(figure).endswith(
+        f"differences paired by seed; all significantly different from random (p <= .05, {comparison.family})"
+    )
     rows = results.compare(metrics=["acceptance"]).frame.filter(pairs=5).sort("mean", descending=True).to_dicts()
     assert len(rows) == 2
     for mark, one in zip(dots(figure)[0], rows, strict=True):
         assert mark[:3] == pytest.approx([100 * one[name] for name in ("diff", "diff_low", "diff_high")])
         assert mark[3] == (one["verdict"] in TOLD)
     assert [0, 0] in [np.asarray(line.get_xdata()).tolist() for line in ax.lines]
-    # Hollow is one thing in the whole figure: not told from the baseline, by the metric of the panel.
+    # Hollow is one thing in the whole figure: no significant difference to the baseline, by the metric of the panel.
     order = results.compare(metrics=["acceptance"]).frame.sort("mean", descending=True)["agent"].to_list()
     by_heading = {metric.heading: metric.name for metric in comparison.metrics}
     for marks, panel in zip(dots(figure)[1:], figure.axes[1:], strict=True):
@@ -417,7 +419,7 @@ def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str
     texts = sorted(text.get_text() for text in figure.axes[0].texts)
     assert texts == sorted(f"{100 * row['diff']:+.{2 if abs(row['diff']) < 0.1 else 1}f}" for row in frame.to_dicts())
     hatched = sum(bool(patch.get_hatch()) for patch in figure.axes[0].patches)
-    assert hatched == frame["verdict"].is_in(["not told apart", "equal", "not tested"]).sum() * (
+    assert hatched == frame["verdict"].is_in(["not significant", "equal", "not tested"]).sum() * (
         frame["test"].is_not_null().any()
     )
     with pytest.raises(ResultsError, match="two points or more"):
