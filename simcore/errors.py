@@ -62,7 +62,8 @@ class UserError(BinwrightError):
             where += f":{self.line}"
         text = ": ".join(short(part, LONGEST) for part in (where, self.key or "", self.problem) if part)
         if self.value is not None:
-            text += f" (got {self.value if isinstance(self.value, date) else short(repr(self.value), LONGEST)})"
+            given = self.value if isinstance(self.value, date) else short(repr(self.value), LONGEST)
+            text += f", got {given}" if self.problem.startswith("expected ") else f" (got {given})"
         return f"{text}\n  {short(self.remedy, 10 * LONGEST)}" if self.remedy else text
 
 

@@ -22,7 +22,7 @@ from pydantic import (
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from binwright.simcore.errors import UserError, nearest, suggest
 from binwright.simcore.json_schema import OTHERS, Schema, amounts, nullable, one_key, quantity, units
@@ -31,6 +31,18 @@ from binwright.simcore.units import ENERGY, POWER, RATE, SHARE, TIME, Measure, a
 T = TypeVar("T")
 TIMES = ("arrival", "end", "lifetime")
 """What is a time among the columns of requests."""
+KINDS = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "int_parsing_size": "a smaller number",
+    "float_type": "a number",
+    "string_type": "text",
+    "tuple_type": "a list",
+    "missing": "a list of two",
+    "dict_type": "a mapping of keys",
+    "bool_type": "true or false",
+}
+"""What is to stand where pydantic finds something else."""
 SOME_TEXTS: list[Any] = [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
 WHERE: dict[str, Any] = {
     "type": "object",
@@ -63,6 +75,15 @@ def checked(parse: Callable[[Any], T], at: tuple[str, ...] = ()) -> Callable[[An
             raise wrong(error.problem, error.remedy, at) from None
 
     return validate
+
+
+def expected(detail: ErrorDetails) -> str:
+    """Say what pydantic expected: `expected a whole number`, `expected 1 or more`."""
+    context = detail.get("ctx", {})
+    bounds = {"ge": "{} or more", "gt": "more than {}", "le": "{} or less", "lt": "less than {}"}
+    bounds |= {"min_length": "at least {} of these", "max_length": "at most {} of these"}
+    words = next((text.format(context[bound]) for bound, text in bounds.items() if bound in context), "")
+    return f"expected {words or KINDS.get(detail['type']) or detail['msg'].removeprefix('Input should be ')}"
 
 
 def findings(error: PydanticCustomError | ValidationError) -> list[InitErrorDetails]:
@@ -258,7 +279,7 @@ def _where(values: Any) -> dict[str, list[str]]:
             raise wrong("is no label with its values", "Write it like {zone: a} or {zone: [a, b]}.", (name,))
         for text in found:
             if not isinstance(text, str):
-                raise wrong("is a wrong value", "Write text, in quotes if it looks like a number.", (name,), text)
+                raise wrong("expected text", "Put it in quotes if it looks like a number.", (name,), text)
         return list(found)
 
     return mapping_of(values, "labels to values", "{zone: a} or {zone: [a, b]}", texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial
 from inspect import Parameter, signature
 from typing import Any, get_type_hints
 
@@ -14,7 +14,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 from pydantic_core import ErrorDetails
 
 from binwright.simcore.errors import UserError, suggest
-from binwright.simcore.fields import together, whole, wrong
+from binwright.simcore.fields import expected, together, whole, wrong
 from binwright.simcore.json_schema import Schema
 from binwright.simcore.registry import Registry
 
@@ -73,9 +73,8 @@ def check_options(kind: type, options: object, at: tuple[str | int, ...] = ()) -
                     below = (*at, name, *_keys(each), *said["at"])
                     raise wrong(said["problem"], said["remedy"], below, said["value"]) from None
             inner = _keys(all_said[0]) if len(all_said) == 1 else ()
-            words = {"Input": "It", "tuple": "list", "array": "list"}
-            texts = [reduce(lambda text, word: text.replace(*word), words.items(), each["msg"]) for each in all_said]
-            raise wrong("is a wrong value", f"{', or: '.join(texts)}.", (*at, name, *inner)) from None
+            texts = dict.fromkeys(expected(each).removeprefix("expected ") for each in all_said)
+            raise wrong(f"expected {' or '.join(texts)}", "", (*at, name, *inner)) from None
 
     def there(name: str) -> None:
         if name not in options:
@@ -96,7 +95,7 @@ def _plain(value: Any) -> str:
     try:
         return json.dumps(whole(value))
     except TypeError:
-        raise UserError("is a wrong value", remedy="Write text, in quotes if it looks like a date.") from None
+        raise UserError("expected text", remedy="Put it in quotes if it looks like a date.") from None
 
 
 def options_of(kind: Any) -> Schema:

@@ -43,7 +43,7 @@ def _word(value: Any, words: tuple[str, ...], more: type[OneOf]) -> Any:
         fields, word = more.known(), str(value)
         if word in fields:
             raise wrong("takes more than a word", f"Write it like {{{word}: {fields[word].examples[0]}}}.")
-        raise wrong("is a wrong value", suggest(word, [*words, *fields]))
+        raise wrong("is no known value", suggest(word, [*words, *fields]))
     return value
 
 

@@ -125,7 +125,7 @@ class Machines(OneOf):
         if not isinstance(data, int | float):
             return data
         if isinstance(data, bool) or data != int(data) or not 1 <= data <= MOST:
-            raise wrong("is a wrong value", f"Write a whole number from 1 to {MOST}.", (), data)
+            raise wrong(f"expected a whole number from 1 to {MOST}", "", (), data)
         return {"fixed": int(data)}
 
     @model_validator(mode="after")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between lines where there is no terminal to keep one alive on."""
+KNOWN, SLOWER = 0.1, 15.0
+"""The share from which on an estimate is one number, and how many times as long it may take before."""
 WIDE, NARROW = 40, 20
 """Columns of the bar on terminals of ROOMY columns or more, and on others."""
 ROOMY = 110
@@ -153,18 +155,25 @@ class Live(Line):
             parts.append(f"{self._failed} failed")
         new, seconds = self._rows - self._before - self._jobs, monotonic() - self._warm
         if new > 0 and seconds > 0:
-            parts += pace(new / seconds, self._runs - self._rows)
+            share = (self._rows - self._before) / max(1, self._runs - self._before)
+            parts += pace(new / seconds, self._runs - self._rows, share)
         if going := list(self._going.values()):
             parts.append(f"under way: {', '.join(f'{_share(each):.1%}' for each in going)}")
             if new <= 0 and all(each.requests > each.begun for each in going):
                 left = max(each.seconds * (each.of - each.requests) / (each.requests - each.begun) for each in going)
-                parts.append(f"{duration(left)} left of {'it' if len(going) == 1 else 'them'}")
+                parts.append(f"{remaining(left, min(map(_share, going)))} left")
         return ", ".join(parts)
 
 
-def pace(rate: float, left: int) -> list[str]:
-    """Say how many runs there are per second, and how long those that are left take at this rate."""
-    return [f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min", f"{duration(left / rate)} left"]
+def pace(rate: float, left: int, share: float) -> list[str]:
+    """Say how many runs there are per second, and how long those that are left take, of which this share is done."""
+    speed = f"{rate:.3g} runs/s" if rate >= 1 else f"{60 * rate:.2g} runs/min"
+    return [speed, f"{remaining(left / rate, share)} left"]
+
+
+def remaining(seconds: float, share: float) -> str:
+    """Say how long what is left takes: a range until a tenth is done, because what comes first may be short."""
+    return duration(seconds) if share >= KNOWN else f"{duration(seconds / 2)} to {duration(SLOWER * seconds)}"
 
 
 def _share(progress: RunProgress) -> float:
@@ -208,13 +217,13 @@ class Looks(Counted):
             say(f"{self.what}: {self.text()}")
 
     def far(self) -> str:
-        """Say how far it is, as in `120 in 40 s, 12 sizes, about 20 more, 1 min left`."""
+        """Say how far it is, as in `120 in 40 s, 12 sizes tried, about 20 to go, 1 min left`."""
         if not self._looks:
             return super().far()
-        parts = [super().far(), f"{self._looks:,} sizes looked at", f"about {self._left:,} more"]
+        parts = [super().far(), f"{self._looks:,} sizes tried", f"about {self._left:,} to go"]
         if self._looks > 1:
             seconds = (monotonic() - self._first) / (self._looks - 1)
-            parts.append(f"{duration(seconds * self._left)} left")
+            parts.append(f"{remaining(seconds * self._left, self._looks / (self._looks + self._left))} left")
         return ", ".join(parts)
 
 
@@ -233,7 +242,8 @@ class Iterations(Line):
         began, before = self._first = self._first or (now, done)
         parts = [f"{done:,} of {self._all:,}", where]
         if done > before:
-            parts.append(f"{duration((self._all - done) * (now - began) / (done - before))} left")
+            seconds = (self._all - done) * (now - began) / (done - before)
+            parts.append(f"{remaining(seconds, done / self._all)} left")
         self.done, self.said = done, ", ".join(parts)
 
 

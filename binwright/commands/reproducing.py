@@ -8,7 +8,7 @@ from pathlib import Path
 
 from binwright.cli import FAILED
 from binwright.commands.console import show, where
-from binwright.commands.progress import Live, duration
+from binwright.commands.progress import Live, duration, remaining
 from binwright.reproduction.reproduce import FOLDER, Prepared, completed, names_of, prepare, size_of
 from binwright.simcore.errors import UserError
 
@@ -27,7 +27,7 @@ def reproduce(asked: Namespace) -> int:
     jobs = asked.jobs or usable_cpus()
     total, done = _runs(prepared)
     for problem in _problems(prepared):
-        show(f"cannot be run here: {problem}")
+        show(f"cannot run: {problem}")
     where(f"{total} runs, {done} of them done already, into {folder}")
     if done < total and (asked.dry_run or not (asked.quick or asked.quiet)):  # what is quick is over in minutes
         _say_estimate(prepared, jobs)
@@ -69,5 +69,5 @@ def _say_estimate(prepared: Sequence[Prepared], jobs: int) -> None:
         if any(len(rows) < len(batch.runs) for rows, batch in zip(done, batches, strict=True)):
             found = estimate(batches, done, jobs)
             seconds, more = seconds + found.seconds, more or found.more
-    text = f"The runs will take about {duration(seconds / jobs)} with --jobs {jobs}{', perhaps more' if more else ''}."
-    show(text)
+    time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, 0.0)
+    show(f"Time: {time} with --jobs {jobs}.")

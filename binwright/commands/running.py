@@ -13,7 +13,7 @@ from rich.markup import escape
 from binwright.analysis.results.folder import as_written, short_key
 from binwright.cli import FAILED, MISTAKE
 from binwright.commands.console import many_of, new_table, out, say, show, where
-from binwright.commands.progress import Live, duration
+from binwright.commands.progress import Live, duration, remaining
 from binwright.simcore.errors import UserError, without_numbers
 from binwright.simcore.extras import pl
 
@@ -28,7 +28,7 @@ SHOWN = 20
 _REQUEST = re.compile(r" for (request \d+ \(|\d+ requests from request ).*")
 """The end of an agent's error, which differs from seed to seed."""
 
-NOT_LOOKED_AT = "Correct this first: how its keys go together, its files and its agents can be checked only then."
+NOT_LOOKED_AT = "Fix these first; other checks follow."
 
 
 def run(asked: Namespace) -> int:
@@ -89,8 +89,8 @@ def _say_outdated(batch: Batch) -> None:
     if outdated:
         runs, journal = many_of(outdated, "run"), batch.folder / "journal.jsonl"
         say(
-            f"Not shown: {runs} in this folder of another version of this scenario, of an agent, or of Binwright; "
-            f"{journal} keeps them. Give this version a folder of its own with --out."
+            f"Hidden: {runs} of an earlier version of the scenario, an agent or Binwright, kept in {journal}. "
+            "--out gives this version its own folder."
         )
 
 
@@ -98,7 +98,8 @@ def _say_damaged(batch: Batch) -> None:
     """Say how much of the journal counts for nothing."""
     if count := batch.damaged():
         journal = batch.folder / "journal.jsonl"
-        say(f"Lines of {journal} that are cut short or damaged: {count}. What they said is done again.")
+        lines, whose = ("line", "is damaged: its run is") if count == 1 else ("lines", "are damaged: their runs are")
+        say(f"{count} {lines} of {journal} {whose} repeated.")
 
 
 def _say_printed(batch: Batch) -> None:
@@ -152,9 +153,9 @@ def _dry_run(batches: list[Batch], jobs: int | None, fresh: bool, engine: Engine
             found = estimate([batch], [known], jobs, engine)
             seconds, probes, more = seconds + found.seconds, probes + found.probes, more or found.more
     if probes or more:
-        about = "more than" if more else "about"
-        said = f"{about} {duration(seconds / jobs)} with --jobs {jobs}"
-        show(f"It will take {said}, going by {many_of(probes, 'run')}.")
+        left = sum(len(batch.runs) for batch in batches)
+        time = f"at least {duration(seconds / jobs)}" if more else remaining(seconds / jobs, probes / max(1, left))
+        show(f"Time: {time} with --jobs {jobs}, judged by {many_of(probes, 'run')}.")
     return 0
 
 
@@ -328,7 +329,7 @@ def validate(asked: Namespace) -> int:
         if unseen:
             show(NOT_LOOKED_AT)
         for mistake in missing:
-            out.print(f"[red]not to be run here[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
+            out.print(f"[red]cannot run: trace missing[/]  {escape(mistake.said())}", highlight=False, soft_wrap=True)
         if not mistakes and not missing:
             out.print(f"[green]valid[/]  {escape(file)}: {many_of(runs, 'run')}", highlight=False, soft_wrap=True)
             _say_doubts(scenario, default_folder(scenario))

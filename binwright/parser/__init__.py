@@ -89,9 +89,9 @@ def _help_of(prog: str) -> str:
 
 
 _WORDS = (
-    (r"invalid int value: (.*)", r"is not a whole number (got \1)"),
-    (r"invalid float value: (.*)", r"is not a number (got \1)"),
-    (r"invalid choice: (.*) \(choose from (.*)\)", r"is a wrong value (got \1): it is one of \2"),
+    (r"invalid int value: (.*)", r"expected a whole number, got \1"),
+    (r"invalid float value: (.*)", r"expected a number, got \1"),
+    (r"invalid choice: (.*) \(choose from (.*)\)", r"expected one of \2, got \1"),
     (r"expected (?:one|at least one) arguments?", "has no value"),
     (r"ignored explicit argument (.*)", r"takes no value (got \1)"),
     (r"not allowed with argument (.*)", r"does not go with \1"),

@@ -124,9 +124,12 @@ def listed(publication: Publication) -> str:
 
 
 def counted(rows: Iterable[Row]) -> str:
-    """Count the verdicts, such as `3 worse, 12 within, 40 cannot be compared`."""
+    """Count what is reproduced and the other verdicts, such as `12 of 15 reproduced; 3 worse`."""
     found = Counter(one.verdict for one in rows)
-    return ", ".join(f"{found[verdict]} {verdict}" for verdict in Verdict if found[verdict]) or "nothing"
+    compared = found.total() - found[Verdict.INCOMPARABLE]
+    others = ", ".join(f"{found[one]} {one}" for one in Verdict if found[one] and one is not Verdict.WITHIN)
+    reproduced = f"{compared - sum(found[one] for one in MISSES)} of {compared} reproduced"
+    return f"{reproduced}; {others}" if others else reproduced
 
 
 def _verdicts(rows: Sequence[Row]) -> str:

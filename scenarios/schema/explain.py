@@ -11,18 +11,16 @@ from pydantic_core import ErrorDetails
 
 from binwright.scenarios.schema.yaml_source import Keys, Source, dotted
 from binwright.simcore.errors import ScenarioError, UserError, as_one, suggest
-from binwright.simcore.fields import Model
+from binwright.simcore.fields import Model, expected
 from binwright.simcore.removed import REMOVED
 
 DEPTH = 3
 """So many keys deep another place is looked for."""
-_SHOULD = {
-    "int_type": "Write a whole number.",
-    "float_type": "Write a number.",
-    "string_type": "Write text, in quotes if it looks like a number or a date.",
-    "tuple_type": "Write a list: [first, second].",
-    "missing": "Write a list: [first, second].",
-    "dict_type": "Write a mapping: {key: value}.",
+_REMEDIES = {
+    "string_type": "Put it in quotes if it looks like a number or a date.",
+    "tuple_type": "Write it like [first, second].",
+    "missing": "Write it like [first, second].",
+    "dict_type": "Write it like {key: value}.",
 }
 
 
@@ -107,17 +105,15 @@ def _say(detail: ErrorDetails) -> tuple[str, str, Any]:
     if detail["type"] == "binwright":
         return context["problem"], context["remedy"], context["value"]
     if detail["type"] == "literal_error":
-        return "is a wrong value", suggest(str(detail["input"]), re.findall(r"'([^']*)'", context["expected"])), None
+        return "is no known value", suggest(str(detail["input"]), re.findall(r"'([^']*)'", context["expected"])), None
     if detail["type"] == "string_pattern_mismatch":
         remedy = "Write letters, digits, spaces and . + - _, of which the first is a letter, a digit or _."
-        return "is a wrong value", remedy, None
+        return "is not a name", remedy, None
     if detail["type"] == "tuple_type" and isinstance(given := detail["input"], str):
-        return "is a wrong value", _as_list(given, _keys(detail)), None
+        return "expected a list", _as_list(given, _keys(detail)), None
     if detail["type"] == "too_short" and isinstance(detail["input"], Mapping):
         return "is empty", f"Give at least {detail['ctx']['min_length']} of them.", None
-    message = detail["msg"].replace("Input", "It").replace("Tuple", "The list").replace(" after validation", "")
-    remedy = _SHOULD.get(detail["type"], f"{message}.")
-    return "is a wrong value", remedy, None
+    return expected(detail), _REMEDIES.get(detail["type"], ""), None
 
 
 def _as_list(given: str, keys: Keys) -> str:

@@ -245,8 +245,8 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run .", ["this is a folder"]),
     ("run bad.yaml", ["bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?"]),
     ("run s.yaml --set 'replications: 3'", ["is not an override", "Did you mean --set 'replications=3'?"]),
-    ("run s.yaml --seeds 0", ["--seeds 0: replications", "(got 0)"]),
-    ("run s.yaml --seeds abc", ["run: --seeds: is not a whole number (got 'abc')", "binwright help run"]),
+    ("run s.yaml --seeds 0", ["--seeds 0: replications", "got 0"]),
+    ("run s.yaml --seeds abc", ["run: --seeds: expected a whole number, got 'abc'", "binwright help run"]),
     ("run s.yaml --agents frist-fit", ["--agents frist-fit: agents.0: unknown", "Did you mean 'first-fit'?"]),
     ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
@@ -361,7 +361,7 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
         "wrong", "valid", "wrong", "valid",
     ]  # fmt: skip
     assert f"wrong  {Path('bad.yaml').absolute()}:1: cluster.sevrers: unknown key" in said.out
-    assert said.out.count("Correct this first: how its keys go together") == 2
+    assert said.out.count("Fix these first; other checks follow.") == 2
     assert binwright("validate", "s.yaml", "--set", "replications=3").out == "valid  s.yaml: 6 runs\n"
     assert "sevrers: unknown key" in binwright("validate", "s.yaml", "--set", "cluster.sevrers=3").out
     one = binwright("validate", "s.yaml", "--set", "replications=1", "--set", "agents=[random]")
@@ -369,7 +369,7 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
     absent = binwright("validate", "missing.yaml", "s.yaml")
     assert absent.code == MISTAKE
     assert absent.out.startswith(
-        f"not to be run here  {Path('missing.yaml').absolute()}:2: workload.trace: the file of this"
+        f"cannot run: trace missing  {Path('missing.yaml').absolute()}:2: workload.trace: the file of this"
     )
     assert "Get it from github.com" in absent.out
     assert "valid  s.yaml: 4 runs" in absent.out

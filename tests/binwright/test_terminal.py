@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from binwright.cli import INTERRUPTED
+from binwright.commands.progress import Looks, remaining
 from tests.support.batches import TEXT
 from tests.support.learning import a_little, small
 from tests.support.properties import first
@@ -175,3 +176,18 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
 
 
 """An agent with a kernel that no process has compiled before."""
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.0, "30 s to 15 min"), (0.099, "30 s to 15 min"), (0.1, "60 s"), (0.9, "60 s")],
+)
+def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -> None:
+    assert remaining(60.0, share) == said
+
+
+def test_a_search_says_how_many_sizes_it_tried_and_how_many_are_to_go() -> None:
+    line = Looks()
+    for left in (20, 12):
+        line.looked(left)
+    assert "2 sizes tried, about 12 to go" in line.text()

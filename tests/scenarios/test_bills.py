@@ -41,11 +41,11 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 1, "peak": "1e302 MW"}}}, "costs.servers.power.peak", "is more than 1000000000"),
     ({"switch_off": {"after": 1, "waking": 1e299}}, "costs.switch_off.waking", "is more than 1000000000"),
     ({"servers": {"reserved": {"count": 3, "price": 1}}}, "costs.servers.price", "is missing"),
-    ({"servers": {"price": -1}}, "costs.servers.price", "is a wrong value"),
+    ({"servers": {"price": -1}}, "costs.servers.price", "expected"),
     ({"switch_off": {"after": 1, "waking": "3 W"}}, "costs.switch_off.waking", "'W' is not a unit of energy"),
     ({"utilisation": "gpu"}, "costs.utilisation", "the cluster has no such resource"),
     ({"electricity": {"carbon": 300}}, "costs.electricity", "there is no power to pay"),
-    ({"electricity": {"pue": 0.9}, "servers": {"power": POWER}}, "costs.electricity.pue", "is a wrong value"),
+    ({"electricity": {"pue": 0.9}, "servers": {"power": POWER}}, "costs.electricity.pue", "expected"),
     ({"kinds": {"large": {"price": 1}}}, "costs.kinds", "the servers are of one kind"),
     ({"currency": "%"}, "costs.currency", "is no currency"),
     ({"currency": "100 EUR"}, "costs.currency", "is no currency"),
@@ -57,7 +57,7 @@ def test_a_mistake_is_named(costs: dict[str, Any], key: str, problem: str) -> No
     with pytest.raises(ScenarioError, match=problem) as caught:
         scenario_from(data(costs))
     assert caught.value.key == key
-    assert caught.value.remedy
+    assert caught.value.remedy or caught.value.problem.startswith("expected ")
 
 
 KINDS: list[tuple[dict[str, Any], str, str]] = [

@@ -15,8 +15,8 @@ HOSTILE = {
     "dashes": ("a:\n" + "- " * 50_000 + "x", "is nested too deeply"),
     "indentation": ("".join(" " * n + "a:\n" for n in range(500)), "is nested too deeply"),
     "aliases of aliases": (CHAIN, "is nested too deeply"),
-    "digits": ("cluster: {servers: " + "9" * 5000 + "}", "cluster.servers: is a wrong value (got '999"),
-    "digits of a time": ("replications: " + "1" * 100_000, "replications: is a wrong value"),
+    "digits": ("cluster: {servers: " + "9" * 5000 + "}", "cluster.servers: expected"),
+    "digits of a time": ("replications: " + "1" * 100_000, "replications: expected"),
     "a month of no year": ("name: 2020-13-01", "2020-13-01 cannot be read: month must be in 1..12"),
     "NUL in a name": ('extends: "a\\0b"', "is not a path: embedded null byte"),
     "a long name": ("extends: " + "x" * 5000, "is not a path: File name too long"),
@@ -29,7 +29,7 @@ HOSTILE = {
     "length": ("# " + "x" * 20_000_000, "is longer than 20 MB"),
     "machines": (
         "extends: wrasse/oktopus\nworkload: {networks: {hose: {machines: {exponential: {mean: 8e12}}}}}",
-        "less than or equal to 1000000",
+        "expected 1000000",
     ),
     "null alone": (
         "extends: placement/racks\ncluster: {network: {marked: [{servers: {pod: null}}]}}",

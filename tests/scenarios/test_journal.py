@@ -99,6 +99,6 @@ def test_one_edited_number_is_found_and_said(tmp_path: Path, capsys: pytest.Capt
     capsys.readouterr()
     assert main(command) == 0
     said = capsys.readouterr()
-    assert f"Lines of {journal} that are cut short or damaged: 1. What they said is done again." in said.err
+    assert f"1 line of {journal} is damaged: its run is repeated." in said.err
     assert Batch(scenario(), tmp_path / "out").damaged() == 1
     assert Results(tmp_path / "out").runs["acceptance"][0] == acceptance

@@ -107,8 +107,8 @@ def test_a_summary_has_the_best_validation_of_every_seed() -> None:
     ("sweep", "message"),
     [
         ({"rat": [1.0]}, r"train\.agent\.nara\.rat: unknown option.*\n.*Did you mean 'rate'"),
-        ({"rate": [0.1, "much"]}, r"train\.agent\.nara\.rate: is a wrong value \(got 'much'\)"),
-        ({"rate": []}, r"train\.sweep\.rate: is a wrong value"),
+        ({"rate": [0.1, "much"]}, r"train\.agent\.nara\.rate: expected a number, got 'much'"),
+        ({"rate": []}, r"train\.sweep\.rate: expected at least 1 of these"),
     ],
 )
 def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message: str) -> None:

@@ -350,8 +350,8 @@ def test_runs_are_named_by_what_is_in_the_file_of_their_demand(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"requests": 0}, r"workload\.requests: is a wrong value \(got 0\)"),
-        ({"holding": 0}, r"workload\.holding: is a wrong value \(got 0\)"),
+        ({"requests": 0}, r"workload\.requests: expected 1 or more, got 0"),
+        ({"holding": 0}, r"workload\.holding: expected .*, got 0"),
         ({"step": 0.0}, r"workload\.step: must be more than zero"),
         ({"bandwidth": [0.6, 0.5]}, r"workload\.bandwidth: is an empty range \(got \[0\.6, 0\.5\]\)\n  Give the lower"),
         ({"bandwidth": [0.1, LONGEST * 2.0]}, r"workload\.bandwidth: is too much .*\n.*at most 1,000,000,000"),

@@ -328,8 +328,8 @@ def test_weights_know_by_which_sizes_they_see(ahead: bool, tmp_path: Path) -> No
     ("options", "changed", "said"),
     [
         ({}, {"overflow": "wait"}, "does not learn with it"),
-        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: is a wrong value"),
-        ({"k": 0}, {}, "train.agent.cvd-rl.k: is a wrong value"),
+        ({"reward": "two"}, {}, "train.agent.cvd-rl.reward: expected"),
+        ({"k": 0}, {}, "train.agent.cvd-rl.k: expected 1 or more"),
         ({"paired": True}, {}, "train.agent.cvd-rl.paired: is for returns of whole episodes"),
     ],
 )
