@@ -105,7 +105,7 @@ def test_points_are_families_of_their_own_and_the_figure_says_the_same(tmp_path:
         at_once[(), f"{one}@{key}", f"{other}@{key}"][1] for (key,), one, other in wanted
     )
     family = runs.table().legend
-    assert "at each point for all comparisons of two agents by the metric, up to 15" in family
+    assert "Holm over 15 pairs at each point" in family
 
 
 def test_agents_beside_what_they_were_are_one_family(tmp_path: Path) -> None:
