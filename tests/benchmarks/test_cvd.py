@@ -15,7 +15,6 @@ from benchmarks.cvd import (
     WARM,
     few_days,
     lengths,
-    main,
     markdown,
     others,
     percent,
@@ -113,34 +112,6 @@ def test_replays_are_the_runs(filler: str, tmp_path: Path) -> None:
     wanted = results.select(*keys, "scheduled", *bound).sort(keys)
     assert pl.DataFrame(rows).select(wanted.columns).cast(wanted.schema).sort(keys).equals(wanted)
     assert wanted["scheduled"].n_unique() > 5
-
-
-@pytest.mark.parametrize(
-    ("asked", "says"),
-    [
-        (["nosuch"], "cvd/nosuch: there is no such file"),
-        (["table2", "--agents", "best-fit,intenral"], "Did you mean 'internal'?"),
-        (["table2", "--seeds", "0"], "--seeds: is too few"),
-        pytest.param(
-            ["table2", "--seeds", "1", "--jobs", "1", "--agents", "internal"],
-            "this trace was not found",
-            marks=pytest.mark.long,  # it starts a process
-        ),
-    ],
-)
-def test_mistakes_are_answered_as_the_command_does(
-    asked: list[str],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("BINWRIGHT_TRACES", str(tmp_path))
-    assert main([*asked, "--out", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("binwright: ")
-    assert says in said
-    assert not list(tmp_path.iterdir())
 
 
 def test_one_seed_has_no_interval() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.regimes import REGIMES, Found, Standing, all_agents, main, needed, overview, own, page, replayed, said
+from benchmarks.regimes import Standing, needed, own, replayed, said
 from binwright.analysis.compare.comparison import Comparison
 from binwright.analysis.compare.statistics import ALPHA
 from binwright.scenarios.batch.batch import Batch
-from binwright.scenarios.schema.load import load_scenario, shipped
+from binwright.scenarios.schema.load import load_scenario
 
 pytest.importorskip("safetensors")
 
@@ -51,29 +51,6 @@ def test_weights_stand_for_other_loads_of_the_same_requests() -> None:
     assert [said(p) for p in (0.0001, 0.0312, 1.0)] == ["<.001", ".031", "1"]
 
 
-def test_tables_and_page() -> None:
-    few = runs((900, 1000, 1001, 990, 1100, 1050))
-    tried = few.select("agent", "seed", "status", acceptance=pl.col("scheduled") / 2000)
-    tried = tried.with_columns((pl.col("acceptance") ** 2).alias("accepted cpu"))
-    found = {"large": Found(load_scenario("regimes/large"), few, tried)}
-    head, row = overview(found)
-    assert len(head) == len(row) == 10
-    assert row[4].startswith("+")
-    assert row[4].endswith("; <.001")
-    assert row[5:8] == ["", "", ""]
-    cells = dict(all_agents(found)[1:])
-    assert cells["value-es of large"].startswith("**+")
-    assert cells["first-fit"].startswith("-")
-    assert cells["value-es"].endswith("=") == (Standing(few).over("value-es", Standing(few).best)[1] > ALPHA)
-    text = page(found, 40, whole=False)
-    assert "\n| `large` |" in text
-    assert "\n| value-es" not in text
-    assert "\n| value-es" in page(found, 40, whole=True)
-    assert "met no refusal" not in text
-    cut = found["large"]._replace(runs=few.with_columns(pl.lit(value=False).alias("ended")))
-    assert "count as they are: 240 in `large`" in page({"large": cut}, 40, whole=True)
-
-
 def test_the_seeds_that_tell_two_agents_apart() -> None:
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(2, 50_000))
@@ -97,12 +74,3 @@ def test_p_values_are_those_of_compare(tmp_path: Path) -> None:
     standing = Standing(results.runs)
     for label in ("first-fit", "worst-fit"):
         assert standing.over(label, "best-fit")[1] == pytest.approx(frame.filter(agent=label)["p"][0])
-
-
-def test_all_regimes_are_there_and_mistakes_are_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert {name for name in shipped() if name.startswith("regimes/")} == {f"regimes/{name}" for name in REGIMES}
-    with pytest.raises(SystemExit):
-        main(["larg"])
-    assert "large" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        main(["large", "--seeds", "1"])

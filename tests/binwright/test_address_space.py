@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
-from binwright.cli import LIGHT, MISTAKE, MUCH, TERMINATED
+from binwright.cli import LIGHT, MISTAKE, MUCH
 from binwright.simcore.cores import LIBRARIES, ROOMY, check_address_space
 from binwright.simcore.errors import UserError
 from tests.support.batches import TEXT
@@ -53,33 +51,6 @@ def test_too_few_addresses_are_one_message(tmp_path: Path, arguments: list[str])
     assert not assert_clear(tmp_path, 300_000, arguments)
     enough = (MUCH // KB if arguments[0] != "solve" else 450 * KB) + 20_000
     assert assert_clear(tmp_path, enough, arguments)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda arguments: arguments[0])
-def test_with_any_number_of_addresses_commands_work_or_say_why_not(tmp_path: Path, arguments: list[str]) -> None:
-    done = []
-    for kilobytes in range(300_000, 1_500_001, 100_000):
-        folder = tmp_path / str(kilobytes)
-        folder.mkdir()
-        done.append(assert_clear(folder, kilobytes, arguments))
-    assert done == sorted(done)
-    assert done[-1]
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("kilobytes", [850_000, 1_000_000, 1_200_000])
-def test_with_few_addresses_a_command_hears_sigterm(tmp_path: Path, kilobytes: int) -> None:
-    with start(tmp_path, kilobytes, "run", "long.yaml", "--out", "out") as process:
-        until = monotonic() + 60
-        while not (tmp_path / "out" / "journal.jsonl").exists():
-            assert monotonic() < until
-            assert process.poll() is None
-            sleep(0.05)
-        sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-    assert process.returncode in (TERMINATED, 0)
 
 
 def test_where_there_are_few_each_library_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,16 +172,6 @@ def test_a_dry_run_writes_nothing(binwright: Asker) -> None:
     assert files() == before
 
 
-def test_runs_of_earlier_commands_are_explained_too(binwright: Asker) -> None:
-    assert binwright("run", "s.yaml").code == 0
-    assert binwright("run", "s.yaml", "--agents", "best-fit", "--seeds", "1").code == 0
-    for more in (["--agent", "first-fit", "--seed", "1"], ["--agent", "worst-fit"], ["--seed", "1"], []):
-        said = binwright("why", "results/s", *more)
-        assert said.code == 0, said.everything
-        assert "not as it was recorded" not in said.everything
-    assert "Known: " in binwright("why", "results/s", "--agent", "nara").err
-
-
 def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
     Path("mine.py").write_text(AGENT.format("if request.index == 3: raise ValueError('no idea')"))
     said = binwright("run", "s.yaml", "--agents", "first-fit,mine.py:Mine")
@@ -307,21 +297,6 @@ def test_names_that_are_no_utf8_are_one_mistake(binwright: Asker, tmp_path: Path
     finally:
         os.chdir(before)
     assert binwright("run", "s.yaml", "--out", "café").code == 0
-
-
-def test_without_a_home_traces_are_in_no_folder(binwright: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose user has no entry in passwd: Path.home raises."""
-
-    def homeless() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
-    monkeypatch.setattr(Path, "home", homeless)
-    for variable in ("XDG_CACHE_HOME", "BINWRIGHT_TRACES"):
-        monkeypatch.delenv(variable, raising=False)
-    assert "here: no" in binwright("traces", "list").out
-    said = binwright("traces", "describe", "huawei-east-1")
-    assert said.code == MISTAKE
-    assert "in any folder: $BINWRIGHT_TRACES names none, and there is no home" in said.err
 
 
 # -- the other commands ------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.scenarios.learn import cost as costs
 from binwright.scenarios.learn.cost import cost
 from binwright.scenarios.learn.sweeping import points
@@ -15,7 +14,6 @@ from binwright.scenarios.learn.training import course_of, train
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from tests.support.learning import trained
-from tests.support.training import TINY
 
 pytest.importorskip("torch")
 SETTINGS: dict[str, Any] = {"episodes": 2, "pool": 4, "updates": 2, "batch": 8, "warm": [0.0]}
@@ -64,18 +62,3 @@ def test_every_point_of_a_sweep_goes_by_its_own_iterations(tmp_path: Path, monke
     assert (again.iterations, again.tried, measured) == (16, 6, rates[1:])
     assert log["cpu_seconds"].max() is not None
     assert again.seconds == pytest.approx(sum(8 * 1000 * r + 2 * 10 * r + 4 * 100 * r for r in rates[1:]))
-
-
-def test_a_validation_is_measured_in_all_its_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    played: list[int] = []
-    inner = NaraTrainer.validate_in
-
-    def counted(self: NaraTrainer, world: Any, seeds: Any) -> dict[str, float]:
-        played.append(len(seeds))
-        return inner(self, world, seeds)
-
-    monkeypatch.setattr(NaraTrainer, "validate_in", counted)
-    also = {"more": {"episodes": 3, "changes": {"workload.requests": 4}}}
-    judging = {"every": 1, "episodes": 2, "also": also}
-    cost(scenario_from({**TINY, "train": {**TINY["train"], "iterations": 2, "validation": judging}}), None)
-    assert played == [2, 3] * 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -137,25 +136,6 @@ def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
     assert len(frame) == 9
     assert frame["arrival"].is_sorted()
     assert frame["arrival"].max() > 5  # type: ignore[operator]
-
-
-def test_servers_that_come_with_the_requests_are_not_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    put = {"resources": {"requests": {"cpu": "1"}}}
-    pod: dict[str, Any] = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"nodeName": "n", "containers": [put]}}
-    node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
-    path = tmp_path / "cluster.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "items": [node, pod]}))
-    target = tmp_path / "own.yaml"
-    for option, value in (("servers", "5"), ("node", "cpu: 9, mem: 9, pods: 9")):
-        assert main(["init", "--requests", str(path), f"--{option}", value, "--out", str(target)]) == MISTAKE
-        assert f"{option}: these requests come with servers of their own" in capsys.readouterr().err
-        assert not target.exists()
-    assert main(["init", "--requests", str(path), "--out", str(target)]) == 0
-    assert len(build_world(load_scenario(target)).draw(0)) == 1
-    del pod["spec"]["nodeName"]
-    path.write_text(json.dumps({"apiVersion": "v1", "items": [pod]}))
-    assert main(["traces", "describe", str(path), "--out", str(tmp_path / "pods.yaml")]) == 0
-    assert load_scenario(tmp_path / "pods.yaml").cluster.servers == 2  # a guess, where no node is there
 
 
 def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from binwright.analysis.results_api import Results
 from binwright.commands import progress
 from binwright.commands.progress import Live, duration
-from binwright.scenarios.batch import backends, estimate, pool
+from binwright.scenarios.batch import backends, pool
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.backends import held
 from binwright.scenarios.batch.batch import Batch, run_batches
@@ -328,19 +328,6 @@ def test_nothing_runs_when_one_of_several_is_wrong(tmp_path: Path) -> None:
 
 
 # -- how long ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.long
-def test_an_estimate_goes_by_what_is_done_and_tries_the_others(tmp_path: Path) -> None:
-    name = agent(tmp_path, "time.sleep(.002)")
-    asked = Batch(plain(agents=[name, "first-fit"], replications=100), tmp_path / "out")
-    before = tree(tmp_path)
-    done = {run.name: {"agent": "first-fit", "seconds": 3.0} for run in asked.runs[1:6:2]}
-    found = estimate.estimate([asked], [done], 2)
-    assert found.probes == 1
-    assert not found.more
-    assert 97 * 3 + 100 * 60 * 0.002 < found.seconds < 97 * 3 + 100
-    assert tree(tmp_path) == before
 
 
 def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,6 @@ from binwright.fabric.compiled.network_episodes import NetworkEpisodes
 from binwright.fabric.compiled.numa_episodes import NumaEpisodes
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.simcore.errors import UserError
 from tests.reference import environments as reference
 from tests.support.properties import scaled
 
@@ -212,26 +211,3 @@ def test_masks_of_actions(name: str) -> None:
     seen, info = envs.reset(seed=0)
     np.testing.assert_array_equal(envs.action_masks(), seen["mask"].astype(np.bool_))
     np.testing.assert_array_equal(info["action_mask"], seen["mask"])
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"autoreset_mode": "later"}, "autoreset_mode: no such mode"),
-        ({"buffers": {"free": np.zeros((2, 3, 2, 2))}}, "buffers.free: cannot be written to in place"),
-        ({"buffers": {"rewards": np.zeros(3)}}, "buffers.rewards: cannot be written to in place"),
-        ({"buffers": {"mask": np.zeros((6, 2), np.int8).T}}, "buffers.mask: cannot be written to in place"),
-        ({"buffers": {"reward": np.zeros(2)}}, "no such buffers"),
-    ],
-)
-def test_mistakes_are_explained(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(UserError, match=said):
-        many("Numa-v0", 2, **options)
-
-
-def test_seeds_and_masks_may_be_of_numpy_or_lists() -> None:
-    envs = many("Numa-v0", 2)
-    first = envs.reset(seed=7)[0]
-    for seed in (np.int64(7), np.array([7, 8]), (7, 8)):
-        same(envs.reset(seed=seed)[0], first)  # type: ignore[arg-type] # as numpy's users write it
-    envs.reset(options={"reset_mask": [True, False]})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -337,20 +336,6 @@ def test_weights_for_something_else_are_refused(weights: Path, tmp_path: Path) -
         nara(weights="alpha-unifrom")
     with pytest.raises(UserError, match="this cluster has none"):
         started(nara(path=str(weights)), name="quickstart")
-
-
-@pytest.mark.parametrize("module", ["torch", "safetensors"])
-def test_without_the_extra_the_error_names_it(weights: Path, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = AGENTS.load("nara")(path=str(weights))
-    for name in list(sys.modules):
-        if name.partition(".")[0] == module:
-            monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, module, None)
-    if module == "torch":  # only training needs it
-        started(agent)
-        world = build_learning(load_scenario("nara/table1"))
-    with pytest.raises(UserError, match=r"not installed\n.*\[learned\]"):
-        started(agent) if module == "safetensors" else NaraTrainer().begin(world, world, 0, "cpu")
 
 
 def test_shipped_weights_are_small_and_say_what_they_are() -> None:

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 from binwright.agents.learned.common.tensors import SHIPPED, read
@@ -91,21 +90,3 @@ def test_windows_of_the_trace_after_those_of_the_training_are_the_same_regime() 
         assert now is not None
         told.append(outside(was, now))
     assert not any(told)
-
-
-def test_single_seeds_may_be_unusual() -> None:
-    def runs(*told: str | None) -> pl.DataFrame:
-        rows = [{"agent": "mine", "seed": n, "status": "done", "outside": one} for n, one in enumerate(told)]
-        return pl.DataFrame(rows, schema_overrides={"outside": pl.String})
-
-    assert outside_of(runs("", "larger requests", ""), []) == ""
-    larger = [
-        f"larger requests ({size} % of a node on average; in training 4 and 4 %)" for size in ("9 and 8", "8 and 9")
-    ]
-    said = outside_of(runs("smaller requests (1 %)", *larger, ""), [])
-    assert f"mine: {larger[0]}. Train on such a load" in said
-    assert "take internal" in said
-    assert outside_of(runs(None, None), []) == ""
-    assert outside_of(runs("").drop("outside"), []) == ""
-    swept = runs("", "", "larger requests").with_columns(pl.Series("key", [1, 1, 2]))
-    assert "mine: larger requests" in outside_of(swept, ["key"])

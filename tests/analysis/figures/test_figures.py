@@ -371,35 +371,6 @@ def test_rows_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tu
     assert len({row for each in found for row in each}) == max(at_once, default=0)
 
 
-def test_a_queue_is_drawn_as_processors_with_colours_by_user(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text(
-        "id,arrival,lifetime,cpu,user\n"
-        + "".join(f"{i},{i},{9 + i % 5},{1 + i % 3},{'ab'[i % 2]}\n" for i in range(40))
-    )
-    (tmp_path / "queue.yaml").write_text(
-        "cluster: {servers: 1, node: {cpu: 8}}\n"
-        "workload: {trace: table, path: log.csv, labels: {user: user}}\n"
-        "overflow: {wait: {together: 99}}\nagents: [in-line]\nrecord: [requests, samples]\nreplications: 1\n"
-    )
-    results = bw.run(tmp_path / "queue.yaml", out=tmp_path / "out")
-    figure = draw(results, "gantt", metrics=["user"])
-    area = sum(patch.get_width() * patch.get_height() for patch in figure.axes[0].patches)  # type: ignore[attr-defined]
-    requests = results.requests(results.done["run"][0])
-    scale = 1 / 60 if "min" in figure.axes[0].get_xlabel() else 1
-    assert area == pytest.approx(
-        scale * float((requests["cpu"] * (requests["end"] - requests["decided"])).sum()), rel=0.2
-    )
-    assert figure.axes[0].get_ylabel() == "cpu"
-    assert len({patch.get_facecolor() for patch in figure.axes[0].patches}) == 2
-    assert "user: a blue, b red" in title(figure)
-    with pytest.raises(ResultsError, match="is no column of the requests"):
-        draw(results, "gantt", metrics=["usr"])
-    line = draw(results, "timeline")
-    assert [ax.get_ylabel() for ax in line.axes] == ["cpu %", "waiting"]
-    assert np.max(line.axes[1].lines[0].get_ydata()) == results.samples(results.done["run"][0])["waiting"].max()
-    assert [ax.get_ylabel() for ax in draw(results, "timeline", metrics=["cpu"]).axes] == ["cpu %"]
-
-
 def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
     results = found["servers"]
     figure = draw(results, "gantt", agents=["best-fit"])

@@ -32,18 +32,6 @@ SCENARIO: dict[str, Any] = {
     "agents": ["tetris", "nulb"],
     "replications": 2,
 }
-WAITING: dict[str, Any] = {
-    "name": "waiting",
-    "cluster": {"servers": 4, "node": {"cpu": 8}},
-    "workload": {
-        "requests": 600,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [{"cpu": 1}, {"cpu": 3}, {"cpu": 5}],
-        "lifetimes": {"exponential": {"mean": "80 s"}},
-    },
-    "overflow": {"wait": {"together": 4}},
-    "agents": ["first-fit", "worst-fit"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -123,26 +111,3 @@ def test_tables_are_downloaded_as_csv(opened: Browser, path: Path) -> None:
 def test_its_policy_refuses_to_fetch_anything(opened: Browser) -> None:
     opened.run("new Image().src = 'http://127.0.0.1:9/x.png'")
     assert "Content Security Policy" in opened.errors()[0]
-
-
-@pytest.mark.long
-def test_the_pointer_and_the_arrow_keys_say_values(window: Browser, tmp_path: Path) -> None:
-    results = bw.run(bw.scenario(WAITING), out=tmp_path / "results")
-    window.open(results.report())
-    said = "return document.querySelector('#figure-bars output').textContent"
-    hidden = "return document.querySelector('#figure-bars output').hidden"
-    assert window.run(hidden)
-    focus(window, "figure-bars")
-    window.press("Right", "Right", "Left")
-    first = window.run("return document.querySelector('#figure-bars i').dataset.value")
-    assert window.run(said) == first
-    window.run("document.activeElement.blur()")
-    assert window.run(hidden)
-    place = window.run(
-        "const marks = document.querySelectorAll('#figure-bars i'); marks[1].scrollIntoView({block: 'center'});"
-        "const box = marks[1].getBoundingClientRect(); return [box.x, box.y, marks[1].dataset.value]"
-    )
-    window.devtools("Input.dispatchMouseEvent", type="mouseMoved", x=place[0] + 3, y=place[1] + 2)
-    wait_for(window, hidden.replace("return ", "return !"))
-    assert window.run(said) == place[2] != first
-    assert window.inaccessible() == []

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import wait
-from importlib.util import find_spec
 from pathlib import Path
-from shutil import copy, copytree, rmtree
 from time import monotonic, sleep
 from typing import Any
 
@@ -23,7 +18,6 @@ from binwright.agents.solver.model.problem import Problem
 from binwright.agents.solver.specification.load import load_problem
 from binwright.cli import MISTAKE, main
 from binwright.simcore.errors import UserError
-from tests.support import ROOT
 from tests.support.opencl import opencl_device
 from tests.support.properties import first
 
@@ -103,79 +97,6 @@ def test_a_driver_that_computes_wrong_numbers(monkeypatch: pytest.MonkeyPatch) -
     assert probe.tried(device) == ""
     monkeypatch.setattr(probe, "SOURCE", probe.SOURCE.replace("1000000007L", "7"))
     assert probe.tried(device) == "it computes wrong numbers"
-
-
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Build a driver that fails at every program, and return a folder that registers it.
-
-    It is the PoCL of the wheel without the headers that it compiles every program with, under another name, so that it
-    is loaded beside the original, and of an older version, so that it comes first.
-    """
-    spec = find_spec("pyopencl")
-    libs = Path(spec.origin).parent / ".libs" if spec and spec.origin else Path()
-    drivers = list(libs.glob("libpocl-*.so"))
-    if len(drivers) != 1:
-        pytest.skip("needs the PoCL of pyopencl[pocl], to break a copy of it")
-    folder = tmp_path_factory.mktemp("broken")
-    inside = folder / "driver" / ".libs"
-    inside.mkdir(parents=True)
-    name = drivers[0].name
-    text = drivers[0].read_bytes()
-    for old, new in ((name, name.replace("pocl", "poor")), ("3.0-rc2", "0.0-rc2")):
-        text = text.replace(old.encode(), new.encode())
-    (inside / name).write_bytes(text)
-    for needed in (libs.parents[1] / "pocl_binary_distribution" / ".libs").glob("lib*"):
-        copy(needed, inside)
-    vendors = folder / "vendors"
-    vendors.mkdir()
-    (vendors / "broken.icd").write_text(f"{inside / name}\n")
-    yield vendors
-    rmtree(folder)
-
-
-def run(vendors: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a module of Python with these drivers."""
-    environment: Mapping[str, str] = os.environ | {
-        "OCL_ICD_VENDORS": str(vendors),
-        "POCL_CACHE_DIR": str(vendors.parent / "cache"),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-
-
-def test_a_broken_driver_alone(broken: Path) -> None:
-    only = broken / "broken.icd"
-    listed = run(only, "binwright", "solve", "--devices", "--json")
-    [device] = json.loads(listed.stdout)
-    assert (device["device"], device["kind"], device["usable"]) == ("opencl:0", "CPU", False)
-    assert "error:" in device["reason"]
-    shown = run(only, "binwright", "solve", "--devices")
-    assert shown.returncode == 0
-    assert f"usable: no: {device['reason']}" in shown.stdout
-    assert "pocl-opencl-icd" in shown.stdout
-    for chosen in "opencl", "opencl:0":
-        done = run(only, "binwright", "solve", "network", "--device", chosen)
-        assert done.returncode == MISTAKE
-        assert device["reason"] in done.stderr
-        assert "binwright solve --devices" in done.stderr
-        assert "Traceback" not in done.stderr
-
-
-def test_a_broken_driver_before_one_that_works(broken: Path, tmp_path: Path) -> None:
-    """All drivers of the system and of the wheel are there, too."""
-    opencl_device()
-    vendors = copytree(broken, tmp_path / "vendors")
-    system = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
-    for file in [system] if system.is_file() else system.glob("*.icd"):
-        copy(file, vendors)
-    listed = json.loads(run(vendors, "binwright", "solve", "--devices", "--json").stdout)
-    [poor] = (one for one in listed if one["driver"] == "0.0-rc2")
-    assert not poor["usable"]
-    assert poor["number"] == min(one["number"] for one in listed if one["platform"] == poor["platform"])
-    done = run(vendors, "binwright", "solve", "network", "--device", "opencl", "--json")
-    assert json.loads(done.stdout)["status"] == "optimal"
 
 
 def test_every_usable_device_gives_the_same_answer() -> None:
