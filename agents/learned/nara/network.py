@@ -18,7 +18,6 @@ import torch
 from torch import Tensor, nn
 
 from binwright.agents.learned.nara.inference import wiring
-from binwright.agents.learned.nara.messages import Messages
 from binwright.agents.learned.nara.variants import CLUSTER, STAGES, Form
 from binwright.fabric.topology import Topology
 
@@ -28,7 +27,7 @@ class GraphTensors:
 
     def __init__(self, topology: Topology, device: torch.device) -> None:
         self.servers, self.switches, self.racks = topology.servers, topology.switches, topology.racks
-        self.wires = wires = wiring(topology)
+        wires = wiring(topology)
 
         def on(array: npt.NDArray[Any]) -> Tensor:
             return torch.from_numpy(array).to(device)
@@ -49,24 +48,14 @@ class Stage(nn.Module):
 
     def forward(self, graph: GraphTensors, servers: Tensor, switches: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
         """Return the next states: `servers` [servers, b, f], `switches` [switches, b, f], `edges` [edges, b, 1]."""
-        sent = self.state(servers), self.state(switches)
-        if edges.is_cuda:
-            return self.messages(graph, *sent, edges)
-        found: tuple[Tensor, Tensor] = Messages.apply(graph.wires, *sent, edges.squeeze(2), self.link)
-        return found
-
-    def messages(
-        self, graph: GraphTensors, from_server: Tensor, from_switch: Tensor, edges: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """Pass the messages with torch's own operations, wherever the tensors are."""
+        from_server, from_switch = self.state(servers), self.state(switches)
+        # In place where autograd lets it be: most of the time goes to memory.
         up = edges.index_select(0, graph.own) * self.link  # [servers, b, width]
-        racks = from_switch[: graph.racks]
-        down = racks.index_select(0, graph.rack_of) + up
-        gathered = torch.zeros_like(racks).index_add(0, graph.rack_of, torch.relu(from_server + up))
-        between = from_switch.index_select(0, graph.sender) + edges.index_select(0, graph.inner) * self.link
-        total = torch.relu(from_switch).index_add(0, graph.receiver, torch.relu(between))
-        total = torch.cat([total[: graph.racks] + gathered, total[graph.racks :]])
-        return (torch.relu(from_server) + torch.relu(down)) * 0.5, total * graph.share
+        between = from_switch.index_select(0, graph.sender).addcmul_(edges.index_select(0, graph.inner), self.link)
+        total = torch.relu(from_switch).index_add(0, graph.receiver, between.relu_())
+        total.index_add_(0, graph.rack_of, (from_server + up).relu_())
+        down = from_switch[: graph.racks].index_select(0, graph.rack_of).add_(up).relu_()
+        return (torch.relu(from_server) + down).mul_(0.5), total.mul_(graph.share)
 
 
 def drawn_as_in_keras(policy: Policy) -> None:

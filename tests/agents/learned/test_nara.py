@@ -19,8 +19,7 @@ from binwright.agents.learned.common.proximal import Proximal
 from binwright.agents.learned.common.tensors import SHIPPED, read, write
 from binwright.agents.learned.nara.agent import FEATURES
 from binwright.agents.learned.nara.inference import infer, layers, product, wiring
-from binwright.agents.learned.nara.messages import Messages
-from binwright.agents.learned.nara.network import GraphTensors, Policy, Stage, drawn_as_in_keras
+from binwright.agents.learned.nara.network import GraphTensors, Policy, drawn_as_in_keras
 from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.agents.learned.nara.variants import TEXT, WIDTH, Form, noted, shapes
 from binwright.fabric.topology import Topology, topology
@@ -138,28 +137,6 @@ def test_sums_are_in_the_order_of_the_inputs(inputs: int, units: int, seed: int)
     for f in range(inputs):
         expected += states[:, f : f + 1] * weight[f]
     assert np.array_equal(found, expected)
-
-
-@pytest.mark.long
-@given(net=st.sampled_from(NETS), width=st.sampled_from([1, 7, WIDTH, 24]), seed=st.integers(0, 2**20))
-@scaled(0.1)
-def test_messages_and_their_gradients_are_torchs(net: Topology, width: int, seed: int) -> None:
-    draws = torch.Generator().manual_seed(seed)
-    graph, stage, found = GraphTensors(net, CPU), Stage(3, width), []
-    states = [torch.randn(count, 5, width, generator=draws) for count in (net.servers, net.switches)]
-    edges = torch.rand(len(edge_index(net)), 5, 1, generator=draws)
-    weights = [torch.randn(count, 5, width, generator=draws) for count in (net.servers, net.switches)]
-    link = torch.randn(width, generator=draws)
-    for fast in (False, True):
-        stage.link.data = link.clone()
-        stage.link.grad = None
-        given = [state.clone().requires_grad_() for state in states]
-        way = Messages.apply(graph.wires, *given, edges.squeeze(2), stage.link)
-        after = way if fast else stage.messages(graph, given[0], given[1], edges)
-        sum((state * weight).sum() for state, weight in zip(after, weights, strict=True)).backward()
-        found.append([*after, *(state.grad for state in given), stage.link.grad])
-    for torchs, ours in zip(*found, strict=True):
-        torch.testing.assert_close(ours, torchs, rtol=2e-5, atol=2e-4)
 
 
 def test_no_parameter_depends_on_the_topology() -> None:
