@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from binwright.fabric.placement.mask import NO_BOUND, SPREAD, Mask, bounds_of
 from binwright.fabric.servers import with_room
-from binwright.simcore.jit import inlined, kernel, lean
+from binwright.simcore.jit import kernel, lean
 from binwright.simcore.types import Amounts, Ints
 
 
@@ -17,12 +17,11 @@ class RoleView(NamedTuple):
     """Holds what `show` wrote last.
 
     `free` int64 [servers, nodes, resources] is what the role is shown; `refusing` int64 [servers] what keeps it from
-    a server, the first of the rules as they are written, -1 for nothing; `bounds` int64 [checks, 2] is scratch.
+    a server, the first of the rules as they are written, -1 for nothing.
     """
 
     free: Ints
     refusing: Ints
-    bounds: Ints
 
 
 class Ruling(NamedTuple):
@@ -50,22 +49,12 @@ class Stage(NamedTuple):
 
     def ruling(self, roles: Ints, free: Ints) -> Ruling:
         """Return the rules for a compiled run that is there now, whose requests have these roles."""
-        return Ruling(roles, self.is_open, self.mask, view_for(self.mask, free))
+        return Ruling(roles, self.is_open, self.mask, view_for(free))
 
 
-def view_for(mask: Mask, free: Ints) -> RoleView:
+def view_for(free: Ints) -> RoleView:
     """Make room for what a role is shown; `free` int64 [servers, nodes, resources]."""
-    checks = max((end - first for _, first, end in mask.roles.tolist()), default=0)
-    return RoleView(np.zeros_like(free), np.full(len(free), -1), np.zeros((checks, 2), np.int64))
-
-
-@inlined
-def _count(checks: Ints, counts: Ints, c: int, domain: int) -> int:
-    """Return what a check asks of a domain: how many there are."""
-    found: int = counts[checks[c, 1] + domain]
-    if checks[c, 7] >= 0:
-        found -= counts[checks[c, 7] + domain]
-    return found
+    return RoleView(np.zeros_like(free), np.full(len(free), -1))
 
 
 @lean
@@ -73,27 +62,31 @@ def show(mask: Mask, view: RoleView, role: int, free: Ints) -> None:
     """Write to `view` what a role is shown of `free`, and what keeps it from each server."""
     # Taken out once: within the loops, numba would count references at every access.
     closed, roles, checks, rules, domains, live, counts, totals, _, _ = mask
-    shown, refusing, bounds = view
+    shown, refusing = view
     door, first, end = roles[role, 0], roles[role, 1], roles[role, 2]
-    for c in range(first, end):
-        least = NO_BOUND
+    servers, width = len(free), free.shape[1] * free.shape[2]
+    refusing[:] = -1
+    for c in range(end - 1, first - 1, -1):  # backwards, as the first that refuses counts
+        least, start, less, rule = NO_BOUND, checks[c, 1], checks[c, 7], rules[c]
         if checks[c, 0] == SPREAD:
             for domain in range(checks[c, 5]):
                 if live[door, checks[c, 6] + domain]:
-                    least = min(least, _count(checks, counts, c, domain))
+                    least = min(least, counts[start + domain])
         low, high = bounds_of(checks[c, 0], checks[c, 3], least, totals[checks[c, 4]])
-        bounds[c - first, 0], bounds[c - first, 1] = low, high
-    for server in range(len(free)):
-        said = closed[door, server]
-        for c in range(first, end):
-            number = _count(checks, counts, c, domains[checks[c, 2], server])
-            if not bounds[c - first, 0] <= number <= bounds[c - first, 1]:
-                said = min(said, rules[c]) if said >= 0 else rules[c]
-                break
-        refusing[server] = said
-        for node in range(free.shape[1]):
-            for r in range(free.shape[2]):
-                shown[server, node, r] = free[server, node, r] if said < 0 else 0
+        of = domains[checks[c, 2]]
+        for server in range(servers):
+            number = counts[start + of[server]]
+            if less >= 0:
+                number -= counts[less + of[server]]
+            if not low <= number <= high:
+                refusing[server] = rule
+    out, have, into = closed[door], free.reshape(servers, width), shown.reshape(servers, width)
+    for server in range(servers):
+        if out[server] >= 0:
+            refusing[server] = min(refusing[server], out[server]) if refusing[server] >= 0 else out[server]
+        there = refusing[server] < 0
+        for k in range(width):
+            into[server, k] = have[server, k] if there else 0
 
 
 @lean

@@ -69,7 +69,7 @@ class ConstrainedLedger(Ledger):
         self._mask = self._compiled(self._draining)
         self._open = open_roles(self._mask)
         self._count(self._mask)
-        self._role_view, self._aside = (view_for(self._mask, self._free) for _ in range(2))
+        self._role_view, self._aside = (view_for(self._free) for _ in range(2))
         self._fresh = -1  # the role whose view is up to date, as nothing has happened since
         self._all, self._some = read_only(self._shown), read_only(self._role_view.free)
         self.view.free = self.view.free_of_rules = self._all
