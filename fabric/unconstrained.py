@@ -44,8 +44,8 @@ class Unconstrained:
         return None
 
     @property
-    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
-        """When servers are to be emptied, and which, bool [servers]."""
+    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+        """From when until when servers take no requests, and which, bool [servers]."""
         return []
 
     def stages(self) -> list[Any]:

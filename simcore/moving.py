@@ -76,7 +76,7 @@ class Moving:
         if schedule:
             self._await_tick(int(self._clock.now // schedule.every) + 1 if schedule.every < inf else 0)
             if schedule.on_drain:
-                for time in sorted({time for time, _, _ in self._ledger.planned}):
+                for time in sorted({since for since, _, _ in self._ledger.drains if since > 0}):
                     self._clock.at(max(time, self._clock.now), self._empty, 0)
             if schedule.on_load < inf:
                 self.relief = Relief(simulation, schedule.on_load)

@@ -62,6 +62,7 @@ class ConstrainedLedger(Ledger):
             rule.of(labels)  # which refuses servers that there are not, also where they are emptied later
         self._draining |= {number for number, rule in drains if rule.at <= 0}
         self.planned = [(rule.at, self._drain, number) for number, rule in drains if rule.at > 0]
+        self.planned += [(rule.until, self._reopen, number) for number, rule in drains if rule.until is not None]
         self._compile()
 
     def _compile(self) -> None:
@@ -92,6 +93,11 @@ class ConstrainedLedger(Ledger):
     def _drain(self, number: int) -> None:
         """Let the servers of a rule take no more requests."""
         self._draining.add(number)
+        self._compile()
+
+    def _reopen(self, number: int) -> None:
+        """Let the servers of a rule take requests again."""
+        self._draining.discard(number)
         self._compile()
 
     def roles_of(self, workload: Workload) -> Ints:
@@ -290,16 +296,18 @@ class ConstrainedLedger(Ledger):
         return Ruling(roles, np.array(self._open), self._mask, self._role_view)
 
     @property
-    def drains(self) -> list[tuple[float, npt.NDArray[np.bool_]]]:
-        """When servers are to be emptied, and which, bool [servers]."""
-        return [(rule.at, rule.of(self._labels)) for rule in self.rules if isinstance(rule, Drain)]
+    def drains(self) -> list[tuple[float, float, npt.NDArray[np.bool_]]]:
+        """From when until when servers take no requests, and which, bool [servers]."""
+        rules = [rule for rule in self.rules if isinstance(rule, Drain)]
+        return [(rule.at, inf if rule.until is None else rule.until, rule.of(self._labels)) for rule in rules]
 
     def stages(self) -> list[Stage]:
-        """Return the rules for a compiled run as they are now, and then as every planned drain leaves them."""
+        """Return the rules for a compiled run as they are now, and then after each begin and end of a drain."""
         found, draining = [Stage(-inf, np.array(self._open), self._mask)], set(self._draining)
-        for since, _, number in sorted(self.planned, key=lambda one: one[0]):
-            if number not in draining:
-                draining.add(number)
+        for since, change, number in sorted(self.planned, key=lambda one: one[0]):
+            before = len(draining)
+            (draining.add if change == self._drain else draining.discard)(number)
+            if len(draining) != before:
                 mask = self._compiled(draining)._replace(counts=self._mask.counts, totals=self._mask.totals)
                 found.append(Stage(since, np.array(open_roles(mask)), mask))
         return found

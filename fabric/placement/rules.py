@@ -211,10 +211,19 @@ SomeServers: TypeAlias = Annotated[
 
 
 class Drain(Model):
-    """Servers that take no more requests from a time on; what is there stays until its end."""
+    """Servers that take no requests for a time; what is there stays until its end."""
 
     drain: SomeServers = Field(description="The servers, by number or by labels.", examples=["[3, 4]", "{zone: a}"])
     at: Time = Field(default=0.0, description="Since when, counted from the first request.", examples=["1 d"])
+    until: Time | None = Field(
+        default=None, description="Until when they take none; by default they never do again.", examples=["26 h"]
+    )
+
+    @model_validator(mode="after")
+    def _lasts(self) -> Self:
+        if self.until is not None and self.until <= self.at:
+            raise wrong("is not after at", "Write a later time, or leave it out: then they stay closed.", ("until",))
+        return self
 
     def of(self, labels: ServerLabels) -> npt.NDArray[np.bool_]:
         """Tell which servers it is about, bool [servers]."""
@@ -229,7 +238,8 @@ class Drain(Model):
     def __str__(self) -> str:
         where = where_of(self.drain) if isinstance(self.drain, dict) else ()
         said = "; ".join(f"{label}={'|'.join(values)}" for label, values in where)
-        return f"drain {said or ', '.join(map(str, self.drain))}"
+        until = "" if self.until is None else f" until {self.until / 3600:g} h"
+        return f"drain {said or ', '.join(map(str, self.drain))}{until}"
 
 
 Rule: TypeAlias = AtMost | Spread | Apart | Together | Near | Drain

@@ -165,7 +165,7 @@ def check_rules(specs: Sequence[Any], values: Values, everywhere: set[str] | Non
     """Refuse rules that keep requests out for ever: each could be kept, but not all of them."""
     closed: set[int] = set()
     for number, spec in enumerate(specs):
-        if isinstance(spec, Drain) and not spec.at:
+        if isinstance(spec, Drain) and not spec.at and spec.until is None:
             if isinstance(spec.drain, dict):
                 known = {label: values.get(label) for label in spec.drain if label in (everywhere or ())}
                 whole = all((known.get(label) or {label, ""}) <= {*wanted} for label, wanted in spec.drain.items())

@@ -85,9 +85,10 @@ def keep_the_slow_rules(labels: ServerLabels, written: list[Rule], data: st.Data
             ledger.grow(1 + server % 2)
             labels = labels.grown(1 + server % 2)
         elif what == "drain":
-            now = 5.0
-            for _, call, number in ledger.planned:
-                call(number)
+            for since, call, number in ledger.planned:
+                if now < since <= now + 5.0:
+                    call(number)
+            now += 5.0
         asked = request(row, role, cores)
         said = [
             refused_by(labels, written, list(held.values()), ROLES[role], one, now) for one in range(labels.servers)
@@ -146,6 +147,8 @@ IN_B = where_of({"zone": ["b"]})
         ([Near(of="web", near=("db",), per="zone")], (WEB, DB), [0, 1, 0], [-1, 1, 1]),
         ([Drain(drain=(1, 2))], (WEB,), [0] * 2, [3, 3]),
         ([Drain(drain={"zone": ["b"]}, at=2.0)], (Role("", IN_B),), [0] * 4, [2, 2, -1, -1]),
+        ([Drain(drain={"zone": ["b"]}, at=1.0, until=3.0)], (Role("", IN_B),), [0] * 4, [2, -1, -1, 2]),
+        ([Drain(drain=(2, 3), until=1.0), Drain(drain=(2, 3), at=2.0)], (Role("", IN_B),), [0] * 3, [-1, 2, -1]),
     ],
 )
 def test_each_rule_on_a_few_servers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from binwright.fabric.placement.rules import Apart, AtMost, Drain, Near, Rule, ServerLabels, Spread, Together
@@ -50,7 +51,7 @@ def broken_by(
         found.append(1)
     for number, rule in enumerate(rules):
         if isinstance(rule, Drain):
-            whole = not (rule.at <= now and any(_drained(labels, rule, server) for server in new.servers))
+            whole = not (rule.at <= now < _end(rule) and any(_drained(labels, rule, server) for server in new.servers))
         else:
             whole = _keeps_as_a_whole(labels, rules, rule, lie, new, now)
         if not whole:
@@ -111,7 +112,7 @@ def _keeps(
         )
 
     if isinstance(rule, Drain):
-        return not (rule.at <= now and _drained(labels, rule, server))
+        return not (rule.at <= now < _end(rule) and _drained(labels, rule, server))
     if isinstance(rule, AtMost):
         return group == "" or rule.of not in (group, "*") or there([group], rule.per, server) < rule.at_most
     if isinstance(rule, Spread):
@@ -153,6 +154,10 @@ def _matches(labels: ServerLabels, where: Sequence[tuple[str, tuple[str, ...]]],
 
 def _domain(labels: ServerLabels, per: str, server: int) -> object:
     return server if per == "server" else str(labels.labels[per][server])
+
+
+def _end(rule: Drain) -> float:
+    return inf if rule.until is None else rule.until
 
 
 def _drained(labels: ServerLabels, rule: Drain, server: int) -> bool:

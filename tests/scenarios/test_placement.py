@@ -16,7 +16,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.execute import execute
+from binwright.scenarios.run.execute import Engine, execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
@@ -95,6 +95,29 @@ def test_all_groups_are_apart(written: Any, tmp_path: Path) -> None:
         found.append(frame.drop("reason"))
     assert_frame_equal(*found)
     assert found[0]["outcome"].value_counts().height > 1
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+@pytest.mark.parametrize("overflow", ["drop", "wait"])
+def test_a_server_takes_requests_again_after_its_maintenance(engine: Engine, overflow: str, tmp_path: Path) -> None:
+    """Of two servers of one request each, one is closed from 10 s to 30 s; one comes every 5 s for 9 s."""
+    (tmp_path / "steady.csv").write_text("id,arrival,lifetime,cpu\n" + "".join(f"{n},{5 * n},9,4\n" for n in range(10)))
+    data = {
+        "cluster": {"servers": 2, "node": {"cpu": 4}},
+        "workload": {"trace": "table", "path": str(tmp_path / "steady.csv")},
+        "placement": [{"drain": [1], "at": "10 s", "until": "30 s"}, {"drain": [1], "at": "40 s", "until": "41 s"}],
+        "overflow": overflow,
+        "agents": ["first-fit"],
+        "record": ["requests"],
+    }
+    [one] = plan(scenario_from(data))
+    found = execute(one, tmp_path, engine)
+    rows = pl.read_parquet(tmp_path / "details" / f"{one.name}.requests.parquet")
+    closed = rows.filter(pl.col("server") == 1)["decided"]
+    assert found["engine"] == engine
+    assert not closed.is_between(10, 30, closed="left").any()
+    assert closed.to_list() == ([5, 35, 45] if overflow == "drop" else [5, 30, 39, 48])
+    assert (found["drained"], found["undrained"]) == (4.0, 0)
 
 
 def test_a_run_tells_when_drained_servers_were_empty(tmp_path: Path) -> None:

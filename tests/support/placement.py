@@ -46,7 +46,7 @@ def rule_of(kind: type[Rule], servers: int) -> st.SearchStrategy[Rule]:
         Apart: st.builds(Apart, apart=st.one_of(pairs, st.just(("*",))), per=per),
         Together: st.builds(Together, together=st.one_of(groups, st.just(("*",))), per=per),
         Near: st.builds(Near, of=st.just("web"), near=st.sampled_from([("db",), ("db", "job")]), per=per),
-        Drain: st.builds(Drain, drain=numbers | st.just({"zone": ["a"]}), at=start),
+        Drain: st.builds(Drain, drain=numbers | st.just({"zone": ["a"]}), at=start, until=st.sampled_from([None, 8.0])),
     }
     return drawn[kind]
 

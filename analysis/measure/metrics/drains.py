@@ -13,18 +13,22 @@ from binwright.simcore.types import Floats
 def _emptied(run: FinishedRun) -> tuple[Floats, Floats] | None:
     """Tell of each server that was to be emptied since when, and when it was: float64 [n] each, infinite for never.
 
-    None where there are none. Servers that take nothing from the start are none of them.
+    None where there are none. Servers that take nothing from the start are none of them. Of several drains of a server
+    the first counts. One that still holds something when its drain ends was not emptied.
     """
     ledger = run.simulation.ledger
     drains = ledger.drains if isinstance(ledger, Ledger) else []
-    since = np.full(len(run.capacity), np.inf)
-    for at, servers in drains:
-        since[servers] = np.minimum(since[servers], at)
+    since, until = np.full((2, len(run.capacity)), np.inf)
+    for begins, ends, servers in drains:
+        first = servers & (begins < since)
+        since[first], until[first] = begins, ends
     some = np.flatnonzero((since > 0) & (since <= run.finish))
     if not len(some):
         return None
     lay, empty = run.places, since.copy()
-    np.maximum.at(empty, lay.server, lay.end)
+    before = lay.start < until[lay.server]
+    np.maximum.at(empty, lay.server[before], lay.end[before])
+    empty[empty > until] = np.inf
     return since[some], empty[some]
 
 
