@@ -23,7 +23,7 @@ class Sampler:
 
     It is the `watch` of `play`, or a callback of its `Watchers`. When there are too many rows, every second one goes
     and the pace halves: runs of any length are covered evenly. Nothing is kept before request `first` is due, with
-    which measuring begins.
+    which measuring begins, nor while requests that were sent back at this instant have no answer and cannot wait.
     """
 
     def __init__(self, simulation: Simulation, ledger: Ledger, first: int = 0) -> None:
@@ -43,7 +43,7 @@ class Sampler:
         """Take a sample, if it is time; returns after how many decisions to take the next."""
         if (early := self._simulation.before(self._first)) > 0:
             return early
-        return self.look()
+        return 1 if self._simulation.within_instant else self.look()
 
     def look(self) -> int:
         """Take a sample; returns after how many decisions to take the next."""

@@ -77,6 +77,7 @@ class Decision:
     time: float
     installed: list[int]
     used: list[int]
+    within: bool  # whether others are to be answered at this instant, and none can wait
 
 
 @dataclass
@@ -126,7 +127,7 @@ def run(case: Case) -> Run:
         def call(row: int, now: float, *more: int) -> None:
             write(row, now, *more)
             installed = simulation.view.capacity.sum(axis=(0, 1)).tolist()
-            decisions.append(Decision(row, now, installed, ledger.used().tolist()))
+            decisions.append(Decision(row, now, installed, ledger.used().tolist(), simulation.within_instant))
 
         return call
 
@@ -143,7 +144,8 @@ def run(case: Case) -> Run:
     looks: list[tuple[int, list[list[list[int]]]]] = []
 
     def look() -> int:
-        looks.append((len(simulation.changes), simulation.view.free.tolist()))
+        if not simulation.within_instant:
+            looks.append((len(simulation.changes), simulation.view.free.tolist()))
         return sampler()
 
     play(simulation, Plain(case.declines), Watchers(simulation, states, look))

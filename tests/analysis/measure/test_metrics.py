@@ -386,7 +386,7 @@ def test_the_time_of_a_decision_is_over_the_decisions_of_the_run() -> None:
 @given(cases())
 @example(Case([(4, 4), (2, 4)], [(0, 9, (2, 1)), (1, 9, (2, 1)), (2, 9, (3, 9))], failures=[(1, 1, 9.0)]))
 def test_samples_say_what_is_there(case: Case) -> None:
-    """A look before the first decision and after each: with so few requests, no decision is skipped."""
+    """A look before the first decision and after each that ends an instant: with so few requests, none is skipped."""
     ran = run(case)
     samples, simulation = ran.samples, ran.simulation
     cluster = simulation.view.capacity
@@ -414,7 +414,7 @@ def test_samples_say_what_is_there(case: Case) -> None:
         assert samples["stranded"][row].tolist() == stranded(np.array(free), np.array(flavours), spread).tolist()
     seen = {tuple(used) for used in samples["used"].tolist()}
     for decision in ran.decisions[case.warm :]:  # of the warm start, what a failure sent back may have a later row
-        if decision.row >= ran.first and simulation.record.server[decision.row] >= 0:
+        if decision.row >= ran.first and not decision.within and simulation.record.server[decision.row] >= 0:
             assert tuple(decision.used) in seen
 
 
@@ -437,6 +437,17 @@ def test_runs_of_any_length_are_looked_at_about_as_often(n: int) -> None:
     gaps = np.diff(ran.samples["time"])[1:]  # the first look is before all decisions, at 0 like the first of them
     assert len(set(gaps.tolist())) <= 1
     assert ran.metrics()["servers_used"] == pytest.approx((looks - 1) / looks)
+
+
+def test_nobody_waits_in_samples_where_requests_are_dropped_at_once() -> None:
+    """Three servers of 64 requests fail together, and their requests come again: none is seen to wait."""
+    requests: list[tuple[float, float, Demand]] = [(float(n), inf, (1, 1)) for n in range(192)]
+    requests += [(8000.0, 1.0, (1, 1))]
+    failures = [(1000.0, server, inf) for server in range(3)]
+    found = run(Case([(64, 64)] * 4, requests, failures=failures, requeue=True))
+    assert len(found.decisions) == 192 + 192 + 1
+    assert not found.samples["waiting"].any()
+    assert 1000.0 in found.samples["time"]
 
 
 def test_nan_is_not_a_metric() -> None:
