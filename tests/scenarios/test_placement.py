@@ -14,9 +14,10 @@ from binwright.cli import main
 from binwright.fabric.placement.ruled_ledger import ConstrainedLedger
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.cluster import build_ledger
+from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.execute import Engine, execute
+from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.roles import Role
