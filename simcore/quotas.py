@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Literal
+from typing import Any, Literal
 
 from binwright.simcore.engine import Simulation
 from binwright.simcore.preemption import Preemption
@@ -74,6 +74,8 @@ class Quotas:
         self.reasons: dict[int, str] = {}
         """Of every row that was above its quota, which one."""
         self._granted: dict[int, tuple[int, dict[int, int]]] = {}
+        self._given_back = False
+        """Whether a quota has been given back since those held were looked at."""
         simulation.quotas = self
         if rules.reclaim != "never" and simulation.preempting is None:
             Preemption(simulation, rules.evicted)
@@ -132,14 +134,23 @@ class Quotas:
     def readmitted(self) -> list[Request]:
         """Return those held that may enter the line now, the most urgent first."""
         found: list[Request] = []
-        while True:  # those evicted may give back more than was needed
+        while self._given_back or self.rules.reclaim != "never":  # those evicted may give back more than was needed
+            self._given_back = False
             held, self.held = sorted(self.held, key=lambda one: -one.priority), []
-            admitted = [request for request in held if self.admits(request)]
-            for request in admitted:
-                self.waited[request.index] = self.waited[request.index][0], self._simulation.now
-            found += admitted
-            if not admitted:
-                return found
+            before, lacking = len(found), set[Any]()
+            for request in held:
+                kind = self.of[self._simulation.source(request.index)], request.priority, request.demand, request.parts
+                if kind in lacking:  # as one before it, since when nobody was admitted
+                    self.held.append(request)
+                elif self.admits(request):
+                    self.waited[request.index] = self.waited[request.index][0], self._simulation.now
+                    found.append(request)
+                    lacking.clear()
+                else:
+                    lacking.add(kind)
+            if len(found) == before:
+                break
+        return found
 
     def refuse_held(self) -> None:
         """Refuse those who are still held, as the run is over."""
@@ -155,6 +166,7 @@ class Quotas:
 
     def freed(self, row: int) -> None:
         """Give back the quota of a row, if it has any."""
+        self._given_back = True
         tenant, asked = self._granted.pop(row, (-1, {}))
         for r, amount in asked.items():
             self.used[tenant][r] -= amount

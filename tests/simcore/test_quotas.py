@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -339,3 +340,19 @@ def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Pat
     evicted = requests.filter(pl.col("outcome") == "interrupted").select("row", "evicted_for").rows()
     assert (1, 2) in evicted
     assert all(row != 0 for row, _ in evicted)
+
+
+def test_who_is_held_is_looked_at_again_only_when_quota_was_given_back() -> None:
+    """400 requests of two sizes, of which 10 run at a time: each is looked at a few times, not at every event."""
+    looked = []
+
+    class Counted(Quotas):
+        def lacks(self, request: Request, used: Sequence[dict[int, int]] | None = None) -> str:
+            looked.append(request.index)
+            return super().lacks(request, used)
+
+    requests: list[tuple[float, float, tuple[int, ...]]] = [(float(n // 4), 20.0, (1 + n % 2,)) for n in range(400)]
+    case = Case([[[99]]], [[99]], (99,), requests, "wait", groups=("a",) * 400, tenants=Tenants({"a": Queue(15)}))
+    simulation = simulate(case, quotas=Counted)
+    drive(simulation, first_fit)
+    assert len(looked) < 8 * 400
