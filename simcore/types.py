@@ -442,16 +442,12 @@ class InOrder(NamedTuple):
 
     `backfilling` is an option of In-line. The least `score` is the first; none: in order of arrival. Where the score
     changes with the wait, `by_wait` returns its constants of a request: (a, b) for -(wait / a)^3 b, or (a,) for
-    -(wait + `LITTLE`) / a.
+    -wait / a.
     """
 
     backfilling: str = "any"
     score: Callable[[View, Request], float] | None = None
     by_wait: Callable[[Request], tuple[float, ...]] | None = None
-
-
-LITTLE = 1e-15
-"""What keeps UNICEP from dividing by nothing, as published."""
 
 
 class Compiled(NamedTuple):

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from math import log2, log10, sqrt
 
 from binwright.simcore.registry import Registry
-from binwright.simcore.types import LITTLE, QUANTUM, Request, View
+from binwright.simcore.types import QUANTUM, Request, View
 
+LITTLE = 1e-15
+"""What keeps UNICEP from dividing by nothing, as published."""
 Order = Callable[[View, Request], float]
 
 
@@ -82,7 +84,7 @@ def _wfp3(wait: float, request: Request) -> float:
 
 
 def _unicep(wait: float, request: Request) -> float:
-    return -(wait + LITTLE) / of_unicep(request)[0]
+    return -wait / of_unicep(request)[0]
 
 
 def of_wfp3(request: Request) -> tuple[float, float]:

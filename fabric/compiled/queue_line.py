@@ -8,7 +8,7 @@ import numpy as np
 
 from binwright.simcore.jit import kernel, lean
 from binwright.simcore.record import SPREAD
-from binwright.simcore.types import LITTLE, Floats, Ints
+from binwright.simcore.types import Floats, Ints
 
 NONE, ANY, EASY, CONSERVATIVE = range(4)
 """Who may start when one before gets no place."""
@@ -109,7 +109,7 @@ def choose(queue: Queue, arrival: Floats, now: float, first: int, count: int) ->
             if len(queue.factor):
                 queue.keys[i] = -((wait / queue.divisor[row]) ** 3.0) * queue.factor[row]
             else:
-                queue.keys[i] = -(wait + LITTLE) / queue.divisor[row]
+                queue.keys[i] = -wait / queue.divisor[row]
         offered[:count] = offered[:count][np.argsort(queue.keys[:count], kind="mergesort")]
 
 

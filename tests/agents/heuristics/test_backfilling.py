@@ -206,6 +206,12 @@ def test_orders_are_as_published() -> None:
             assert ORDERS.load(name)(view, Request(0, 500.0, time, (QUANTUM // 2,), False)) is not None
 
 
+def test_unicep_leaves_equals_in_the_order_of_arrival() -> None:
+    """Three jobs that have not waited at all are equals, however large they are."""
+    jobs = [Job(0, 5, 5, 4), Job(0, 9, 9, 3), Job(0, 2, 2, 1)]
+    assert played([4], jobs, InLine(order="unicep")) == [0, 5, 5]
+
+
 def test_an_order_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def widest(view, request):\n    return -request.demand[0]\n")
     order = f"{tmp_path}/mine.py:widest"
