@@ -99,6 +99,8 @@ class VaryingUse(UseCase):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
+        if self.persists > 366 * DAY:
+            raise wrong("is above a year", "Give 366 d or less.", ("persists",), self.persists)
         said = {key: value for key in ("mean", "p95", "peak") if isinstance(value := getattr(self, key), float)}
         if (most := said.get("peak")) is not None:
             for key in said:

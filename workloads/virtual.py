@@ -124,7 +124,7 @@ class Machines(OneOf):
     def prepare(cls, data: Any) -> Any:
         if not isinstance(data, int | float):
             return data
-        if isinstance(data, bool) or data != int(data) or not 1 <= data <= MOST:
+        if isinstance(data, bool) or not 1 <= data <= MOST or data != int(data):
             raise wrong(f"expected a whole number from 1 to {MOST}", "", (), data)
         return {"fixed": int(data)}
 

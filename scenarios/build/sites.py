@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
+from math import ceil
 
 import numpy as np
 
@@ -88,13 +90,19 @@ def best_hours(
     """
     best, least = arrival.copy(), np.full(len(arrival), np.inf)
     lasting = np.where(np.isfinite(stays) & (stays > 0), stays, 0.0)
-    for hour in range(int(slack // HOUR) + 2):
+    for hour in range(min(int(slack // HOUR) + 1, max(map(_hours, series))) + 1):
         begin = arrival if not hour else (np.floor(arrival / HOUR) + hour) * HOUR
         each = np.stack([factor * _mean(one, begin, lasting) for one, factor in zip(series, pue, strict=True)])
         value = np.where(homes < 0, each.min(axis=0), each[homes, np.arange(len(homes))])
         better = (value < least) & (begin <= arrival + slack)
         best[better], least[better] = begin[better], value[better]
     return best
+
+
+def _hours(series: TimeSeries) -> int:
+    """Count the whole hours after which a series shows nothing new at whole hours; 0 where it is constant."""
+    period = Fraction(series.every * len(series.values) / HOUR).limit_denominator(int(HOUR))
+    return max(1, ceil(period), period.numerator) if len(series.values) > 1 else 0
 
 
 def _mean(series: TimeSeries, begin: Floats, lasting: Floats) -> Floats:

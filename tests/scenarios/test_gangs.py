@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,8 @@ def test_elastic_gangs_take_what_there_is(tmp_path: Path) -> None:
         ({"number": 2, "together": "room"}, "no such label"),
         ({"number": 2, "at_most": {"room": 1}}, "no such label"),
         ({"number": 2, "least": 3}, "above the number of parts"),
+        (inf, "expected a whole number from 1 to"),
+        (nan, "expected a whole number from 1 to"),
         ("processors", "is for a trace"),
         ({"number": 2, "work": "fixed"}, "needs `least`"),
         ({"together": "rack"}, "needs either number or by"),
