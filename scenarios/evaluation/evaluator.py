@@ -24,7 +24,7 @@ from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.parse import NotAFormula, names_in, source
 from binwright.agents.formulas.program import DECISIONS, LOST, no_score
 from binwright.agents.formulas.source import checked
-from binwright.agents.formulas.vocabulary import features
+from binwright.agents.formulas.vocabulary import feature_named, features
 from binwright.agents.rules.scan import ScanAgent
 from binwright.analysis.compare.statistics import differences, mean_interval
 from binwright.scenarios.build.world import build_agent
@@ -86,12 +86,16 @@ def _plain(number: float) -> float | None:
 
 
 class _ParsedPolicy(NamedTuple):
-    """A policy that has been read: how to `make` an agent of it, or the `source` and `name` of a function."""
+    """A policy that has been read: how to `make` an agent of it, or the `source` and `name` of a function.
+
+    `parameters` are those of a function that became a formula: features, also where it does not use them.
+    """
 
     label: str
     make: Callable[[], Agent] | None
     source: str = ""
     name: str = ""
+    parameters: tuple[str, ...] = ()
 
 
 class Evaluator:
@@ -210,7 +214,10 @@ class Evaluator:
             formula = Formula(word).formula
             if not names_in(formula) <= features(self.scenario.resources).keys():
                 raise UserError("unknown agent", key="policy", value=word, remedy=suggest(word, AGENTS))
-        return _parse(policy)
+        read = _parse(policy)
+        for name in read.parameters:
+            feature_named(name, self.scenario.resources)
+        return read
 
     def _values(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
         """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""
@@ -290,7 +297,7 @@ def _function(text: str, name: str, label: str) -> _ParsedPolicy:
     """Read source: its function as a formula, or else to be played as it is, confined."""
     tree: ast.Module = checked(text)
     try:
-        formula, _ = source(tree, name)
+        formula, parameters = source(tree, name)
     except NotAFormula:
         return _ParsedPolicy(label, None, text, name)
-    return _ParsedPolicy(label, partial(Formula.of, formula))
+    return _ParsedPolicy(label, partial(Formula.of, formula), parameters=parameters)
