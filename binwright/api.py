@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from binwright.scenarios.build.plan import Run
     from binwright.scenarios.run.progress import RunProgress
     from binwright.scenarios.run.why import RefusedRequests, Why
-    from binwright.scenarios.size.mixing import Mixed
     from binwright.scenarios.size.sizing import Sized, Sizes
     from binwright.simcore.types import Agent
 
@@ -212,38 +211,30 @@ def size(
     *overrides: Override,
     until: str | None = None,
     kind: str | None = None,
-    mix: str | Mapping[str, float] | None = None,
     most: int | None = None,
     jobs: int | None = None,
     out: str | Path | None = None,
     on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
     finished: Callable[[dict[str, Any]], None] = lambda row: None,
     **keys: Any,
-) -> Sized | Sizes | Mixed:
-    """Find for every agent the smallest number of servers, or the cheapest mix of them, that meets a target.
+) -> Sized | Sizes:
+    """Find for every agent the smallest number of servers that meets a target.
 
     `until` is the target (default: the scenario's `size`, or `"acceptance >= 99 %"`), or several with ` and ` between,
-    `kind` the group of servers where there are several, `most` how many servers it may come to. With `mix`, the price
-    of a server of each group as in `{"small": 0.3, "large": 1}` or `"costs"` for those of the scenario, the answer is a
-    `Mixed`. Otherwise it is a `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
+    `kind` the group of servers where there are several, `most` how many servers it may come to. The
+    answer is a `Sized`, or a `Sizes` with one for each point if the scenario has a sweep.
 
     `out` (default `results/<name>/size`) gets the runs, which are ordinary results, and the answers; the same call goes
     on there. `on_progress` is called with what an agent came to at a size, and about how many such looks are `left`;
     `finished` with the row of every run.
     """
-    from binwright.scenarios.size.mixing import size_mix
     from binwright.scenarios.size.sizing import size_one, sizes
 
     given = loaded(scenario, with_keys(overrides, keys), load_to_run)
-    mix = mix or (given.size.mix if given.size else None)
-    shared: dict[str, Any] = {"until": until, "most": most, "jobs": jobs, "out": out}
-    shared |= {"on_progress": on_progress, "finished": finished}
-    if mix:
-        if kind is not None:
-            raise UserError("does not go with a mix", key="kind", value=kind, remedy="Give one of the two.")
-        return size_mix(given, mix=mix, **shared)
     look = sizes if given.sweep.product or given.sweep.zip else size_one
-    return look(given, kind=kind, **shared)
+    return look(
+        given, until=until, kind=kind, most=most, jobs=jobs, out=out, on_progress=on_progress, finished=finished
+    )
 
 
 def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[Override, ...]:

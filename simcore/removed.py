@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 REMOVED: Mapping[str, str] = {
+    "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
+    "size.mix": "Size one kind at a time: `kind`, or --kind.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
     "agent cheapest-candidate": "Take `{best-home: {cut_off: 1}}`.",
     "agent gpu-lookahead": "Take fgd.",

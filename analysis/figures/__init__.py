@@ -26,10 +26,9 @@ FIGURES = Registry(
         "decisions": "binwright.analysis.figures.kinds.decisions:draw",
         "runtime": "binwright.analysis.figures.kinds.runtime:draw",
         "size": "binwright.analysis.figures.kinds.size:draw",
-        "mix": "binwright.analysis.figures.kinds.mix:draw",
         "learning": "binwright.analysis.figures.kinds.learning:draw",
     },
     "binwright figures --list",
 )
-FIRST = ("learning", "mix", "size", "sweep", "gains", "summary", "refusals", "servers", "seeds", "pareto", "bars")
+FIRST = ("learning", "size", "sweep", "gains", "summary", "refusals", "servers", "seeds", "pareto", "bars")
 """The kinds that answer a question, the first for what results were made for: of those that can be drawn, four are."""

@@ -12,7 +12,6 @@ from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
 from binwright.commands.running import list_failed, warn_of, warn_of_growth
-from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 
 BINDS = "binds: the resource that is fullest, and how full on average."
@@ -23,20 +22,18 @@ if TYPE_CHECKING:
     import rich.table
 
     from binwright.analysis.measure.metric import Metric
-    from binwright.analysis.results_api import Results
     from binwright.scenarios.schema.scenario import Scenario
-    from binwright.scenarios.size.mixing import Mixed
     from binwright.scenarios.size.sizing import Sized
 
 
 def size(asked: Namespace) -> int:
     """`binwright size FILE --until "acceptance >= 99 %"`."""
+    from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
     from binwright.scenarios.run.check import below_fitted, without_contention
     from binwright.scenarios.schema.load import folder_for, load_to_run
     from binwright.scenarios.schema.size import metrics_of
-    from binwright.scenarios.size.mixing import Mixed
     from binwright.scenarios.size.sizing import Sizes
 
     scenario = load_to_run(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
@@ -52,7 +49,6 @@ def size(asked: Namespace) -> int:
             scenario,
             until=" and ".join(asked.until) if asked.until else None,
             kind=asked.kind,
-            mix=_prices(asked.mix) if asked.mix else None,
             most=asked.most,
             jobs=asked.jobs,
             out=folder,
@@ -61,8 +57,6 @@ def size(asked: Namespace) -> int:
         )
     warn_of(below_fitted(scenario))
     warn_of(without_contention(scenario))
-    if isinstance(found, Mixed):
-        return _shown(_mix_table(found), found.results, "mixes.csv", "mix")
     if isinstance(found, Sizes):
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
@@ -72,7 +66,12 @@ def size(asked: Namespace) -> int:
         where(f"Answers: {folder}/sizes.csv")
         return FAILED if any(len(one.results.failed) for _, one in found.answers) else 0
     warn_of_growth(_at_answer(found))
-    return _shown(_table(found), found.results, "sizes.csv", "size")
+    out.print(_table(found))
+    list_failed(found.results)
+    where(f"Answer:  {folder}/sizes.csv")
+    where(f"Results: {folder}/runs.parquet")
+    where(f"Figure:  {save(found.results.figure('size'), folder / 'figures' / 'size.png')}")
+    return FAILED if len(found.results.failed) else 0
 
 
 def _at_answer(found: Sized) -> pl.DataFrame:
@@ -81,38 +80,10 @@ def _at_answer(found: Sized) -> pl.DataFrame:
     return found.results.done.join(best.rename({"size": found.question.key}), on=[found.question.key, "agent"])
 
 
-def _shown(table: rich.table.Table, results: Results, file: str, kind: str) -> int:
-    """Print an answer and where it is, with the figure of this kind; returns the exit code."""
-    from binwright.analysis.figures.style import save
-
-    out.print(table)
-    list_failed(results)
-    where(f"Answer:  {results.folder}/{file}")
-    where(f"Results: {results.folder}/runs.parquet")
-    where(f"Figure:  {save(results.figure(kind), results.folder / 'figures' / f'{kind}.png')}")
-    return FAILED if len(results.failed) else 0
-
-
-def _prices(text: str) -> str | dict[str, float]:
-    """Read what `--mix` says."""
-    if "=" not in text:
-        return text
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, price = part.partition("=")
-        try:
-            found[name.strip()] = float(price)
-        except ValueError:
-            remedy = "Write small=0.3,large=1, or costs, for the prices that the scenario has."
-            raise UserError("has no price", key="--mix", value=part, remedy=remedy) from None
-    return found
-
-
 def _said(row: dict[str, Any], metrics: dict[str, Metric]) -> str:
     """Say what an agent came to at a size."""
-    size = row["size"] if isinstance(row["size"], str) else many_of(row["size"], "server")
     swept = "".join(f"{key} {value}, " for key, value in row.get("point", {}).items())
-    said = f"{swept}{row['agent']}, {size}: "
+    said = f"{swept}{row['agent']}, {many_of(row['size'], 'server')}: "
     if "failed" in row:
         return f"{said}failed"
     metric = metrics[row["metric"]]
@@ -211,67 +182,3 @@ def _bills_of(frame: pl.DataFrame, scenario: Scenario) -> list[tuple[str, Callab
 
 def _cell(name: str, metric: Metric) -> Callable[[Mapping[str, Any]], str]:
     return lambda row: "-" if row[name] is None else metric.exactly(row[name])
-
-
-def _mix_table(found: Mixed) -> rich.table.Table:
-    """Lay the answer out: how many servers of each kind, what they cost, and what one kind alone would."""
-    from binwright.scenarios.size.evaluate import FAILED as GAVE_UP
-    from binwright.scenarios.size.evaluate import NOT_TOLD
-
-    question, metric = found.question, found.question.target.metric
-    only = [f"only {kind}" for kind in question.kinds]
-    bills = _bills_of(found.frame, question.scenario)
-    cost = f"cost/h {question.scenario.currency}".rstrip()
-    headings = (*question.kinds, cost, "95 %", *only, f"{metric.heading} there", *(heading for heading, _ in bills))
-    laid = new_table(
-        "agent",
-        *(f">{heading}" for heading in headings),
-        title=escape(f"cheapest {question.key} until {question.until}"),
-        title_justify="left",
-        caption=_mix_legend(found),
-        caption_justify="left",
-    )
-    for column in laid.columns:
-        column.no_wrap, column.overflow = False, "fold"
-    for row in found.frame.iter_rows(named=True):
-        mark = {"best": " *", NOT_TOLD: " ="}.get(row["verdict"], "")
-        laid.add_row(
-            escape(found.results.heading(row["agent"])),
-            *(
-                GAVE_UP if row["verdict"] == GAVE_UP else "-" if row[kind] is None else str(row[kind])
-                for kind in question.kinds
-            ),
-            f"{_money(row['cost'])}{mark}",
-            "-" if row["mean_low"] is None else f"[{_money(row['cost_low'])}, {_money(row['cost_high'])}]",
-            *(_money(row[f"cost_only_{kind}"]) for kind in question.kinds),
-            "-" if row["mean"] is None else metric.write(row["mean"], _half(row)),
-            *(write(row) for _, write in bills),
-        )
-    return laid
-
-
-def _half(row: dict[str, Any]) -> float:
-    """Return half of the interval of an agent's mean, of which a share's may be cut at one end."""
-    if row["mean_low"] is None:
-        return 0.0
-    return max(float(row["mean"] - row["mean_low"]), float(row["mean_high"] - row["mean"]))
-
-
-def _money(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _mix_legend(found: Mixed) -> str:
-    """Say what the columns are, and what the marks in them."""
-    from binwright.scenarios.size.evaluate import NOT_TOLD
-
-    question = found.question
-    rows: list[dict[str, Any]] = found.frame.to_dicts()
-    seeds = many_of(question.scenario.replications, "seed")
-    parts = [
-        f"With these servers the mean over {seeds} meets it at least cost ({rows[0]['prices']} an hour); 95 %: the "
-        "interval of the cost; * the cheapest; only ...: the cost of that kind alone, - where it never suffices."
-    ]
-    if NOT_TOLD in {row["verdict"] for row in rows}:
-        parts.append("= with the mix of the best one, these seeds do not tell it from the best.")
-    return " ".join(parts)

@@ -254,11 +254,6 @@ def _size(commands: Commands) -> None:
     size.add_argument("--agents", help="these agents instead of the scenario's, with commas between")
     size.add_argument("--seeds", type=int, help="how many seeds, instead of the scenario's replications")
     add_sets(size)
-    size.add_argument(
-        "--mix",
-        metavar="PRICES",
-        help="the cheapest mix of groups instead, by what a server of each costs: small=0.3,large=1, or costs",
-    )
     size.add_argument("--kind", metavar="GROUP", help="the group whose servers are counted, where there are several")
     size.add_argument(
         "--most", type=int, metavar="N", help="the most servers to try (default: a hundred times those there are)"

@@ -28,7 +28,7 @@ from binwright.scenarios.schema.queues import check_queues
 from binwright.scenarios.schema.quotas import Quotas
 from binwright.scenarios.schema.server_files import known_resources
 from binwright.scenarios.schema.sites import SitesSpec
-from binwright.scenarios.schema.size import Size, groups_of, metrics_of, place_of, prices_of
+from binwright.scenarios.schema.size import Size, metrics_of, place_of
 from binwright.scenarios.schema.sweep import Sweep
 from binwright.scenarios.schema.train import Train
 from binwright.scenarios.schema.use import UseSpec, Using
@@ -474,12 +474,9 @@ class Scenario(Model):
     def _check_size(self) -> None:
         if self.size:
             try:
-                if self.size.mix is None:
-                    # Which of several groups, or a mix of them, the command may say.
-                    if self.size.kind is not None or len(self.cluster.groups or ()) < 2:
-                        place_of(self.cluster, self.size.kind)
-                else:
-                    prices_of(self.costs, groups_of(self.cluster), self.size.mix)
+                # Which of several groups, the command may say.
+                if self.size.kind is not None or len(self.cluster.groups or ()) < 2:
+                    place_of(self.cluster, self.size.kind)
                 target_of(self.size.until, metrics_of(self.cluster, self.metrics, self.currency))
             except UserError as error:
                 at = ("size", error.key) if error.key in Size.known() else ("size",)

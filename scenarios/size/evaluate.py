@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import isfinite, isnan
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -20,27 +20,24 @@ from binwright.analysis.measure.metric import Metric
 from binwright.analysis.results_api import Results
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import plan
-from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import Floats
+
+if TYPE_CHECKING:
+    from binwright.scenarios.size.sizing import Question
 
 AHEAD, SHARE = 3, 20
 """So many sizes above an answer are looked at, too; a twentieth of it where that is more."""
 
 
-Size = TypeVar("Size")
-
-
 @dataclass(frozen=True, slots=True)
-class SizeFound(Generic[Size]):
+class SizeFound:
     """The answer of a search: the smallest size from which on all are enough, or None where not even the most is."""
 
-    size: Size | None
+    size: int | None
 
 
-def next_size(
-    known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True
-) -> int | SizeFound[int]:
+def next_size(known: Mapping[int, bool], least: int, most: int, begin: int, *, sure: bool = True) -> int | SizeFound:
     """Say which size to look at next, or the answer, where `known` says of sizes whether they are enough.
 
     The answer is one more than the largest size that is known not to be enough. Above it, the next `ahead` sizes are
@@ -79,27 +76,11 @@ def ahead(size: int) -> int:
 
 
 Row: TypeAlias = dict[str, Any]
-Pairs: TypeAlias = dict[Any, set[str]]
+Pairs: TypeAlias = dict[int, set[str]]
 """Sizes, and the agents that are looked at there."""
 ENDS = {"size": 0, "low": 1, "high": -1}
 """Which of its interval a mean is taken at, in half widths towards the target, for each column of the answer."""
 BEST, TOLD, NOT_TOLD, FAILED = "best", "significant", "not significant", "failed"
-
-
-class SizeQuestion(Protocol):
-    """A question about sizes, which are numbers of servers, or numbers of several kinds of them."""
-
-    @property
-    def until(self) -> str: ...
-    @property
-    def target(self) -> Target: ...
-    @property
-    def begin(self) -> Any: ...
-    @property
-    def most(self) -> Any: ...
-    def at(self, sizes: tuple[Any, ...]) -> Scenario: ...
-    def size_at(self, point: Mapping[str, Any]) -> Any: ...
-    def said(self, size: Any) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +121,19 @@ class Runs:
     An agent of which a run fails is looked at no further.
     """
 
-    def __init__(self, question: SizeQuestion, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
+    def __init__(self, question: Question, folder: Path, jobs: int | None, finished: Callable[[Row], None]) -> None:
         self.folder, self.failed = folder, dict[str, str]()
         self._question, self._jobs, self._finished = question, jobs, finished
         self._pairs: Pairs = {}
         # Agents that are the same under two labels are run, and answered for, once.
         labels = dict.fromkeys(run.agent.label for run in plan(question.at((question.begin,))))
-        self.looked: dict[str, dict[Any, Looked]] = {agent: {} for agent in labels}
+        self.looked: dict[str, dict[int, Looked]] = {agent: {} for agent in labels}
 
     def look(self, pairs: Pairs) -> list[Row]:
         """Run these pairs on all seeds; returns what each came to."""
         for size, agents in pairs.items():
             self._pairs.setdefault(size, set()).update(agents)
-        rows: dict[tuple[str, Any], list[Row]] = {}
+        rows: dict[tuple[str, int], list[Row]] = {}
 
         def note(row: Row) -> None:
             rows.setdefault((row["agent"], self._question.size_at(row)), []).append(row)
@@ -175,7 +156,7 @@ class Runs:
         batch.runs = [run for run in batch.runs if run.agent.label in pairs[self._question.size_at(run.point)]]
         return batch
 
-    def _note(self, agent: str, size: Any, rows: Sequence[Row]) -> Row:
+    def _note(self, agent: str, size: int, rows: Sequence[Row]) -> Row:
         """Average the rows of an agent at a size."""
         target = self._question.target
         said: Row = {"agent": agent, "size": size, "metric": target.metric.name}
@@ -202,7 +183,7 @@ class Runs:
             "enough": is_enough,
         }
 
-    def _values(self, agent: str, size: Any, rows: Sequence[Row], target: Target) -> Floats:
+    def _values(self, agent: str, size: int, rows: Sequence[Row], target: Target) -> Floats:
         """Return what the rows say of the metric of a target, float64 [rows]."""
         values = [row.get(target.metric.name) for row in rows]
         if any(value is None or isnan(value) for value in values):
@@ -214,15 +195,14 @@ class Runs:
 
 def searched(
     runs: Runs,
-    step: Callable[[Mapping[Any, Looked]], dict[str, Any]],
-    best: Callable[[Mapping[str, Mapping[str, Any]]], Any],
-    left: Callable[[Mapping[Any, Looked], Mapping[str, Any]], int],
+    step: Callable[[Mapping[int, Looked]], dict[str, int | SizeFound]],
+    left: Callable[[Mapping[int, Looked]], int],
     on_progress: Callable[[Row], None],
-) -> dict[str, dict[str, Any]]:
-    """Look at sizes until all searches have ended; returns how each of every agent ended.
+) -> None:
+    """Look at sizes until all searches have ended.
 
     `step` says for each search of an agent which size to look at next, or what it found, and `left` about how many
-    looks are left. Where the `best` agent has enough, all of them are looked at, and compared.
+    looks are left. Where the agent that needs the fewest has enough, all of them are looked at, to be compared.
     """
     while True:
         steps = {agent: step(looked) for agent, looked in runs.looked.items() if agent not in runs.failed}
@@ -231,17 +211,17 @@ def searched(
             for size in each.values():
                 if not isinstance(size, SizeFound):
                     wanted.setdefault(size, set()).add(agent)
-        if not wanted and (size := best(steps)) is not None:
-            missing = {agent for agent in steps if size not in runs.looked[agent]}
-            wanted = {size: missing} if missing else {}
+        if not wanted and (sizes := answers_in(steps)):
+            missing = {agent for agent in steps if min(sizes) not in runs.looked[agent]}
+            wanted = {min(sizes): missing} if missing else {}
         if not wanted:
-            return steps
-        to_come = sum(left(runs.looked[agent], each) for agent, each in steps.items())
+            return
+        to_come = sum(left(runs.looked[agent]) for agent in steps)
         for number, row in enumerate(runs.look(wanted), 1):
             on_progress({**row, "left": max(0, to_come - number)})
 
 
-def answers_in(steps: Mapping[str, Mapping[str, Any]]) -> list[Any]:
+def answers_in(steps: Mapping[str, Mapping[str, int | SizeFound]]) -> list[int]:
     """List the sizes that agents need, as far as they are found."""
     found = [step.size for each in steps.values() if isinstance(step := each["size"], SizeFound)]
     return [size for size in found if size is not None]
@@ -255,11 +235,11 @@ def measured(metric: Metric, at: Looked | None) -> Row:
 
 
 def told_apart(
-    question: SizeQuestion, results: Results, here: pl.Expr, agents: Sequence[str], best: str
+    question: Question, results: Results, size: int, agents: Sequence[str], best: str
 ) -> dict[str, str | None]:
-    """Tell which of these agents the seeds tell from the best one, all of them with what it needs: the rows `here`."""
+    """Tell which of these agents the seeds tell from the best one, all of them with the `size` that it needs."""
     there = copy(results)
-    there.runs = results.runs.filter(here & pl.col("agent").is_in(agents))
+    there.runs = results.runs.filter((pl.col(question.key) == size) & pl.col("agent").is_in(agents))
     frame = Differences(there, best, [question.target.metric.name], all_pairs=True).frame
     words = {SAME: NOT_TOLD, EQUAL: NOT_TOLD, UNTESTED: None, None: None}
     return {agent: words.get(verdict, TOLD) for agent, verdict in frame.select("agent", "verdict").rows()}
@@ -271,7 +251,7 @@ def _average(rows: Sequence[Row], name: str) -> float | None:
     return fmean(values) if len(values) == len(rows) else None
 
 
-def enough(target: Target, looked: Mapping[Any, Looked], halves: int) -> dict[Any, bool]:
+def enough(target: Target, looked: Mapping[int, Looked], halves: int) -> dict[int, bool]:
     """Tell of the sizes that were looked at whether they are enough, with means moved towards the target.
 
     What runs already when the requests begin must find a place in any case.

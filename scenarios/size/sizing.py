@@ -35,8 +35,6 @@ from binwright.scenarios.size.evaluate import (
     Row,
     Runs,
     SizeFound,
-    SizeQuestion,
-    answers_in,
     enough,
     measured,
     next_size,
@@ -91,7 +89,7 @@ def size_one(
     with held("local", jobs):
         runs = _searched(question, folder, jobs, on_progress, finished)
     if not any(answer["size"] for answer in _answers(question, runs).values()):
-        raise never(question, runs)
+        raise _never(question, runs)
     return _written(question, runs)
 
 
@@ -147,8 +145,7 @@ def _searched(
     """Look at sizes until all searches have ended."""
     check_scenario(question.at(question.several), folder)
     runs = Runs(question, folder, jobs, finished)
-    step, left = partial(_steps, question), partial(_left, question)
-    searched(runs, step, lambda steps: min(answers_in(steps), default=None), left, on_progress)
+    searched(runs, partial(_steps, question), partial(_left, question), on_progress)
     return runs
 
 
@@ -168,7 +165,7 @@ def _written(question: Question, runs: Runs) -> Sized:
     return Sized(question, frame, results)
 
 
-def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound[int]]:
+def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | SizeFound]:
     """Say for each end of an agent's answer which size to look at next, or what it is."""
     bounds = question.least, question.most, question.begin
     if any(not isfinite(one.half) for one in looked.values()):  # one seed tells nothing of an interval
@@ -180,7 +177,7 @@ def _steps(question: Question, looked: Mapping[int, Looked]) -> dict[str, int | 
     return {end: next_size(enough(question.target, looked, halves), *bounds) for end, halves in ENDS.items()}
 
 
-def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, int | SizeFound[int]]) -> int:
+def _left(question: Question, looked: Mapping[int, Looked]) -> int:
     """Guess at how many sizes an agent is still looked at."""
     bounds = question.least, question.most, question.begin
     several = all(isfinite(one.half) for one in looked.values())
@@ -188,7 +185,7 @@ def _left(question: Question, looked: Mapping[int, Looked], steps: Mapping[str, 
     return len(set().union(*(to_come(enough(question.target, looked, halves), *bounds) for halves in ends)))
 
 
-def never(question: SizeQuestion, runs: Runs) -> UserError:
+def _never(question: Question, runs: Runs) -> UserError:
     """Say that no agent has enough with as many servers as there may be."""
     if len(runs.failed) == len(runs.looked):
         agent, error = next(iter(runs.failed.items()))
@@ -225,7 +222,7 @@ def _frame(question: Question, answers: Mapping[str, Row], runs: Runs, results: 
     told: dict[str, str | None] = {}
     if (best := min(sizes, default=None)) is not None:
         first = next(agent for agent, answer in answers.items() if answer["size"] == best)
-        told = told_apart(question, results, pl.col(question.key) == best, list(answers), first)
+        told = told_apart(question, results, best, list(answers), first)
     rows = []
     for agent, looked in runs.looked.items():
         answer = answers.get(agent, dict.fromkeys(ENDS))
@@ -302,7 +299,7 @@ class Question:
         most = own.most if most is None else most
         key, there = place_of(scenario.cluster, kind)
         target = target_of(until, metrics_of(scenario.cluster, scenario.metrics, scenario.currency))
-        refuse(scenario, target)
+        _refuse(scenario, target)
         least = _least(scenario, there)
         most = min(LARGEST, max(TIMES * there, least)) if most is None else most
         if not least <= most <= LARGEST:
@@ -319,9 +316,9 @@ class Question:
         near = (self.begin, self.begin + 1, self.begin - 1)
         return tuple(size for size in near if self.least <= size <= self.most)[:2]
 
-    def size_at(self, point: Mapping[str, Any]) -> Any:
+    def size_at(self, point: Mapping[str, Any]) -> int:
         """Read the number of servers at a point, or in a run's row."""
-        return point[self.key]
+        return int(point[self.key])
 
     def said(self, size: int) -> str:
         """Say a size in words."""
@@ -341,7 +338,7 @@ def _least(scenario: Scenario, there: int) -> int:
     return 1 if cluster.expansion else max(1, failing - others)
 
 
-def refuse(scenario: Scenario, target: Target) -> None:
+def _refuse(scenario: Scenario, target: Target) -> None:
     """Refuse what changes while runs go on, what ends at the first refusal if refusals are the target, and a sweep."""
     names = [each.metric.name for each in (target, *target.others)]
     if scenario.overflow == "stop" and (name := next((n for n in names if n in ("acceptance", "rejected")), None)):

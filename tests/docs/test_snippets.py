@@ -28,7 +28,6 @@ from binwright.api import as_overrides
 from binwright.parser import parser
 from binwright.scenarios.build.plan import points
 from binwright.scenarios.schema.load import load_scenario, scenario_from
-from binwright.scenarios.size.mixing import MixQuestion
 from binwright.scenarios.size.sizing import Question
 from tests.support import ROOT
 from tests.support.documentation import Block, blocks, commands, name_of, pages
@@ -289,10 +288,7 @@ def check_command(arguments: list[str]) -> None:
         load_scenario(asked.scenario, asked.sets)
     elif command == "size":
         scenario = load_scenario(asked.file, as_overrides(asked.sets, asked.agents, asked.seeds))
-        mixed = asked.mix or (scenario.size and scenario.size.mix)
-        if mixed:
-            assert MixQuestion.of(scenario, " and ".join(asked.until or []) or None, asked.mix, asked.most)
-        for _, point in [] if mixed else points(scenario):
+        for _, point in points(scenario):
             assert Question.of(point, " and ".join(asked.until or []) or None, asked.kind, asked.most)
     elif command == "compare":
         check_metrics(asked.metrics)

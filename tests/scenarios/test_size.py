@@ -469,3 +469,57 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
         assert frame["binds"].to_list() == [binds]
         assert f" {binds} {frame['full'][0]:.0%} " in said
         assert ("cpu is oversold, and that looks free: no `workload.use` says" in said) is (oversold > 1)
+
+
+def test_answers_say_what_their_runs_cost_and_draw(
+    tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In money and kWh, if the scenario says so: those of the runs at the answer, on average."""
+    monkeypatch.setattr("binwright.commands.sizing.out.width", 200)
+    servers = {"price": 0.3, "power": {"idle": "50 W", "peak": "200 W"}}
+    data = {**TINY, "replications": 2, "agents": ["first-fit"], "costs": {"servers": servers, "currency": "EUR"}}
+    tiny.write_text(yaml.safe_dump(data))
+    folder = tiny.parent / "size"
+    assert main(["size", str(tiny), "--jobs", "1", "--out", str(folder)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    row = pl.read_csv(folder / "sizes.csv").row(0, named=True)
+    runs = pl.read_parquet(folder / "runs.parquet").filter(pl.col("cluster.servers") == row["size"])
+    assert row["spent"] == pytest.approx(runs["cost"].mean())
+    assert row["energy"] == pytest.approx(runs["energy"].mean())
+    assert " EUR" in said
+    assert " kWh" in said
+
+
+@pytest.mark.long
+def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = {**TINY, "size": {"most": 12}, "replications": 2}
+    swept = {"product": {"workload.requests": [20, 40], "overflow": ["drop", "wait"]}}
+    file = tmp_path / "swept.yaml"
+    file.write_text(yaml.safe_dump({**data, "sweep": swept}))
+    asked = ["size", str(file), "--jobs", "1", "--until", "acceptance >= 98 %", "--out", str(tmp_path / "swept")]
+    assert main([*asked, "--verbose"]) == 0
+    said = capsys.readouterr()
+    assert "overflow drop, workload.requests 40, first-fit, 3 servers: " in said.err
+    sizes = pl.read_csv(tmp_path / "swept" / "sizes.csv")
+    assert sizes.columns[:3] == ["overflow", "workload.requests", "agent"]
+    assert len(sizes) == 8
+    alone = {**data, "workload": {**data["workload"], "requests": 40}, "overflow": "drop"}
+    right = bw.size(bw.scenario(alone), until="acceptance >= 98 %", out=tmp_path / "alone", jobs=1).frame
+    here = sizes.filter((pl.col("workload.requests") == 40) & (pl.col("overflow") == "drop"))
+    assert here.drop("workload.requests", "overflow").rows() == right.rows()
+    never = bw.size(file, until="acceptance >= 98 %", most=1, out=tmp_path / "never", jobs=1).frame
+    assert never["size"].null_count() > 0, "where nobody has enough, that is an answer, too"
+
+
+def test_what_is_looked_for_cannot_be_swept(tmp_path: Path) -> None:
+    swept = bw.scenario({**TINY, "sweep": {"product": {"cluster.servers": [1, 2]}}})
+    with pytest.raises(UserError, match="sweep: the number that is looked for is swept"):
+        bw.size(swept, out=tmp_path, jobs=1)
+
+
+def test_a_cluster_needs_one_server() -> None:
+    groups = [{"count": 0, "node": {"cpu": 4}}, {"count": 0, "node": {"cpu": 8}}]
+    with pytest.raises(UserError, match=r"cluster\.groups: has no server"):
+        bw.scenario({**TINY, "cluster": {"groups": groups}})

@@ -105,9 +105,7 @@ def curves(figure: Figure) -> Iterator[tuple[str, np.ndarray[Any, Any], np.ndarr
 
 
 def test_every_kind_is_drawn_here() -> None:
-    assert {*DRAWN_FROM, "learning", "size", "mix", "sites", "contention"} == set(
-        FIGURES
-    )  # the last four: tests/scenarios
+    assert {*DRAWN_FROM, "learning", "size", "sites", "contention"} == set(FIGURES)  # the last four: tests/scenarios
 
 
 AVERAGES = {
