@@ -186,7 +186,6 @@ def train(
     out: str | Path | None = None,
     fresh: bool = False,
     jobs: int | None = None,
-    on: str = "local",
     on_progress: Callable[[dict[str, Any]], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
     **keys: Any,
@@ -194,8 +193,8 @@ def train(
     """Teach an agent what the scenario's `train:` says, and return the log; `out` is `results/<name>/training`.
 
     With a `sweep` there is a training for every combination of settings, in folders below; the log has them as columns.
-    Seeds and combinations are trained `jobs` at a time (default: as many as there are CPUs for their threads) `on` this
-    machine, `local`, or a Ray cluster as in `run`; they come to the same weights.
+    Seeds and combinations are trained `jobs` at a time (default: as many as there are CPUs for their threads); they
+    come to the same weights.
 
     What is in the folder already is gone on from, unless `fresh`. `on_progress` is called with every new row of
     the log, `say` with what begins before there is one.
@@ -203,7 +202,7 @@ def train(
     from binwright.scenarios.learn.sweeping import train_all
 
     given = loaded(scenario, with_keys(overrides, keys))
-    return train_all(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs, on)
+    return train_all(given, folder_for(given, out, "training"), fresh, on_progress, say, jobs)
 
 
 def size(

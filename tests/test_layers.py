@@ -42,7 +42,7 @@ ONLY_IN = {
     "matplotlib": "analysis",
     "numba": "simcore.jit",
     "simpy": "simcore.clock",
-    "ray": "scenarios.batch.on_ray service.on_ray",
+    "ray": "scenarios.batch.on_ray",
     "fastapi": "service",
     "starlette": "service",
     "prometheus_client": "service",

@@ -26,7 +26,7 @@ def serve(asked: Namespace) -> int:
 
     with suppress(KeyboardInterrupt):  # so, or by SIGTERM, a service ends as it should
         where = asked.host, asked.port, asked.data
-        serve(*where, asked.workers, asked.token_file, asked.limits, asked.device, asked.on, ready)
+        serve(*where, asked.workers, asked.token_file, asked.limits, asked.device, ready)
     return 0
 
 

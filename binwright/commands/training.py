@@ -47,7 +47,7 @@ def train(asked: Namespace) -> int:
                 if row["below_best"] > WELL_BELOW:
                     say(_fallen(row, settings))
 
-        log = teach(scenario, out=folder, fresh=asked.fresh, jobs=asked.jobs, on=asked.on, on_progress=watch, say=say)
+        log = teach(scenario, out=folder, fresh=asked.fresh, jobs=asked.jobs, on_progress=watch, say=say)
     if spec and spec.sweep:
         _report_sweep(folder)
     else:

@@ -20,7 +20,7 @@ def add_train(commands: argparse._SubParsersAction[Any]) -> None:
     train.add_argument("file", help="a scenario file, or the name of a shipped one (nara/train-alpha)")
     add_sets(train)
     train.add_argument("--out", help="folder of logs and weights (default: results/NAME/training)")
-    add_where_runs(train, "where", "seeds and settings")
+    train.add_argument("--jobs", type=int, metavar="N", help="seeds and settings at a time (default: one per CPU)")
     train.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")
     train.add_argument("--dry-run", action="store_true", help="say what the training will cost, and write nothing")
 
@@ -100,6 +100,6 @@ def add_search(commands: argparse._SubParsersAction[Any]) -> None:
     search.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
     search.add_argument("--random", action="store_true", help="a control: rules are only proposed at random")
     add_several(search, "--beside", "beside", "AGENT", "another agent in the last table")
-    add_where_runs(search)
+    search.add_argument("--jobs", type=int, metavar="N", help="plays at a time (default: one per CPU)")
     search.add_argument("--out", help="folder of what is found and of the journal (default: results/NAME/search)")
     search.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")

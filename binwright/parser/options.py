@@ -20,7 +20,7 @@ def add_heading(to: argparse._ActionsContainer) -> None:
     add_several(to, "--heading", "headings", "NAME=TEXT", "what to call an agent, a swept key or a metric")
 
 
-def add_where_runs(to: argparse._ActionsContainer, on: str = "where runs are done", jobs: str = "runs") -> None:
+def add_where_runs(to: argparse._ActionsContainer) -> None:
     """Add `--jobs` and `--on`."""
-    to.add_argument("--jobs", type=int, metavar="N", help=f"{jobs} at a time (default: one per CPU)")
-    to.add_argument("--on", default="local", help=f"{on}: local (default), ray, or ray://HOST:PORT")
+    to.add_argument("--jobs", type=int, metavar="N", help="runs at a time (default: one per CPU)")
+    to.add_argument("--on", default="local", help="where runs are done: local (default), ray, or ray://HOST:PORT")

@@ -83,9 +83,6 @@ def add_serve(commands: Commands) -> None:
     serve.add_argument("--data", default="service", metavar="DIR", help="folder of the jobs (default: service)")
     serve.add_argument("--workers", type=int, metavar="N", help="jobs at a time (default: one per CPU)")
     serve.add_argument(
-        "--on", default="local", metavar="WHERE", help="where jobs run: local (default), ray, or ray://HOST:PORT"
-    )
-    serve.add_argument(
         "--device", metavar="D", help="jobs may ask for these OpenCL devices, too: opencl, opencl:1, opencl:0,2-3"
     )
     serve.add_argument("--token-file", metavar="F", help="tokens, one per line: requests without one are refused")

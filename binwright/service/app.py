@@ -64,11 +64,10 @@ def application(
     workers: int,
     tokens: Tokens,
     hosts: frozenset[str],
-    hire: pool.Hire,
     devices: Sequence[Device] = (),
 ) -> Gate:
-    """Put the service together: `hire` finds who does jobs, `workers` at a time, which may ask for `devices`."""
-    service = Service(folder, limits, workers, hire, devices)
+    """Put the service together: `workers` jobs at a time, which may ask for `devices`."""
+    service = Service(folder, limits, workers, devices)
     app = FastAPI(
         title="Binwright",
         version=version("binwright"),
@@ -154,7 +153,7 @@ async def _broken(request: Request, error: Exception) -> Response:
 class Service:
     """The jobs, the processes that do them, and what clients may ask of them."""
 
-    def __init__(self, folder: Path, limits: Limits, workers: int, hire: pool.Hire, devices: Sequence[Device]) -> None:
+    def __init__(self, folder: Path, limits: Limits, workers: int, devices: Sequence[Device]) -> None:
         self._limits = limits
         self._devices = devices
         self._workers = workers
@@ -164,7 +163,7 @@ class Service:
         self._refused = Counter[str]()
         """Submissions that were refused, by reason."""
         self._bodies = Bodies()
-        self._pool = pool.Pool(self._jobs, limits, workers, hire)
+        self._pool = pool.Pool(self._jobs, limits, workers, devices)
         self.watch = Watch(self._jobs, self._pool, self._refused, self._on_disk)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service.jobs import Jobs, Row, Trouble
@@ -57,10 +57,6 @@ class Died(Exception):
     """The worker ended without an answer, or was ended; says why."""
 
 
-class Lost(Exception):
-    """The machine that had a job is gone; says why. The job is tried again."""
-
-
 class Task(NamedTuple):
     """A job that is to be done: its request, in JSON, and how many seconds it may take.
 
@@ -72,23 +68,6 @@ class Task(NamedTuple):
     tell: Callable[[dict[str, Any]], None]
     cancelled: Callable[[], bool]
     stopping: Event
-
-
-class Hand(Protocol):
-    """Does one job, wherever that is."""
-
-    def solve(self, task: Task) -> dict[str, Any] | None:
-        """Have a job done, and watch; returns what is said last, or None if all is stopping."""
-
-    def memory(self) -> int:
-        """Give the bytes that it has."""
-
-    def end(self) -> None:
-        """Whatever it does, it does no more."""
-
-
-Hire = Callable[[int, float, Event], Hand | None]
-"""Finds who does the next job of a thread, by its number, within so many seconds of CPU; None if all is stopping."""
 
 
 class Worker:
@@ -137,7 +116,7 @@ class Worker:
         return "the worker process died"
 
     def solve(self, task: Task) -> dict[str, Any] | None:
-        """Have a job done, as a `Hand`."""
+        """Have a job done, and watch; returns what is said last, or None if all is stopping."""
         try:
             self.ask("solve", task.request)
             end, interrupted = monotonic() + task.seconds, False
@@ -181,10 +160,9 @@ class Worker:
 class Pool:
     """Threads that take jobs and watch over their processes, one each."""
 
-    def __init__(self, jobs: Jobs, limits: Limits, workers: int, hire: Hire) -> None:
+    def __init__(self, jobs: Jobs, limits: Limits, workers: int, devices: Sequence[Device] = ()) -> None:
         self._jobs = jobs
-        self._hire = hire
-        self._limits = limits
+        self._limits, self._devices = limits, devices
         self._judges = Checkers(limits, workers, limits.spare)
         self._work = SimpleQueue[None]()
         self._stopping = Event()
@@ -192,7 +170,7 @@ class Pool:
         """Of running jobs, by id."""
         self.cancelled: set[str] = set()
         """Running jobs that are to end, by id."""
-        self.workers: dict[str, Hand] = {}
+        self.workers: dict[str, Worker] = {}
         """Who does the running jobs, by id."""
         self.size = workers
         self._threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
@@ -248,11 +226,9 @@ class Pool:
         """One job, whatever happens to its process; it runs from when that has begun."""
         seconds = seconds_of(row.request, self._limits)
         try:
-            worker = self._hire(core, seconds, self._stopping)
+            worker = Worker(self._limits, seconds, core, self._devices)
         except (OSError, EOFError):  # the machine has no process for us now
             self._stopping.wait(AGAIN)
-            return
-        if worker is None:
             return
         try:
             if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
@@ -260,8 +236,6 @@ class Pool:
             self.workers[row.id] = worker
             tell = partial(self.progress.__setitem__, row.id)
             said = worker.solve(Task(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping))
-        except Lost as why:
-            said = {"lost": str(why)}
         finally:
             self.workers.pop(row.id, None)
             worker.end()
@@ -270,8 +244,6 @@ class Pool:
             said = self._verified(row.request, said["found"])
         if said is None:
             self._insist(self._jobs.put_back, row.id)
-        elif "lost" in said and row.id not in self.cancelled:
-            self._insist(self._jobs.lose, row.id, said["lost"])
         else:
             self._insist(partial(self._jobs.finish, row.id, **ending(said, row.id in self.cancelled)))
         self.cancelled.discard(row.id)
@@ -284,11 +256,6 @@ class Pool:
             except (OSError, EOFError):
                 self._stopping.wait(AGAIN)
         return None
-
-
-def here(limits: Limits, devices: Sequence[Device] = ()) -> Hire:
-    """Have jobs done by processes of this machine, which may use these devices."""
-    return lambda core, seconds, stopping: Worker(limits, seconds, core, devices)
 
 
 def seconds_of(request: str, limits: Limits) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,9 +17,7 @@ from binwright.simcore.errors import ExtraNeeded, UserError
 from binwright.simcore.extras import install
 
 if TYPE_CHECKING:
-    from binwright.agents.solver.backends.opencl_devices import Device
     from binwright.service.limits import Limits
-    from binwright.service.pool import Hire
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -32,13 +30,11 @@ def serve(
     token_file: str | Path | None = None,
     limits: Limits | Iterable[str] = (),
     device: str | None = None,
-    on: str = "local",
     ready: Callable[[str], None] = lambda url: None,
 ) -> None:
     """Serve until interrupted. `workers` jobs at a time (default: one per CPU); `ready` is told the address.
 
-    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`. `on` is where jobs run:
-    on this machine (`local`), or on a Ray cluster (`ray`, `ray://host:port`).
+    `device` names OpenCL devices that jobs may ask for: `opencl`, `opencl:1`, `opencl:0,2-3`.
     """
     try:
         import uvicorn
@@ -61,11 +57,6 @@ def serve(
         limits = changed(limits)
     if workers is not None and workers < 1:
         raise UserError("is too few", key="--workers", value=workers, remedy="Give how many jobs run at a time.")
-    if device is not None and on != "local":
-        remedy = "Leave out one of --device and --on."
-        raise UserError(
-            "a Ray cluster does not use this machine's devices", key="--device", value=device, remedy=remedy
-        )
     devices = offered(device)
     try:
         if not 0 <= port < 2**16:  # the socket module would leave a socket open
@@ -78,8 +69,8 @@ def serve(
         remedy = "Choose another: --host HOST --port PORT."
         raise UserError(f"cannot listen on {host}, port {port}: {error}", remedy=remedy) from None
     hosts = frozenset() if tokens else frozenset({*LOOPBACK, host.lower()})
-    with listening, _hired(on, workers, limits, devices) as (count, hire):
-        app = application(Path(data), limits, count, tokens, hosts, hire, devices)
+    with listening:
+        app = application(Path(data), limits, workers or usable_cpus(), tokens, hosts, devices)
         config = uvicorn.Config(
             app,
             http=guarded(limits),
@@ -112,25 +103,6 @@ def _at_hangup(end: Callable[[int, FrameType | None], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
-
-
-@contextmanager
-def _hired(on: str, workers: int | None, limits: Limits, devices: Sequence[Device]) -> Iterator[tuple[int, Hire]]:
-    """Find who does jobs, and how many at a time."""
-    from binwright.service.pool import here
-
-    if on == "local":
-        yield workers or usable_cpus(), here(limits, devices)
-        return
-    if not (on == "ray" or on.startswith("ray://")):
-        raise UserError("unknown place to run", key="--on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
-    from binwright.scenarios.batch.on_ray import RayCluster, check_installed
-
-    check_installed()
-    with RayCluster(on.removeprefix("ray").removeprefix("://"), workers) as cluster:
-        from binwright.service.on_ray import on_ray
-
-        yield cluster.hands(), on_ray(cluster, limits)
 
 
 def _loopback(host: str) -> bool:

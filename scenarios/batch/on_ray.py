@@ -12,8 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -22,7 +21,7 @@ from tempfile import TemporaryDirectory
 from threading import current_thread, main_thread
 from time import monotonic, perf_counter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from binwright.scenarios.batch.attempt import Task, attempt
 from binwright.scenarios.batch.journal import Row
@@ -61,7 +60,6 @@ QUIET = {
 LOG = logging.getLogger("binwright")
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 
-T = TypeVar("T")
 Done = list[tuple[Row, dict[str, bytes]]]
 """A row for each run that was done, with its details by file name."""
 
@@ -161,38 +159,6 @@ class RayCluster:
                     going[do.remote([self._with_copy(task) for task in portion])] = portion
                 for ref in ray.wait(list(going), timeout=1.0)[0]:  # now and then, look how many CPUs there are
                     yield from _answered(ref, going.pop(ref), handout)
-        finally:
-            for ref in going:
-                ray.cancel(ref, force=True)
-
-    def answers(
-        self, do: Callable[..., Any], left: deque[T], arguments: Callable[[T], tuple[Any, ...]], cpus: int
-    ) -> Generator[tuple[T, Any], None, None]:
-        """Have nodes do what is left, with these arguments, and give each answer; more may be left while they do.
-
-        What loses its worker or its node is tried again, TRIES times in all.
-        """
-        remote = ray.remote(num_cpus=cpus, max_retries=0)(do)
-        going: dict[Any, tuple[T, int]] = {}
-        lost: list[tuple[T, int]] = []
-        try:
-            while left or going or lost:
-                hands = self.hands()
-                while (left or lost) and len(going) < hands:
-                    item, tried = lost.pop() if lost else (left.popleft(), 0)
-                    going[remote.remote(*arguments(item))] = item, tried
-                for ref in ray.wait(list(going), timeout=1.0)[0]:
-                    item, tried = going.pop(ref)
-                    try:
-                        answer = fetched(ref)
-                    except ray.exceptions.RayError as error:
-                        if tried + 1 == TRIES:
-                            problem = f"a Ray worker or node was lost {TRIES} times: {str(error).splitlines()[0]}"
-                            remedy = "What is finished is kept: the same command goes on."
-                            raise UserError(problem, key="on", remedy=remedy) from None
-                        lost.append((item, tried + 1))
-                    else:
-                        yield item, answer
         finally:
             for ref in going:
                 ray.cancel(ref, force=True)

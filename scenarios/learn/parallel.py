@@ -1,4 +1,4 @@
-"""Trains several lessons at a time: in processes of this machine, or on a Ray cluster.
+"""Trains several lessons at a time, in processes of this machine.
 
 Each comes to the same weights and the same log, but for times, as if they were trained one after the other.
 """
@@ -12,29 +12,21 @@ import traceback
 from _thread import interrupt_main
 from collections import deque
 from collections.abc import Generator, Sequence
-from importlib.metadata import version
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from queue import SimpleQueue
 from subprocess import Popen, TimeoutExpired
-from tempfile import TemporaryDirectory
 from threading import Thread
 from typing import NamedTuple
 
 from binwright.agents.learned.common.training import Row
 from binwright.scenarios.batch.backends import checked_jobs
-from binwright.scenarios.batch.on_ray import RayCluster, check_code, check_installed
 from binwright.scenarios.batch.pool import child, ending
-from binwright.scenarios.build.code import ours
 from binwright.scenarios.learn.training import Lesson, course_of, learn, spec_of
 from binwright.simcore.cores import usable_cpus
 from binwright.simcore.errors import UserError
-from binwright.simcore.files import write_bytes
 
 GRACE = 30.0
 """Seconds that a process has for its last checkpoint."""
-SLICE = 60.0
-"""Seconds of a training after which a node of a cluster gives back what it has: so much is lost with it."""
 _START = "from binwright.scenarios.learn.parallel import work; work({handle})"
 GOES_ON = "What is trained is kept: the same command goes on."
 
@@ -47,25 +39,14 @@ class Heard(NamedTuple):
     over: bool = False
 
 
-def at_a_time(lessons: Sequence[Lesson], jobs: int | None, on: str) -> int:
+def at_a_time(lessons: Sequence[Lesson], jobs: int | None) -> int:
     """Say how many of these lessons are trained at a time; by default one for each CPU and thread of a training."""
     hands = checked_jobs(jobs) or max(1, usable_cpus() // spec_of(lessons[0].scenario).threads)
-    return hands if on != "local" else min(hands, len(lessons))
+    return min(hands, len(lessons))
 
 
-def side_by_side(lessons: Sequence[Lesson], jobs: int | None, on: str) -> Generator[tuple[Lesson, Heard], None, None]:
-    """Train these lessons, whose folders are taken, `jobs` at a time; the first mistake in one ends all of them."""
-    if on == "local":
-        yield from _here(lessons, at_a_time(lessons, jobs, on))
-    elif on == "ray" or on.startswith("ray://"):
-        check_installed()
-        with RayCluster(on.removeprefix("ray").removeprefix("://"), jobs) as cluster:
-            yield from _on_ray(lessons, cluster)
-    else:
-        raise UserError("unknown place to train", key="on", value=on, remedy="Give local, ray, or ray://HOST:PORT.")
-
-
-def _here(lessons: Sequence[Lesson], hands: int) -> Generator[tuple[Lesson, Heard], None, None]:
+def side_by_side(lessons: Sequence[Lesson], hands: int) -> Generator[tuple[Lesson, Heard], None, None]:
+    """Train these lessons, whose folders are taken, on `hands` processes; the first mistake in one ends all of them."""
     left = deque(lessons)
     going: dict[Connection, tuple[Popen[bytes], Lesson]] = {}
     try:
@@ -146,53 +127,3 @@ def _listen(pipe: Connection, lessons: SimpleQueue[Lesson | None]) -> None:
     except (EOFError, OSError):
         interrupt_main()
         lessons.put(None)
-
-
-class Slice(NamedTuple):
-    """What a node gives back of a lesson: what was heard of it, and its files by name; or a mistake."""
-
-    heard: list[Heard]
-    files: dict[str, bytes]
-    mistake: UserError | None = None
-
-
-def _on_ray(lessons: Sequence[Lesson], cluster: RayCluster) -> Generator[tuple[Lesson, Heard], None, None]:
-    """Nodes go on with what they are sent, for a while: files come back, and are written here alone."""
-    left = deque(lessons)
-    threads, wanted = spec_of(lessons[0].scenario).threads, (version("binwright"), ours())
-    done: Slice
-    for lesson, done in cluster.answers(_slice, left, lambda lesson: (lesson, _files(lesson.own), *wanted), threads):
-        for name, content in done.files.items():
-            write_bytes(lesson.own / name, content)
-        if done.mistake:
-            raise done.mistake
-        yield from ((lesson, heard) for heard in done.heard)
-        if not done.heard[-1].over:
-            left.append(lesson)
-
-
-def _files(folder: Path) -> dict[str, bytes]:
-    """Read what a lesson has left: its state last, beside which nothing may be missing."""
-    files = sorted(folder.glob("[!.]*"), key=lambda file: file.name == "state.safetensors")
-    return {file.name: file.read_bytes() for file in files}
-
-
-def _slice(lesson: Lesson, files: dict[str, bytes], there: str, code: str) -> Slice:
-    """On a node: go on with a lesson for a while."""
-    check_code(there, code)
-    heard: list[Heard] = []
-    with TemporaryDirectory() as scratch:
-        here = lesson._replace(folder=Path(scratch))
-        here.own.mkdir()
-        for name, content in files.items():
-            (here.own / name).write_bytes(content)
-        try:
-            course = course_of(lesson.scenario)
-            over = learn(
-                here, course, lambda row: heard.append(Heard(row)), lambda text: heard.append(Heard(said=text)), SLICE
-            )
-        except UserError as mistake:
-            if str(mistake.file or "").startswith(scratch):
-                mistake.file = lesson.own
-            return Slice(heard, _files(here.own), mistake)
-        return Slice([*heard, Heard(over=over)], _files(here.own))

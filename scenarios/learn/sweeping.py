@@ -52,7 +52,6 @@ def train_all(
     watch: Callable[[Row], None] = lambda row: None,
     say: Callable[[str], None] = lambda text: None,
     jobs: int | None = 1,
-    on: str = "local",
 ) -> pl.DataFrame:
     """Train what is missing of every seed of every point, `jobs` at a time, as `scenarios.learn.training.train` does.
 
@@ -75,7 +74,7 @@ def train_all(
     lessons = [
         lessons_of(each, own, number) for number, ((_, each), own) in enumerate(zip(found, folders, strict=True))
     ]
-    if on == "local" and at_a_time(list(chain(*lessons)), jobs, on) == 1:
+    if (hands := at_a_time(list(chain(*lessons)), jobs)) == 1:
         for number, (point, each) in enumerate(found):
             if spec.sweep:
                 say(f"{named(point)} ({number + 1} of {len(found)})")
@@ -88,7 +87,7 @@ def train_all(
     with ExitStack() as stack:
         for some in lessons:
             stack.enter_context(taken(some, fresh))
-        heard = stack.enter_context(closing(side_by_side(list(chain(*lessons)), jobs, on)))
+        heard = stack.enter_context(closing(side_by_side(list(chain(*lessons)), hands)))
         stack.callback(lambda: [gathered(own) for own in folders])  # whatever ends it
         for lesson, new in heard:
             if new.row:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -95,21 +94,18 @@ def taken(lessons: Sequence[Lesson], fresh: bool) -> Iterator[None]:
             yield
 
 
-def learn(
-    lesson: Lesson, course: Course, watch: Callable[[Row], None], say: Callable[[str], None], seconds: float = inf
-) -> bool:
-    """Go on with a lesson, for so many seconds at most; returns whether it is over."""
+def learn(lesson: Lesson, course: Course, watch: Callable[[Row], None], say: Callable[[str], None]) -> None:
+    """Go on with a lesson, to its end."""
     training = Training(course, lesson.own, lesson.seed)
     say(f"seed {lesson.seed}: {_standing(training.step, course.iterations)}")
     try:
-        training.run(watch, seconds)
+        training.run(watch)
     except UserError as error:
         if error.key in (None, "agents") and error.file is None:
             error.key = "train.agent"
         if error.key:
             locate(error, lesson.scenario._source, undotted(error.key))
         raise
-    return training.done
 
 
 def check_training(scenario: Scenario) -> None:

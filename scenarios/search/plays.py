@@ -1,4 +1,4 @@
-"""Plays formulas on seeds: as fast as the scenario allows, on all cores or on Ray, and with a journal to go on from."""
+"""Plays formulas on seeds: as fast as the scenario allows, on all cores, and with a journal to go on from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
-from importlib.metadata import version
 from io import FileIO
 from math import nan
 from pathlib import Path
@@ -14,7 +13,6 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
-import yaml
 
 from binwright.agents.formulas.agent import Formula
 from binwright.agents.formulas.algebra import written
@@ -22,13 +20,10 @@ from binwright.agents.formulas.parse import Term, expression
 from binwright.agents.formulas.program import LOST, best_place, program
 from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.journal import line_of, rows_of
-from binwright.scenarios.batch.on_ray import RayCluster, check_code, check_installed
-from binwright.scenarios.build.code import ours
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.evaluation.evaluator import APART
 from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
 from binwright.scenarios.learn.tune import FIRST
-from binwright.scenarios.schema.load import resolved, scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.search.proposals import heuristics
 from binwright.simcore.cores import usable_cpus
@@ -88,19 +83,6 @@ class Player:
         return nan if any(agent.numbers[2][-1][LOST] for agent in made.agents) else value
 
 
-@lru_cache(maxsize=16)
-def _player(written: str, metric: str) -> Player:
-    return Player(scenario_from(yaml.safe_load(written)), metric)
-
-
-def _on_node(
-    written: str, metric: str, rules: Sequence[str], seeds: Sequence[int], there: str, code: str
-) -> list[list[float]]:
-    """On a node of a cluster: play formulas in a scenario."""
-    check_code(there, code)
-    return _player(written, metric).values(rules, seeds)
-
-
 class Plays:
     """Plays rules on the seeds of a split, and notes all of it in a journal, from which it goes on.
 
@@ -109,12 +91,11 @@ class Plays:
     counts plays of a rule on a seed of a scenario, `seconds` how long they took, before an interruption too.
     """
 
-    def __init__(self, scenarios: Sequence[Scenario], metric: str, jobs: int | None, on: str, journal: FileIO) -> None:
-        self.scenarios, self.metric, self._on, self._jobs = scenarios, metric, on, jobs or usable_cpus()
+    def __init__(self, scenarios: Sequence[Scenario], metric: str, jobs: int | None, journal: FileIO) -> None:
+        self.scenarios, self.metric, self._jobs = scenarios, metric, jobs or usable_cpus()
         head, *known = rows_of(Path(str(journal.name)))[0]
         self._journal, self._known, self._read = journal, deque(known), len(line_of(head).encode())
         self._players = [Player(one, metric) for one in scenarios]
-        self._written = [resolved(one) for one in scenarios]
         self.sign, self.nodes = self._players[0].sign, max(one.nodes for one in self._players)
         self.done, self.seconds, self._centre, self._scale = 0, 0.0, np.array(0.0), np.array(1.0)
         if len(scenarios) > 1:
@@ -152,19 +133,12 @@ class Plays:
         return values
 
     def _played(self, rules: Sequence[str], seeds: Sequence[int]) -> Floats:
-        """Divide the seeds of every scenario among threads, or nodes of a cluster, and play all rules on each."""
+        """Divide the seeds of every scenario among threads, and play all rules on each."""
         found, hands = np.full((len(self.scenarios), len(rules), len(seeds)), nan), min(len(seeds), self._jobs)
         parts = [(one, first) for one in range(len(self.scenarios)) for first in range(hands)]
-        if self._on == "local":
-            with ThreadPoolExecutor(self._jobs) as pool:
-                values = pool.map(lambda part: self._players[part[0]].values(rules, seeds[part[1] :: hands]), parts)
-                answers = list(zip(parts, values, strict=True))
-        else:
-            check_installed()
-            code = version("binwright"), ours()
-            how = {(one, at): (self._written[one], self.metric, rules, seeds[at::hands], *code) for one, at in parts}
-            with RayCluster(self._on.removeprefix("ray").removeprefix("://"), self._jobs) as cluster:
-                answers = list(cluster.answers(_on_node, deque(parts), how.__getitem__, 1))
+        with ThreadPoolExecutor(self._jobs) as pool:
+            values = pool.map(lambda part: self._players[part[0]].values(rules, seeds[part[1] :: hands]), parts)
+            answers = list(zip(parts, values, strict=True))
         for (one, first), some in answers:
             found[one][:, first::hands] = some
         return found

@@ -82,7 +82,6 @@ def search(
     random: bool = False,
     beside: Sequence[str | Mapping[str, Any]] = (),
     jobs: int | None = None,
-    on: str = "local",
     out: str | Path | None = None,
     fresh: bool = False,
     on_progress: Callable[[State], None] = lambda state: None,
@@ -94,7 +93,7 @@ def search(
     the search, `validation` those of the choice among what it found, and `test` of the scenario's own are for the
     chosen rule beside the heuristics that can run there, and `beside`, other agents. `random` is a control: rules are
     only proposed at random. `out` (default `results/<name>/search`) gets journal.jsonl, from which the same call goes
-    on, front.csv, front.png, found.py and found.yaml. `jobs` and `on` are those of `run`. `on_progress` is called after
+    on, front.csv, front.png, found.py and found.yaml. `jobs` is that of `run`. `on_progress` is called after
     every step, `finished` with every run on the test seeds.
     """
     given = [scenario] if isinstance(scenario, str | Path | Scenario) else scenario
@@ -103,8 +102,8 @@ def search(
     _check(scenarios, seeds=seeds, validation=validation, test=test, islands=islands, evaluations=limit or 1)
     asked = {"metric": metric, "seeds": seeds, "seed": seed, "islands": islands, "random": random}
     folder, others = folder_for(scenarios[0], out, "search"), [AgentSpec.model_validate(one) for one in beside]
-    with _journal(folder, scenarios, asked, fresh) as journal, held(on, jobs):
-        plays = Plays(scenarios, metric, jobs, on, journal)
+    with _journal(folder, scenarios, asked, fresh) as journal, held("local", jobs):
+        plays = Plays(scenarios, metric, jobs, journal)
         found = Islands(plays, seeds, seed, islands, random)
 
         def spent() -> float:
@@ -122,7 +121,7 @@ def search(
             batch = one.model_copy(update=update)
             batch._source = None  # which has other agents
             own = folder / "test" / (one.name if len(scenarios) > 1 else "")
-            results.append(Batch(batch, own, alone=True).run(jobs=jobs, on=on, finished=finished))
+            results.append(Batch(batch, own, alone=True).run(jobs=jobs, finished=finished))
     return Found(front, rule.text, agent.model_dump(), results, metric, folder)
 
 

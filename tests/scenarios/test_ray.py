@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-import binwright as bw
 from binwright.scenarios.batch import on_ray
 from binwright.scenarios.batch.attempt import Task
 from binwright.scenarios.batch.batch import Batch
@@ -58,18 +57,6 @@ def test_a_cluster_of_this_machine_gives_the_same_bytes(tmp_path: Path) -> None:
         ray.shutdown()
     assert not len(there.failed), there.failed["error"][0]
     assert same(there, alone)
-
-
-@pytest.mark.long
-def test_a_search_on_a_cluster_finds_the_same(tmp_path: Path) -> None:
-    how: dict[str, Any] = {"seeds": 8, "validation": 4, "test": 2, "islands": 2, "evaluations": 400, "jobs": 1}
-    alone = bw.search(scenario(), out=tmp_path / "alone", **how)
-    try:
-        there = bw.search(scenario(), out=tmp_path / "there", on="ray", **how)
-    finally:
-        ray.shutdown()
-    assert there.chosen == alone.chosen
-    assert there.front.equals(alone.front)
 
 
 @pytest.mark.long

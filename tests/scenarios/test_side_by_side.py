@@ -1,4 +1,4 @@
-"""Trainings side by side: in processes and on Ray, interrupted or not, they come to what one after the other does."""
+"""Trainings side by side: in processes, interrupted or not, they come to what one after the other does."""
 
 from __future__ import annotations
 
@@ -131,28 +131,3 @@ def test_the_command_says_what_is_wrong_in_a_process(tmp_path: Path, capsys: pyt
     assert "Traceback" not in said
     assert main([*asked[:-1], "0"]) == MISTAKE
     assert "jobs: must be 1 or more" in capsys.readouterr().err
-    assert main([*asked, "--on", "elsewhere"]) == MISTAKE
-    assert "on: unknown place to train" in capsys.readouterr().err
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ray_comes_to_the_same_in_slices(
-    tmp_path: Path, alone: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ray = pytest.importorskip("ray")
-    try:
-        bw.train(given(), out=tmp_path / "whole", jobs=2, on="ray")
-        monkeypatch.setattr(parallel, "_slice", _short)
-        bw.train(given(), out=tmp_path / "sliced", jobs=2, on="ray")
-    finally:
-        ray.shutdown()
-    assert come_to(tmp_path / "whole") == alone
-    assert come_to(tmp_path / "sliced") == alone
-
-
-def _short(*arguments: Any) -> Any:
-    """Give back what there is after every iteration."""
-    parallel.SLICE = 0.0  # on the node
-    return parallel._slice(*arguments)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any, TypeAlias
@@ -105,8 +105,8 @@ class Training:
         """Whether there is nothing left to do."""
         return self.step >= self.course.iterations
 
-    def run(self, watch: Callable[[Row], None] = lambda row: None, seconds: float = inf) -> None:
-        """Train to the end, or for so many seconds, showing every row of the log to `watch`."""
+    def run(self, watch: Callable[[Row], None] = lambda row: None) -> None:
+        """Train to the end, showing every row of the log to `watch`."""
         if self.done:
             return
         extra("torch").set_num_threads(self.course.threads)
@@ -114,9 +114,9 @@ class Training:
         if self._before:
             self.trainer.load(*self._before)
         good: Callable[[], None] | None = None  # writes what is known to be sound
-        began = saved = perf_counter()
+        saved = perf_counter()
         try:
-            while not self.done and (good is None or perf_counter() - began < seconds):
+            while not self.done:
                 before, cpu = perf_counter(), process_time()
                 new = [self._row("train", self.trainer.iterate(self.step + 1), before, cpu)]
                 self._sound(new[0])

@@ -17,7 +17,7 @@ import pytest
 from binwright.cli import MISTAKE, main
 from binwright.service.jobs import Jobs, Row, Trouble
 from binwright.service.limits import Limits
-from binwright.service.pool import Do, Pool, Worker, here
+from binwright.service.pool import Do, Pool, Worker
 from binwright.simcore.errors import UserError
 from tests.support.failing_sqlite import failing_sqlite
 from tests.support.faults import failing
@@ -95,7 +95,7 @@ def test_threads_wait_for_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     jobs = Jobs(tmp_path, Limits())
     damaged, row = (jobs.add("me", key, text)[0] for key, text in (("a", "no JSON"), ("b", '{"time": 1}')))
     with failing_sqlite(0, count=30):
-        pool = Pool(jobs, Limits(), 2, here(Limits()))
+        pool = Pool(jobs, Limits(), 2)
         pool.start()
         until = monotonic() + 20
         while {found.state for one in (damaged, row) if (found := jobs.get("me", one.id))} != {"failed", "done"}:
@@ -118,7 +118,7 @@ def test_threads_live_on_where_the_log_has_no_room(tmp_path: Path, monkeypatch: 
     jobs = Jobs(tmp_path, Limits())
     row, _ = jobs.add("me", "a", "no JSON")
     monkeypatch.setattr("sys.stderr", NoRoom())
-    pool = Pool(jobs, Limits(), 1, here(Limits()))
+    pool = Pool(jobs, Limits(), 1)
     pool.start()
     try:
         until = monotonic() + 20

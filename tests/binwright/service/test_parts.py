@@ -96,8 +96,6 @@ def test_mistakes_of_the_clients_user_are_user_errors(server: Server) -> None:
         (["--limit", "queue=0.5"], "is not a number above zero"),
         (["--limit", "time=inf"], "is not a number above zero"),
         (["--workers", "0"], "workers"),
-        (["--on", "slurm"], "Give local, ray, or ray://HOST:PORT"),
-        (["--on", "ray", "--device", "opencl"], "a Ray cluster does not use this machine's devices"),
         (["--data", "SHORT"], "cannot keep jobs here"),
     ],
 )

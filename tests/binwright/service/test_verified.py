@@ -1,12 +1,9 @@
-"""Every answer is verified before it is stored, wherever it was searched for: here, or on a Ray cluster."""
+"""Every answer is verified before it is stored."""
 
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
@@ -14,12 +11,11 @@ import pytest
 
 from binwright.agents.solver import problem
 from binwright.agents.solver.solving.solve import solve
-from binwright.client import Client
 from binwright.service import pool
 from binwright.service.jobs import Jobs, Row
 from binwright.service.limits import Limits
 from binwright.service.models import Submission
-from tests.support.service import ENDLESS, SMALL, Server, gone, serving
+from tests.support.service import SMALL
 
 FOUND = {
     "alloc": [1, 1, 1, 0],
@@ -38,7 +34,7 @@ FOUND = {
 
 
 class Says:
-    """A machine that says that it has found something; it is asked for nothing else."""
+    """A worker that says that it has found something; it is asked for nothing else."""
 
     def __init__(self, found: Any) -> None:
         self._found = found
@@ -55,13 +51,20 @@ class Says:
 
 @pytest.fixture(scope="module")
 def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Row]]:
-    """Make what says what becomes of a job whose machine says that it has found something."""
+    """Make what says what becomes of a job whose worker says that it has found something."""
     said: list[Any] = []
     jobs = Jobs(tmp_path_factory.mktemp("jobs"), Limits())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pool, "settle", lambda: None)  # this process goes on with other tests
         pool.prepare()
-    found = pool.Pool(jobs, Limits(), 1, lambda core, seconds, stopping: Says(said[-1]))
+
+    def worker(limits: Limits, seconds: float, core: int | None, devices: Any = None) -> Any:
+        return judge(limits, seconds, core) if devices is None else Says(said[-1])  # who verifies has no devices
+
+    judge = pool.Worker
+    patched = pytest.MonkeyPatch()
+    patched.setattr(pool, "Worker", worker)
+    found = pool.Pool(jobs, Limits(), 1)
     found.start()
 
     def became(what: Any, text: str = SMALL) -> Row:
@@ -76,6 +79,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
 
     yield became
     found.stop()
+    patched.undo()
     jobs.close()
 
 
@@ -133,34 +137,3 @@ def test_an_answer_that_fails_verification_is_not_stored(outcome: Callable[[Any]
     row = outcome(found)
     assert (row.state, row.result, row.status) == ("failed", None, None)
     assert says in str(row.error)
-
-
-def actors(server: Server) -> list[int]:
-    """Find the processes of the cluster that do jobs."""
-    return [pid for pid in server.family() if b"ray::_Actor" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-@pytest.mark.long
-def test_jobs_run_on_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_worker_niceness", "0")  # other tests run beside this one
-    with serving(tmp_path / "data", "--on", "ray", "--workers", "2") as server:
-        client = Client(server.url, patience=120)
-        answer = client.solve(SMALL, seed=3, attempts=50)
-        assert answer["alloc"] == list(solve(problem(SMALL), seed=3, attempts=50).alloc)
-        job = client.submit(ENDLESS, time=20)
-        until = monotonic() + 20
-        while not client.look(job["id"])["progress"]:
-            assert monotonic() < until
-            sleep(0.05)
-        client.cancel(job["id"])
-        done = client.wait(job["id"])
-        assert (done["state"], done["result"]["interrupted"]) == ("cancelled", True)
-        last = client.submit(ENDLESS, time=5, seed=1)
-        server.wait(last["id"], "running")
-        for pid in (killed := actors(server)):
-            os.kill(pid, signal.SIGKILL)
-        gone(killed)
-        done = client.wait(last["id"])
-        assert (done["state"], done["result"]["status"]) == ("done", "partial")
-        family = server.family()
-    gone(family)
