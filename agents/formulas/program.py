@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
 
-from binwright.agents.formulas.algebra import expanded
-from binwright.agents.formulas.parse import Term
+from binwright.agents.formulas.parse import Term, term
 from binwright.agents.formulas.vocabulary import (
     AFTER,
     CAPACITY,
@@ -60,11 +60,30 @@ class Program(NamedTuple):
     places: Ints
 
 
+BEFORE = {"after": "free", "share": "free_share"}
+"""What of a resource is free before a request is placed, by what is free after it."""
+
+
+def _expanded(formula: Term) -> Term:
+    """Write every `lost(x)` of a formula as x before the request is placed, less x."""
+    if not formula.of:
+        return formula
+    parts = map(_expanded, formula.of)
+    return term("-", _before(one := next(parts)), one) if formula.op == "lost" else term(formula.op, *parts)
+
+
+def _before(formula: Term) -> Term:
+    """Replace what is free after placing the request by what is free before."""
+    if formula.of:
+        return term(formula.op, *map(_before, formula.of))
+    return formula._replace(name=re.sub("(?<!free_)(after|share)(?=_)", lambda of: BEFORE[of[0]], formula.name))
+
+
 def program(formula: Term, resources: tuple[str, ...]) -> Program:
     """Write a formula as a program for servers with these resources; refuses names that are no features."""
     steps: list[tuple[float, ...]] = []
     depth = most = 0
-    left: list[tuple[Term, bool]] = [(expanded(formula), False)]
+    left: list[tuple[Term, bool]] = [(_expanded(formula), False)]
     while left:
         one, ready = left.pop()
         if not ready:

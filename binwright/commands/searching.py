@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from binwright.commands.console import new_table, out, say, show, where
 from binwright.commands.progress import EVERY, Line, duration
-from binwright.commands.tuning import agent_of
 
 if TYPE_CHECKING:
     from binwright.scenarios.batch.journal import Row
-    from binwright.scenarios.search.islands import State
+    from binwright.scenarios.search.search import State
 
 
 class Searching(Line):
     """The line of a search: how far it is, and the best rule so far."""
 
     def __init__(self, evaluations: int | None, minutes: float | None) -> None:
-        super().__init__("search", 1.0, "the heuristics are played first")
+        super().__init__("search", 1.0, "first-fit is played first")
         self._evaluations, self._minutes, self._said = evaluations, minutes, 0.0
 
     def __call__(self, state: State) -> None:
@@ -28,8 +27,8 @@ class Searching(Line):
         self.heard()
         shares = state.evaluations / (self._evaluations or inf), state.seconds / 60 / (self._minutes or inf)
         self.done = min(1.0, max(shares))
-        far = f"generation {state.generation}, {state.evaluations:,} evaluations, {duration(state.seconds)}"
-        self.said = f"{far}, best {state.shown:.5g}: {state.best.text}"
+        far = f"{state.evaluations:,} evaluations, {duration(state.seconds)}"
+        self.said = f"{far}, best {state.mean:.5g}: {state.best}"
         if not self.alive and state.seconds - self._said >= EVERY:
             self._said = state.seconds
             say(f"{self.what}: {self.said}")
@@ -40,25 +39,23 @@ class Searching(Line):
 
 
 def search(asked: Namespace) -> int:
-    """`binwright search FILE...`."""
+    """`binwright search FILE`."""
     from binwright.scenarios.schema.load import load_scenario
     from binwright.scenarios.search.search import EVALUATIONS
     from binwright.scenarios.search.search import search as find
 
-    beside = [agent_of(text, "--beside") for text in asked.beside]
     limit = EVALUATIONS if asked.evaluations is None and asked.minutes is None else asked.evaluations
-    scenarios = [load_scenario(file, asked.sets) for file in asked.files]
+    scenario = load_scenario(asked.file, asked.sets)
     how = {name: value for name, value in vars(asked).items() if name in signature(find).parameters}
     with Searching(limit, asked.minutes) as line:
-        found = find(scenarios, on_progress=line, finished=line.run, **{**how, "beside": beside})
-    table = new_table("", ">length", ">search", ">validation", "rule")
-    for row in found.front.iter_rows(named=True):
-        numbers = (f"{row['length']}", f"{row['search']:.5g}", f"{row['validation']:.5g}")
-        table.add_row("*" if row["chosen"] else "", *numbers, row["rule"])
+        found = find(scenario, on_progress=line, finished=line.run, **how)
+    table = new_table("", ">search", ">validation", "rule")
+    for row in found.finalists.iter_rows(named=True):
+        table.add_row("*" if row["chosen"] else "", f"{row['search']:.5g}", f"{row['validation']:.5g}", row["rule"])
     out.print(table)
-    show("* chosen: the best on the seeds of validation, or a shorter one that is as good there.\n")
-    for one in found.comparisons:
-        out.print(one.rich(out.width))
-    show((found.folder / "found.yaml").read_text("utf-8").rstrip("\n"))
-    where(f"As Python: {found.folder}/found.py:Found. Figure: {found.folder}/front.png. Runs: {found.folder}/test")
+    show("* chosen: the best on the seeds of validation.\n")
+    out.print(found.comparison.rich(out.width))
+    folder = found.results.folder.parent
+    show((folder / "found.yaml").read_text("utf-8").rstrip("\n"))
+    where(f"Rule: {folder}/found.yaml. Runs: {folder}/test")
     return 0

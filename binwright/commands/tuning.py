@@ -46,13 +46,13 @@ def tune(asked: Namespace) -> int:
     return 0
 
 
-def agent_of(text: str, key: str = "--agent") -> Any:
+def agent_of(text: str) -> Any:
     """Read an agent: a name, or a mapping in YAML."""
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError:
         remedy = "Write a name, or '{name: {option: value}}'."
-        raise UserError("is not an agent", key=key, value=text, remedy=remedy) from None
+        raise UserError("is not an agent", key="--agent", value=text, remedy=remedy) from None
 
 
 def _params(texts: list[str]) -> dict[str, str]:

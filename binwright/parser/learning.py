@@ -83,12 +83,12 @@ def add_search(commands: argparse._SubParsersAction[Any]) -> None:
     """Add `search`."""
     search = commands.add_parser(
         "search",
-        help="find a rule of placement, as a formula, by genetic programming",
+        help="find a rule of placement: a race of random formulas",
         description="Find a formula that places better than the heuristics do, and say what it is worth on seeds that "
         "the search never met. The same command goes on from its folder: after an interruption, or with more time.",
     )
     search.set_defaults(answer="searching.search")
-    search.add_argument("files", nargs="+", metavar="FILE", help="a scenario, or several: one rule for all of them")
+    search.add_argument("file", metavar="FILE", help="a scenario file, or the name of a shipped one")
     add_sets(search)
     search.add_argument("--metric", default="acceptance", help="its best mean is searched (default: acceptance)")
     search.add_argument("--evaluations", type=int, metavar="N", help="plays of a rule on a seed (default: 100,000)")
@@ -96,10 +96,7 @@ def add_search(commands: argparse._SubParsersAction[Any]) -> None:
     search.add_argument("--seeds", type=int, default=200, metavar="N", help="of the search (default: 200)")
     search.add_argument("--validation", type=int, default=400, metavar="N", help="seeds of the choice (default: 400)")
     search.add_argument("--test", type=int, default=100, metavar="N", help="seeds of the last table (default: 100)")
-    search.add_argument("--islands", type=int, default=4, metavar="N", help="default: 4")
     search.add_argument("--seed", type=int, default=0, metavar="N", help="of the search itself (default: 0)")
-    search.add_argument("--random", action="store_true", help="a control: rules are only proposed at random")
-    add_several(search, "--beside", "beside", "AGENT", "another agent in the last table")
     search.add_argument("--jobs", type=int, metavar="N", help="plays at a time (default: one per CPU)")
     search.add_argument("--out", help="folder of what is found and of the journal (default: results/NAME/search)")
     search.add_argument("--fresh", action="store_true", help="begin again, whatever the folder has already")

@@ -1,75 +1,92 @@
-"""Finds a rule for one scenario or several, and says what it is worth on seeds that the search never met."""
+"""Races random formulas on paired seeds, and says what the best one is worth on seeds that the race never met."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from io import FileIO
+from math import nan
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 import yaml
 
-from binwright.agents import AGENTS
-from binwright.agents.formulas.as_python import python_of
-from binwright.agents.formulas.parse import expression
+from binwright.agents.formulas.agent import Formula
+from binwright.agents.formulas.parse import Term, expression
+from binwright.agents.formulas.program import LOST, best_place, program
 from binwright.analysis.compare.comparison import Comparison
-from binwright.analysis.figures.rule_front import draw
-from binwright.analysis.figures.style import save
 from binwright.analysis.results_api import Results
-from binwright.scenarios.batch.backends import held
+from binwright.fabric.compiled.numa_replay import Replay
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.batch.journal import Row, line_of, lock, rows_of
 from binwright.scenarios.build.code import ours
-from binwright.scenarios.build.plan import plan
 from binwright.scenarios.build.world import build_world
-from binwright.scenarios.run.check import start_agents
+from binwright.scenarios.evaluation.evaluator import APART
+from binwright.scenarios.evaluation.prepared import AgentFactory, PreparedScenario
+from binwright.scenarios.learn.tune import FIRST
 from binwright.scenarios.schema.agent import AgentSpec
 from binwright.scenarios.schema.load import Override, folder_for, loaded, resolved
 from binwright.scenarios.schema.scenario import Scenario
-from binwright.scenarios.search.islands import Islands, Rule, State
-from binwright.scenarios.search.plays import Plays
-from binwright.simcore.errors import ResultsError, UserError
+from binwright.scenarios.search.proposals import Proposer
+from binwright.simcore.cores import usable_cpus
+from binwright.simcore.errors import ResultsError, RunError, UserError
 from binwright.simcore.files import make_folder, write_text, writing
-from binwright.simcore.jit import postponed
+from binwright.simcore.rng import stream
+from binwright.simcore.types import Compiled, Floats
 
 EVALUATIONS = 100_000
 """How many there are where nothing else is said."""
-LEAST = {"seeds": 4, "validation": 4, "test": 2, "islands": 1, "evaluations": 1}
+LEAST = {"seeds": 4, "validation": 4, "test": 2, "evaluations": 1}
 LABEL = "found"
 """What the chosen rule is called among agents."""
+PROPOSALS, KEPT, STAGES, FEWEST = 54, 3, 4, 4
+"""Rules of a race; one of so many goes on to so many times as many seeds; how many stages and seeds there are."""
 FINALISTS = 8
-"""So many of the best rules are played on the seeds of validation, beside the front."""
+"""So many of the best rules are played on the seeds of validation."""
+READY, BYTES = 2**29, 150
+"""Bytes of requests that are kept ready to be played again, and about how many a request takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search has found; `results` are of each scenario, with the runs on the test seeds.
+    """What a search has found; `results` has the runs on the test seeds.
 
-    `front` has a row for each rule that is better than all shorter ones, and for the `chosen` one, whose entry for
-    `agents:` is `agent`: whether it is `chosen`, `length` in steps, the means `search` and `validation`, and `rule`.
+    `finalists` has a row for each of the best rules: whether it is `chosen`, its means `search` and `validation`, and
+    `rule`. `agent` is the entry for `agents:` of the chosen one.
     """
 
-    front: pl.DataFrame
+    finalists: pl.DataFrame
     chosen: str
     agent: dict[str, Any]
-    results: list[Results]
+    results: Results
     metric: str
-    folder: Path
 
     @property
-    def comparisons(self) -> list[Comparison]:
-        """Return, for each scenario, all others beside the chosen rule on the test seeds, corrected by Holm."""
-        return [Comparison([one], LABEL, [self.metric]) for one in self.results]
+    def comparison(self) -> Comparison:
+        """Return the scenario's agents beside the chosen rule on the test seeds, corrected by Holm."""
+        return Comparison([self.results], LABEL, [self.metric])
+
+
+class State(NamedTuple):
+    """Says how far a search is: the best rule so far, and its mean of the metric."""
+
+    evaluations: int
+    seconds: float
+    best: str
+    mean: float
 
 
 def search(
-    scenario: str | Path | Scenario | Sequence[str | Path | Scenario],
+    scenario: str | Path | Scenario,
     *overrides: Override,
     metric: str = "acceptance",
     evaluations: int | None = None,
@@ -78,69 +95,159 @@ def search(
     validation: int = 400,
     test: int = 100,
     seed: int = 0,
-    islands: int = 4,
-    random: bool = False,
-    beside: Sequence[str | Mapping[str, Any]] = (),
     jobs: int | None = None,
     out: str | Path | None = None,
     fresh: bool = False,
     on_progress: Callable[[State], None] = lambda state: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> Found:
-    """Search a formula with the best mean of `metric` in a scenario, or in several together.
+    """Search a formula with the best mean of `metric` in a scenario.
 
-    The budget is `evaluations`, plays of a rule on one seed of a scenario, or `minutes`, or both. `seeds` are those of
-    the search, `validation` those of the choice among what it found, and `test` of the scenario's own are for the
-    chosen rule beside the heuristics that can run there, and `beside`, other agents. `random` is a control: rules are
-    only proposed at random. `out` (default `results/<name>/search`) gets journal.jsonl, from which the same call goes
-    on, front.csv, front.png, found.py and found.yaml. `jobs` is that of `run`. `on_progress` is called after
-    every step, `finished` with every run on the test seeds.
+    The budget is `evaluations`, plays of a rule on one seed, or `minutes`, or both. `seeds` are those of the race,
+    `validation` those of the choice among its best, and `test` of the scenario's own are for the chosen rule beside the
+    scenario's agents. `out` (default `results/<name>/search`) gets journal.jsonl, from which the same call goes on,
+    found.yaml and the runs. `on_progress` is called after every race, `finished` with every run on the test seeds.
     """
-    given = [scenario] if isinstance(scenario, str | Path | Scenario) else scenario
-    scenarios = [loaded(one, overrides) for one in given]
+    scenario = loaded(scenario, overrides)
     limit = EVALUATIONS if evaluations is None and minutes is None else evaluations
-    _check(scenarios, seeds=seeds, validation=validation, test=test, islands=islands, evaluations=limit or 1)
-    asked = {"metric": metric, "seeds": seeds, "seed": seed, "islands": islands, "random": random}
-    folder, others = folder_for(scenarios[0], out, "search"), [AgentSpec.model_validate(one) for one in beside]
-    with _journal(folder, scenarios, asked, fresh) as journal, held("local", jobs):
-        plays = Plays(scenarios, metric, jobs, journal)
-        found = Islands(plays, seeds, seed, islands, random)
-
-        def spent() -> float:
-            return max(plays.done / limit if limit else 0.0, plays.seconds / 60 / minutes if minutes else 0.0)
-
-        for state in found.run(spent):
-            on_progress(state)
-        front, rule = _chosen(found.rules, plays, validation)
-        agent = AgentSpec.model_validate({"name": "formula", "options": {"score": rule.text}, "label": LABEL})
-        _write(folder, scenarios, front, agent, metric)
-        results = []
-        for one in scenarios:
-            agents = {each.label: each for each in (agent, *_heuristics(one), *others)}
-            update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
-            batch = one.model_copy(update=update)
-            batch._source = None  # which has other agents
-            own = folder / "test" / (one.name if len(scenarios) > 1 else "")
-            results.append(Batch(batch, own, alone=True).run(jobs=jobs, finished=finished))
-    return Found(front, rule.text, agent.model_dump(), results, metric, folder)
-
-
-def _check(scenarios: Sequence[Scenario], **numbers: int) -> None:
-    """Refuse a search that cannot be: with too little of something, or over different resources."""
-    for key, value in numbers.items():
+    for key, value in {"seeds": seeds, "validation": validation, "test": test, "evaluations": limit or 1}.items():
         if value < LEAST[key]:
             raise UserError("is too few", key=key, value=value, remedy=f"Give {LEAST[key]} or more.")
-    for one in scenarios:
-        if one.resources != scenarios[0].resources:
-            problem = f"has other resources than {scenarios[0].name}, and a rule names them"
-            remedy = "Search over scenarios with the same resources."
-            raise UserError(problem, file=one.file, key="cluster", value=", ".join(one.resources), remedy=remedy)
+    folder, of = folder_for(scenario, out, "search"), {"metric": metric, "seeds": seeds, "seed": seed}
+    with _journal(folder, scenario, of, fresh) as journal:
+        plays = Plays(scenario, metric, jobs, journal)
+        means: dict[str, float] = {}
+        for rule, mean in _raced(plays, seeds, seed):
+            means[rule] = mean
+            best = max(means, key=means.__getitem__)
+            on_progress(State(plays.done, plays.seconds, best, means[best] * plays.sign))
+            if plays.done >= (limit or np.inf) or plays.seconds >= 60 * (minutes or np.inf):
+                break
+        rules = sorted(means, key=means.__getitem__, reverse=True)[:FINALISTS]
+        validated = plays.objective(rules, range(validation), APART).mean(axis=1)
+        chosen = rules[int(np.nanargmax(validated))]
+        rows = [
+            (rule == chosen, means[rule] * plays.sign, float(mean) * plays.sign, rule)
+            for rule, mean in zip(rules, validated, strict=True)
+        ]
+        agent = AgentSpec.model_validate({"name": "formula", "options": {"score": chosen}, "label": LABEL})
+        entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
+        title = f"Found by `binwright search` for {metric} in {scenario.name}."
+        write_text(folder / "found.yaml", f"# {title}\n{entry}")
+        agents = {each.label: each for each in (agent, *scenario.agents)}
+        update = {"agents": tuple(agents.values()), "replications": test, "record": (), "train": None}
+        tested = scenario.model_copy(update=update)
+        tested._source = None  # which has other agents
+        results = Batch(tested, folder / "test", alone=True).run(jobs=jobs, finished=finished)
+    frame = pl.DataFrame(rows, ("chosen", "search", "validation", "rule"), orient="row")
+    return Found(frame, chosen, agent.model_dump(), results, metric)
+
+
+def _raced(plays: Plays, seeds: int, seed: int) -> Iterator[tuple[str, float]]:
+    """Yield rules that were played on all seeds with their mean objective: `0`, and the winner of each race, for ever.
+
+    In a race all rules play on a few seeds, and the best third of them on three times as many, until the last stage.
+    """
+    rng, order = stream(seed, "rules"), stream(seed, "race").permutation(seeds)
+    proposer, known = Proposer(plays.scenario.resources, plays.nodes, rng), {"0"}
+    mean = float(plays.objective(["0"], range(seeds)).mean())
+    if not np.isfinite(mean):
+        remedy = "Take one that `binwright run` shows for this scenario, whatever its agents do."
+        raise UserError("has no value in some or all runs", key="metric", value=plays.metric, remedy=remedy)
+    yield "0", mean
+    stages = [until for stage in range(STAGES) if (until := seeds // KEPT**stage) >= min(FEWEST, seeds)][::-1]
+    while True:
+        rules = list(dict.fromkeys(proposer.new() for _ in range(PROPOSALS)))
+        rules = [rule for rule in rules if rule not in known] or ["0"]
+        known.update(rules)
+        values, done = np.full((len(rules), seeds), nan), 0
+        for until in stages:
+            now, done = order[done:until].tolist(), until
+            values[:, now] = plays.objective(rules, now)
+            means = values[:, order[:until]].mean(axis=1)
+            places = np.argsort(-np.where(np.isfinite(means), means, -np.inf), kind="stable")
+            places = places[: 1 if until == seeds else max(1, len(rules) // KEPT)]
+            rules, values, means = [rules[place] for place in places], values[places], means[places]
+        if np.isfinite(means[0]):
+            yield rules[0], float(means[0])
+
+
+class Plays:
+    """Plays formulas on seeds on all cores, and notes all of it in a journal, from which it goes on.
+
+    The objective, of which more is better, is the metric, with a minus where less of it is better. `done` counts plays
+    of a rule on a seed, `seconds` how long they took, before an interruption too. Where the scenario allows it, a run
+    is taken back to its start instead of being set up anew.
+    """
+
+    def __init__(self, scenario: Scenario, metric: str, jobs: int | None, journal: FileIO) -> None:
+        self.scenario, self.metric, self._jobs, self._journal = scenario, metric, jobs or usable_cpus(), journal
+        head, *known = rows_of(Path(str(journal.name)))[0]
+        self._known, self._read = deque(known), len(line_of(head).encode())
+        self.done, self.seconds = 0, 0.0
+        self._prepared, world = PreparedScenario(scenario, metric), build_world(scenario)
+        ending = {"scheduled": ("drop", "stop"), "acceptance": ("drop",)}.get(metric, ())
+        slow = world.warm_start or world.ruled or world.grows_by or world.not_compiled(Formula(), None)
+        self.quick = world.overflow.mode in ending and not slow
+        self.nodes: int = world.ledger(0).view.free.shape[1]
+
+        def replay(number: int) -> tuple[Replay, int]:
+            simulation: Any = world.simulation(number, compiled=True)
+            return Replay(simulation), 1 if metric == "scheduled" else len(simulation.workload)
+
+        self._replay = lru_cache(max(16, READY // (len(world.draw(0)) * BYTES)))(replay)
+        self._slowly(expression("0"), 0)  # whoever cannot play here says so
+        self.sign = self._prepared.sign
+
+    def objective(self, rules: Sequence[str], at: Sequence[int], apart: int = 0) -> Floats:
+        """Return the objective of rules on seeds number `at`, `apart` from those of the race, float64 [rules, at].
+
+        It is from the journal, as far as that is of the same search.
+        """
+        asked = {"rules": list(rules), "at": list(at), "apart": apart}
+        self.done += len(rules) * len(at)
+        if self._known and all(self._known[0][key] == value for key, value in asked.items()):
+            row = self._known.popleft()
+            self.seconds = row["seconds"]
+            self._read += len(line_of(row).encode())
+            return np.array(row["values"], float)
+        if self._read:  # what comes now takes the place of a line that was cut short, or of how a shorter search ended
+            self._journal.truncate(self._read)
+            self._known.clear()
+            self._read = 0
+        began, formulas = monotonic(), [expression(rule) for rule in rules]
+        with ThreadPoolExecutor(self._jobs) as pool:
+            columns = list(pool.map(partial(self.values, formulas), [FIRST + apart + one for one in at]))
+        values = self.sign * np.array(columns, float).T
+        self.seconds += monotonic() - began
+        row = {"run": str(self.done), **asked, "values": values.tolist(), "seconds": self.seconds}
+        self._journal.write(line_of(row).encode())
+        return values
+
+    def values(self, formulas: Sequence[Term], seed: int) -> list[float]:
+        """Play formulas on the requests of a seed; NaN is of one that scores no number wherever a request fits."""
+        if not self.quick:
+            return [self._slowly(formula, seed) for formula in formulas]
+        (replay, requests), found = self._replay(seed), []
+        for formula in formulas:
+            made: Any = program(formula, self.scenario.resources)
+            placed = replay.placed(Compiled(best_place, tuple(made)))
+            found.append(nan if made.stack[-1][LOST] else placed / requests)
+        return found
+
+    def _slowly(self, formula: Term, seed: int) -> float:
+        made = AgentFactory(partial(Formula.of, formula))
+        try:
+            value = self._prepared.value(made, seed)
+        except RunError:
+            return nan
+        return nan if any(agent.numbers[2][-1][LOST] for agent in made.agents) else value
 
 
 @contextmanager
-def _journal(folder: Path, scenarios: Sequence[Scenario], asked: Mapping[str, Any], fresh: bool) -> Iterator[FileIO]:
+def _journal(folder: Path, scenario: Scenario, of: Mapping[str, Any], fresh: bool) -> Iterator[FileIO]:
     """Take the folder, and give its journal, the first line of which says which search it is of."""
-    said = json.dumps([[resolved(one) for one in scenarios], asked, ours()])
+    said = json.dumps([resolved(scenario), of, ours()])
     head = {"run": "search", "digest": hashlib.blake2b(said.encode(), digest_size=16).hexdigest()}
     with writing(folder):
         make_folder(folder)
@@ -155,61 +262,3 @@ def _journal(folder: Path, scenarios: Sequence[Scenario], asked: Mapping[str, An
             file.truncate(0)
             file.write(line_of(head).encode())
         yield file
-
-
-def _chosen(rules: Sequence[Rule], plays: Plays, seeds: int) -> tuple[pl.DataFrame, Rule]:
-    """Play the front, and the best rules, on the seeds of validation; returns the front's table, and the rule chosen.
-
-    That is the shortest one that loses on the best one at most half a standard error of their paired difference.
-    """
-    front: list[Rule] = []
-    for rule in sorted(rules, key=lambda one: (one.size, -one.score)):
-        if not front or rule.score > front[-1].score:
-            front.append(rule)
-    tried = list(dict.fromkeys([*front, *rules[:FINALISTS]]))
-    found = plays.objective([one.text for one in tried], range(seeds), "validation")
-    found = np.where(np.isfinite(found).all(axis=1, keepdims=True), found, np.nanmin(found) - 1)
-    means, less = found.mean(axis=1), found[int(found.mean(axis=1).argmax())] - found
-    near = np.flatnonzero(less.mean(axis=1) <= less.std(axis=1) / seeds**0.5 / 2).tolist()
-    chosen = min(near, key=lambda number: (tried[number].size, -means[number]))
-    columns = ("chosen", "length", "search", "validation", "rule")
-    rows = [
-        (number == chosen, rule.size, plays.shown(rule.score), plays.shown(float(means[number])), rule.text)
-        for number, rule in enumerate(tried)
-        if number < len(front) or number == chosen
-    ]
-    return pl.DataFrame(rows, columns, orient="row").sort("length"), tried[chosen]
-
-
-def _heuristics(scenario: Scenario) -> list[AgentSpec]:
-    """List the heuristics that can run in a scenario and, like formulas, know no lifetimes and order no line."""
-    own = [one for one in scenario.agents if AGENTS.home(one.name).startswith("binwright.agents.heuristics")]
-    there = {one.name for one in own if not one.options} | {one.label for one in own}
-    others = [
-        name for name in AGENTS if AGENTS.home(name).startswith("binwright.agents.heuristics") and name not in there
-    ]
-    world, found = build_world(scenario), []
-    workload = world.draw(scenario.seed)
-    for spec in (*own, *map(AgentSpec.model_validate, others)):
-        alone = scenario.model_copy(update={"agents": (spec,)})
-        alone._source = None
-        try:
-            with postponed():
-                start_agents(alone, plan(alone)[0], [spec], world, workload)
-        except UserError:
-            continue
-        found += [spec] * (not (AGENTS.load(spec.name).needs_lifetimes or AGENTS.load(spec.name).orders_line))
-    return found
-
-
-def _write(folder: Path, scenarios: Sequence[Scenario], front: pl.DataFrame, agent: AgentSpec, metric: str) -> None:
-    """Write the front as a table and a figure, and the chosen rule as Python and as YAML."""
-    names = " and ".join(one.name for one in scenarios)
-    title = f"Found by `binwright search` for {metric} in {names}."
-    what = f"{metric}{', in standard deviations above Best-Fit' * (len(scenarios) > 1)}"
-    write_text(folder / "front.csv", front.write_csv())
-    save(draw(front, what), folder / "front.png")
-    formula = expression(agent.options["score"])
-    write_text(folder / "found.py", python_of(formula, scenarios[0].resources, title))
-    entry = yaml.safe_dump({"agents": [agent.model_dump()]}, sort_keys=False, width=1000, default_flow_style=None)
-    write_text(folder / "found.yaml", f"# {title}\n{entry}")
