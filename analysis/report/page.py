@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
+from binwright.analysis.compare.finding import finding
 from binwright.analysis.compare.table import Table
 from binwright.analysis.figures import FIGURES
 from binwright.analysis.figures.chosen_style import Width
@@ -24,13 +25,14 @@ from binwright.analysis.figures.style import noted_values
 from binwright.analysis.measure.condition import outside_of
 from binwright.analysis.measure.overlap import overlap_of
 from binwright.analysis.report.tables import by_what, comparison_tables, legend, main_table, refusals, sites
-from binwright.analysis.report.words import answer
 from binwright.analysis.results.folder import ResultsFolder, as_written
 from binwright.simcore.errors import ResultsError, UserError, without_numbers
 
 PACKAGES = ("numpy", "numba", "polars", "scipy", "simpy", "matplotlib")
 ANSWERS = ("summary", "sweep")
 """One of these figures stands beside the answer."""
+MAIN = 3
+"""So many metrics are answered in a sentence, the first of the table, and all that are harm."""
 MOST_ERRORS = 50
 """Different errors that are shown in full."""
 
@@ -45,7 +47,7 @@ def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: No
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
     summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
-    answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in answer(results, table))
+    answers = "\n".join(f'<div class="answer">{paragraph}</div>' for paragraph in _answer(results, table))
     sections = {
         "answer": (
             "The answer",
@@ -74,6 +76,18 @@ def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: No
         css=_file("report.css"),
         script=_file("report.js"),
     )
+
+
+def _answer(results: ResultsFolder, table: Table) -> list[str]:
+    """Write a sentence of HTML for every main metric: who is best, and who cannot be told from it."""
+    if not len(results.done):
+        return ["No run finished: there is nothing to compare."]
+    if len({row.agent for row in table.rows}) == 1:
+        return ["One agent: there is nothing to compare it with."]
+    first = results.choose().first
+    main = [one for one in table.metrics if one in first and one.better != "neither" and not one.timed]
+    main = [*main[:MAIN], *(one for one in main[MAIN:] if one.table == "harm")]
+    return [f"{escape(finding(table, one) or f'All agents have the same {one.heading}')}." for one in main]
 
 
 def _section(key: str, heading: str, text: str) -> str:
