@@ -28,6 +28,8 @@ from binwright.workloads.traces.check import LABELS
 
 MOST_SERVERS, MOST_AGENTS, MOST_ROWS = 24, 4, 4096
 """Of more servers the first are drawn; requests take whole rows, so many at most."""
+MOST_BARS = 10_000
+"""More bars than that are narrower than a pixel, and take minutes to draw."""
 WIDE = 100
 """So many characters of an agent's name have room."""
 NAMES = ("blue", "red", "green", "pink", "orange", "sky", "black", "wine")
@@ -47,6 +49,9 @@ def draw(chosen: FigureData, options: Options) -> Figure:
     frames = {agent: _placed(chosen, runs[agent][seed]) for agent in agents}
     servers = 1 + max(int(frame["server"].to_numpy().max(initial=0)) for frame in frames.values())
     shown, alone = min(servers, MOST_SERVERS), servers == 1
+    if (bars := sum(int((frame["server"] < shown).sum()) for frame in frames.values())) > MOST_BARS:
+        remedy = f"It draws {MOST_BARS:,} at most; servers and timeline show many requests."
+        raise ResultsError(f"{bars:,} bars are more than there are pixels for", remedy=remedy)
     last = pl.col("decided").max() if not alone else pl.col("end").filter(pl.col("end").is_finite()).max()
     end = max(float(frame.select(last).item() or 0) for frame in frames.values())
     scale, unit = CLOCK.scale(end)

@@ -369,6 +369,14 @@ def test_rows_hold_one_request_at_a_time_and_are_as_few_as_can_be(drawn: list[tu
     assert len({row for each in found for row in each}) == max(at_once, default=0)
 
 
+def test_a_gantt_with_more_bars_than_pixels_is_left_out(
+    found: dict[str, Results], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("binwright.analysis.figures.kinds.gantt.MOST_BARS", 5)
+    with pytest.raises(ResultsError, match="bars are more than there are pixels for"):
+        draw(found["servers"], "gantt", agents=["best-fit"])
+
+
 def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
     results = found["servers"]
     figure = draw(results, "gantt", agents=["best-fit"])
