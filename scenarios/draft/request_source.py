@@ -89,9 +89,10 @@ class RequestSource:
         grows = growing(self.frame["arrival"].to_numpy(), self.frame["lifetime"].to_numpy(), amounts, begin)
         if grows:
             column, whole, later, late = grows
+            when = moment(late) if self.watched is None else duration(late)  # the clock of a window begins at 0
             found.append(
                 f"The load grows: {whole:,.4g} {self.resources[column]} run on average, {later:,.4g} from "
-                f"{moment(late)} on. {EVEN}"
+                f"{when} on. {EVEN}"
             )
         return found
 
