@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from math import isnan
 from typing import Any
 
 import yaml
@@ -26,7 +27,7 @@ def evaluate(asked: Namespace) -> int:
         found = evaluator(_policy(asked.policy), on=asked.on)
     if asked.json:
         show(json.dumps(found.as_json(), allow_nan=False))
-    elif found.reason:
+    elif isnan(found.score):
         show(f"{found.policy}: {found.reason}")
     else:
         show(found.policy)  # of any length, so that no column cuts it
@@ -35,7 +36,9 @@ def evaluate(asked: Namespace) -> int:
         row = (f"{found.score:.4f}", f"{found.difference:+.4f}", interval, f"{1e3 * found.seconds:.0f}")
         table.add_row(*row)
         out.print(table)
-    return FAILED if found.reason else 0
+        if found.reason:
+            show(f"Refused: {found.reason}")
+    return FAILED if isnan(found.score) else 0
 
 
 def _policy(text: str) -> Any:

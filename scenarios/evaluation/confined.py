@@ -58,8 +58,8 @@ class Confined:
             remedy = "Give an expression, or functions that you trust, as an agent or a @cheapest function."
             raise UserError(f"this system confines no functions: {problem.decode()}", key="memory", remedy=remedy)
 
-    def play(self, source: str, name: str, seconds: float) -> list[float] | str:
-        """Return what a function has on each seed, or the reason why it has nothing; then `alive` may be False."""
+    def play(self, source: str, name: str, seconds: float) -> tuple[list[float], str] | str:
+        """Return what a function has on each seed and `no_score`, or why it has nothing; then `alive` may be False."""
         try:
             self._pipe.send_bytes(json.dumps([source, name]).encode())
             if not self._pipe.poll(seconds):
@@ -69,8 +69,7 @@ class Confined:
         except (EOFError, OSError):
             self.end()
             return f"ended its process, perhaps for want of memory: it may have {self._memory // MB:,} MB"
-        found: list[float] | str = answer
-        return found
+        return answer if isinstance(answer, str) else tuple(answer)
 
     @property
     def alive(self) -> bool:
@@ -116,7 +115,7 @@ def _played(prepared: PreparedScenario, seeds: Sequence[int], source: str, name:
         found = [prepared.value(made, seed) for seed in seeds]
     except BaseException as error:  # whatever it is, it is a reason
         return reason_of(error)
-    return no_score(sum(one.lost for one in made.agents), sum(one.decisions for one in made.agents)) or found
+    return found, no_score(sum(agent.lost for agent in made.agents), sum(agent.decisions for agent in made.agents))
 
 
 def _limit(memory: int) -> None:

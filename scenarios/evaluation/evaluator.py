@@ -55,7 +55,8 @@ class Evaluation:
 
     `score` is the mean of the metric over the seeds, `values` has it by seed. `difference` is how much more of it the
     policy has than the baseline, the mean over the seeds, and `interval` that mean's 95 % interval. Where a policy
-    has no score, these are NaN, and `reason` says why.
+    has no score, these are NaN, and `reason` says why. It also says at how many decisions a request was refused
+    because no place had a number as its score.
     """
 
     policy: str
@@ -156,20 +157,21 @@ class Evaluator:
         label = short(policy if isinstance(policy, str) else getattr(policy, "__name__", repr(policy)), 200)
         try:
             read = self._parse(policy)
-            label, values = read.label, self._values(read, on)
+            label, played = read.label, self._values(read, on)
         except Exception as error:
-            values = reason_of(error)
+            played = reason_of(error)
         seconds = perf_counter() - began
         if on == "test":
             with self._lock:
                 self.tested += 1
-        if isinstance(values, str):
-            return Evaluation(label, self.metric, on, reason=values, seconds=seconds)
+        if isinstance(played, str):
+            return Evaluation(label, self.metric, on, reason=played, seconds=seconds)
+        values, refused = played
         found, others = np.array(values), np.array(base)
         mean, half = mean_interval(differences(found, others))
         each = dict(zip(self.seeds[on], values, strict=True))
         interval = (float(mean - half), float(mean + half))
-        reason = f"a run has no value of {self.metric}" if isnan(found.mean()) else None
+        reason = f"a run has no value of {self.metric}" if isnan(found.mean()) else refused or None
         score = float(found.mean())
         return Evaluation(label, self.metric, on, score, float(mean), interval, each, reason, seconds)
 
@@ -201,10 +203,10 @@ class Evaluator:
     def _of_baseline(self, on: Split) -> list[float]:
         """Return what the baseline has on each seed; refuses one that has nothing."""
         if on not in self._base:
-            values = self._values(self._baseline, on)
-            if isinstance(values, str):
-                raise UserError(f"the baseline has no score: {values}", key="baseline", value=self._baseline.label)
-            self._base[on] = values
+            played = self._values(self._baseline, on)
+            if isinstance(played, str):
+                raise UserError(f"the baseline has no score: {played}", key="baseline", value=self._baseline.label)
+            self._base[on], _ = played
         return self._base[on]
 
     def _parse(self, policy: Policy) -> _ParsedPolicy:
@@ -219,16 +221,16 @@ class Evaluator:
             feature_named(name, self.scenario.resources)
         return read
 
-    def _values(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
-        """Play a policy on the seeds of a split; returns the metric on each, or why there is none."""
+    def _values(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str] | str:
+        """Play a policy on the seeds of a split; returns the metric on each and `no_score`, or why there is none."""
         if policy.make is None:
             return self._confined(policy, on)
         made = AgentFactory(policy.make)
         values = [self._prepared.value(made, seed) for seed in self.seeds[on]]
         counts = sum(agent.numbers[2][-1] for agent in made.agents if isinstance(agent, Formula))
-        return no_score(int(counts[LOST]), int(counts[DECISIONS])) or values if np.ndim(counts) else values
+        return values, no_score(int(counts[LOST]), int(counts[DECISIONS])) if np.ndim(counts) else ""
 
-    def _confined(self, policy: _ParsedPolicy, on: Split) -> list[float] | str:
+    def _confined(self, policy: _ParsedPolicy, on: Split) -> tuple[list[float], str] | str:
         with self._lock:
             process = self._idle[on].pop() if self._idle[on] else None
         process = process or Confined(self.scenario, self.metric, self.seeds[on], self._memory)

@@ -131,8 +131,6 @@ HOSTILE = {
     "memory": "def score(free_cpu):\n    x = [0]\n    while True:\n        x = x + x",
     "no number": "def score(free_cpu):\n    return [free_cpu]",
     "the score is no number": "def score(free_cpu):\n    while 1:\n        return (-1) ** 0.5",
-    "was no number wherever": "def score(free_cpu):\n    x = float(1e999)\n    while True:\n        return x - x",
-    "score was no number": "0 / 0 * free_cpu",
     "ZeroDivisionError in line 3": "def score(free_cpu):\n    while 1:\n        return 1 / 0",
     "RecursionError": "def score(free_cpu):\n    return again([free_cpu])\ndef again(x):\n    return again(x)",
     "NameError": "def score(free_cpu):\n    return eval([free_cpu])",
@@ -159,6 +157,16 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
     assert isnan(found.score)
     assert json.loads(json.dumps(found.as_json(), allow_nan=False))["score"] is None
     assert evaluator(RULE).reason is None
+
+
+@pytest.mark.parametrize(
+    "rule", ["0 / 0 * free_cpu", "def score(free_cpu):\n    x = float(1e999)\n    while 1: return x - x"]
+)
+def test_a_score_that_is_no_number_refuses_as_a_run_does(rule: str, evaluator: Evaluator) -> None:
+    found = evaluator(rule)
+    assert found.score == 0 == max(found.values.values())
+    assert "the score was no number wherever the request fitted" in (found.reason or "")
+    assert found.difference < 0
 
 
 def test_the_process_opens_nothing_and_takes_no_more_memory() -> None:
