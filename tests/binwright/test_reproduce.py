@@ -318,7 +318,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.setattr(reproducing, "prepare", lambda *asked: uncounted(tmp_path))
     assert cli.main(["reproduce", "fgd", "wrasse", "--quick", "--pages", "docs/experiments"]) == 0
     said = capsys.readouterr().out
-    assert "FGD: 96 cannot be compared" in said
+    assert "FGD: 0 of 0 reproduced; 96 cannot be compared" in said
     for name, title in (("fgd", "FGD"), ("wrasse", "Wrasse")):
         assert len(pl.read_csv(f"results/reproduce/reproduction-{name}.csv")) >= len(published(name))
         shown = Path(f"docs/experiments/reproduction-{name}.md").read_text("utf-8")
