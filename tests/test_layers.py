@@ -45,7 +45,6 @@ ONLY_IN = {
     "ray": "scenarios.batch.on_ray",
     "fastapi": "service",
     "starlette": "service",
-    "prometheus_client": "service",
     "uvicorn": "service",
     "tests": "",
     "benchmarks": "",

@@ -6,7 +6,6 @@ import asyncio
 import base64
 import hmac
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from hashlib import sha256
 from http import HTTPStatus
@@ -48,10 +47,6 @@ def too_many(message: str, seconds: float) -> Response:
     """429, and when to come again."""
     after = max(1, round(seconds + 0.5))
     return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
-
-
-PROBES = ("/livez", "/readyz")
-"""Paths that anybody may ask for."""
 
 
 Tokens = Collection[bytes]
@@ -118,8 +113,6 @@ class Gate:
         self._hosts = hosts
         self._pace = Pace(limits.requests, 2 * limits.requests)
         self._held = 0
-        self.answered = Counter[int]()
-        """Answers, by status."""
         self._doubts = Pace(limits.doubts, max(1, 10 * limits.doubts))
         self._known: dict[tuple[str, bytes], None] = {}
         """Addresses and digests of tokens that were right there, in order."""
@@ -131,15 +124,13 @@ class Gate:
 
         async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self.answered[message["status"]] += 1
                 message["headers"] += [(name.encode(), value.encode()) for name, value in HEADERS.items()]
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         scope.setdefault("state", {})
-        open_ = scope["path"] in PROBES
-        refused = self._stranger(scope, headers) if self._tokens and not open_ else None
-        refused = refused or self._refused(scope, headers, open_)
+        refused = self._stranger(scope, headers) if self._tokens else None
+        refused = refused or self._refused(scope, headers)
         if refused is None and scope["method"] == "POST":
             body = await self._body(receive, headers, self._limits.body)
             if isinstance(body, bytes):
@@ -176,10 +167,10 @@ class Gate:
         scope["state"]["owner"] = digest.hex()
         return None
 
-    def _refused(self, scope: Message, headers: dict[str, str], open_: bool) -> Response | None:
+    def _refused(self, scope: Message, headers: dict[str, str]) -> Response | None:
         """Find the reason not to look at the request any further."""
         host = headers.get("host", "")
-        if self._hosts and not open_ and _name(host) not in self._hosts:  # a name that others point to this machine
+        if self._hosts and _name(host) not in self._hosts:  # a name that others point to this machine
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
         if _foreign(scope, headers, host):
             return refusal(403, "another site's page may not ask")

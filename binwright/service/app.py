@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -28,7 +27,6 @@ from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.offered_devices import CPU, named
 from binwright.service.request_bodies import LISTING, LONGEST, PAGE, Bodies, body_of
-from binwright.service.watch import Watch
 from binwright.simcore.errors import UserError
 
 T = TypeVar("T")
@@ -100,13 +98,7 @@ def application(
         service.check
     )
     ill: dict[int | str, dict[str, Any]] = {200: {"model": models.Health}, 503: {"model": models.Health}}
-    app.get("/v1/health", responses=ill, response_model=None)(service.watch.health)
-    for path, watch in (
-        ("/livez", service.watch.live),
-        ("/readyz", service.watch.ready),
-        ("/metrics", service.watch.metrics),
-    ):
-        app.get(path, include_in_schema=False)(watch)
+    app.get("/v1/health", responses=ill, response_model=None)(service.health)
     app.get("/v1/devices", response_model=None, responses={200: {"model": list[models.Device]}})(service.devices)
     app.get("/v1/examples", response_model=None, responses={200: {"model": dict[str, str]}})(service.examples)
     for path, file, kind in (
@@ -124,9 +116,7 @@ def application(
     app.add_exception_handler(404, _refused)
     app.add_exception_handler(405, _refused)
     app.add_exception_handler(Exception, _broken)
-    gate = Gate(app, limits, tokens, hosts)
-    service.watch.answered = gate.answered
-    return gate
+    return Gate(app, limits, tokens, hosts)
 
 
 async def _file(text: str, kind: str) -> Response:
@@ -160,11 +150,8 @@ class Service:
         self._jobs = Jobs(folder, limits)
         self._submissions = Pace(limits.submissions, limits.burst)
         self._checking = self._streams = 0
-        self._refused = Counter[str]()
-        """Submissions that were refused, by reason."""
         self._bodies = Bodies()
         self._pool = pool.Pool(self._jobs, limits, workers, devices)
-        self.watch = Watch(self._jobs, self._pool, self._refused, self._on_disk)
 
     @asynccontextmanager
     async def life(self, app: FastAPI) -> AsyncIterator[None]:
@@ -198,19 +185,13 @@ class Service:
         """
         asked = await self._bodies.read(request, models.Submission, self._limited)
         if isinstance(asked, Response):
-            self._refused["malformed"] += 1
             return asked
         if seconds := self._submissions.wait(request.state.client):
-            self._refused["pace"] += 1
             return too_many("too many submissions", seconds)
         try:
             row, new = await self._on_disk(self._jobs.add, request.state.owner, *asked)
         except Full:
-            self._refused["queue"] += 1
             return too_many("the queue is full", 10)
-        except Trouble:
-            self._refused["disk"] += 1
-            raise
         if new:
             self._pool.wake()
         where = {"location": f"/v1/problems/{row.id}"}
@@ -315,6 +296,17 @@ class Service:
             return self._checkers.ask("check", asked) or {}
         except (OSError, EOFError):
             return models.failed("the service has no process for this now", "Try again.")
+
+    async def health(self) -> Response:
+        """Say whether new jobs are accepted, and how many wait and run."""
+        try:
+            counts: dict[str, int | None] = {**await self._on_disk(self._jobs.counts)}
+        except Trouble:
+            counts = {"queued": None, "running": None}
+        workers, error = self._pool.alive(), self._jobs.trouble or None
+        accepting = workers == self._workers and not error
+        health = {"accepting": accepting, "error": error, "workers": workers, **counts}
+        return JSONResponse(health, 200 if accepting else 503)
 
     async def _mend(self) -> None:
         """Look for room on the disk while there is none."""

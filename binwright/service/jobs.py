@@ -14,8 +14,6 @@ from shutil import disk_usage
 from threading import Lock
 from typing import NamedTuple
 
-from prometheus_client import Histogram
-
 from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
 from binwright.service.models import Mistake
@@ -60,8 +58,6 @@ create index if not exists jobs_owner on jobs (owner, number);
 create index if not exists jobs_state on jobs (state, priority desc, number, owner, id);
 pragma user_version = {FORM};
 """
-BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 60.0, 150.0, 600.0, 3600.0)
-"""Seconds: the upper ends of a histogram's buckets."""
 
 
 class Row(NamedTuple):
@@ -108,10 +104,6 @@ class Jobs:
         self._last = dict[str, float]()
         """When each owner had a turn."""
         self._stored = self.unfinished = 0
-        self.over = Counter[str]()
-        """Jobs that ended since the server started, by state."""
-        self.waiting = _seconds("binwright_job_waiting_seconds", "From submission to beginning.")
-        self.running = _seconds("binwright_job_running_seconds", "From beginning to end.")
         self.trouble = ""
         """Why the disk took no change the last time; empty when it did."""
         file = folder / "jobs.sqlite"
@@ -287,10 +279,6 @@ class Jobs:
         with self._reading() as base:
             return {name: place for place, name in enumerate(self._in_turn(base), start=1)}
 
-    def stored(self) -> int:
-        """Give the bytes of problems and answers that are kept."""
-        return self._stored
-
     def _in_turn(self, base: sqlite3.Connection) -> list[str]:
         """Order the jobs that wait and that no thread has; those that one has count as running."""
         if self._order is None:
@@ -328,39 +316,30 @@ class Jobs:
         with self._writing() as base:
             found = base.execute(
                 "update jobs set state = 'running', tries = tries + 1, started = ? "
-                f"where id = ? and state = 'queued' returning {COLUMNS}",
+                "where id = ? and state = 'queued' returning owner, started",
                 (time.time(), name),
             ).fetchone()
         if found is None:
             return False
-        row = Row(*found)
-        assert row.started
-        self._last[row.owner] = row.started
-        self.waiting.observe(row.started - row.submitted)
+        owner, started = found
+        self._last[owner] = started
         return True
 
     def finish(
         self, name: str, state: str, result: str | None = None, error: str | None = None, *, status: str | None = None
     ) -> bool:
         """Note that a job is over; returns whether it was not before."""
-        more, now = len(result or "") + len(error or ""), time.time()
+        more = len(result or "") + len(error or "")
         with self._writing() as base:
             done = base.execute(
                 "update jobs set state = ?, finished = ?, result = ?, error = ?, status = ?, size = size + ? "
-                "where id = ? and finished is null returning started",
-                (state, now, result, error, status, more, name),
-            ).fetchall()
-            if done:
+                "where id = ? and finished is null",
+                (state, time.time(), result, error, status, more, name),
+            )
+            if done.rowcount:
                 self.unfinished -= 1
                 self._stored += more
-        if done:
-            self._ends(state, now, done[0][0])
-        return bool(done)
-
-    def _ends(self, state: str, now: float, started: float | None) -> None:
-        self.over[state] += 1
-        if started is not None:
-            self.running.observe(now - started)
+        return done.rowcount > 0
 
     def cancel_queued(self, name: str) -> bool:
         """Cancel a job if it waits; returns whether it did."""
@@ -370,7 +349,6 @@ class Jobs:
                 (time.time(), name),
             )
             self.unfinished -= done.rowcount
-        self.over["cancelled"] += done.rowcount
         return done.rowcount > 0
 
     def put_back(self, name: str) -> None:
@@ -387,7 +365,3 @@ class Jobs:
                 base.execute("update jobs set state = 'queued', started = null where id = ?", (name,))
         if tries >= TRIES:
             self.finish(name, "failed", error=Mistake(message=f"{why} ({TRIES} times)").model_dump_json())
-
-
-def _seconds(name: str, what: str) -> Histogram:
-    return Histogram(name, what, buckets=BOUNDS, registry=None)

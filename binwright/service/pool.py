@@ -13,7 +13,6 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -135,14 +134,6 @@ class Worker:
             return failed(str(died), "Make the problem smaller.")
         return None
 
-    def memory(self) -> int:
-        """Give the bytes that it has, with its share of what processes have together; 0 if it is no more."""
-        try:
-            lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
-        except (OSError, ValueError):  # it was ended meanwhile
-            return 0
-        return next((1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
-
     def interrupt(self) -> None:
         """Interrupt the worker, as Ctrl-C does."""
         if self._process.is_alive() and self._process.pid:
@@ -170,9 +161,6 @@ class Pool:
         """Of running jobs, by id."""
         self.cancelled: set[str] = set()
         """Running jobs that are to end, by id."""
-        self.workers: dict[str, Worker] = {}
-        """Who does the running jobs, by id."""
-        self.size = workers
         self._threads = [Thread(target=self._run, args=(core,), daemon=True) for core in range(workers)]
 
     def start(self) -> None:
@@ -233,11 +221,9 @@ class Pool:
         try:
             if not self._insist(self._jobs.begin, row.id):  # cancelled meanwhile, or the server stops
                 return
-            self.workers[row.id] = worker
             tell = partial(self.progress.__setitem__, row.id)
             said = worker.solve(Task(row.request, seconds, tell, lambda: row.id in self.cancelled, self._stopping))
         finally:
-            self.workers.pop(row.id, None)
             worker.end()
             self.progress.pop(row.id, None)
         if said is not None and "found" in said:

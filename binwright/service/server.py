@@ -44,9 +44,9 @@ def serve(
         from binwright.service.limits import Limits, changed, guarded
         from binwright.service.offered_devices import offered
     except ModuleNotFoundError as error:
-        if error.name not in ("fastapi", "uvicorn", "starlette", "lark", "prometheus_client"):
+        if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
             raise
-        problem = f"the service needs {error.name.replace('_', '-')}, which is not installed"
+        problem = f"the service needs {error.name}, which is not installed"
         raise ExtraNeeded(problem, remedy=install("serve", "solver")) from None
     tokens = frozenset() if token_file is None else read_tokens(token_file)
     local = _loopback(host)
