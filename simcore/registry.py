@@ -55,14 +55,19 @@ class Registry:
         """Name the module that a name stands for, without importing it; empty if it is not registered."""
         return self._targets().get(name, "").partition(":")[0]
 
+    def unknown(self, name: str) -> tuple[str, str]:
+        """Return the problem and the remedy for a name that is not registered."""
+        if instead := REMOVED.get(f"{self.kind} {name}"):
+            return f"this {self.kind} is gone", instead
+        return f"unknown {self.kind}", suggest(name, self, self.listed)
+
     def load(self, name: str, folder: Path | None = None) -> Any:
         """Load the object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""
         target = self._builtin.get(name) or self._targets().get(name)
         if target is None:
-            if instead := REMOVED.get(f"{self.kind} {name}"):
-                raise UnknownName(f"is no longer a {self.kind}", value=name, remedy=instead)
             if ":" not in name:
-                raise UnknownName(f"unknown {self.kind}", value=name, remedy=suggest(name, self, self.listed))
+                problem, remedy = self.unknown(name)
+                raise UnknownName(problem, value=name, remedy=remedy)
             target = name
         where, _, attribute = target.partition(":")
         try:

@@ -14,7 +14,7 @@ from binwright.analysis.figures.chosen_style import style
 from binwright.analysis.figures.figure_data import FigureData, Options
 from binwright.analysis.figures.style import finish
 from binwright.analysis.results.folder import ResultsFolder
-from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short, suggest
+from binwright.simcore.errors import ResultsError, UnknownName, UserError, place_in, short
 
 Source = Literal["results", "training"]
 ANY = "any results"
@@ -98,9 +98,8 @@ def kind_named(name: str) -> Kind:
     A plain function is one that any results are enough for; the first line of its docstring says what it shows.
     """
     if name not in FIGURES and ":" not in name:
-        raise ResultsError(
-            "unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, FIGURES, FIGURES.listed)
-        )
+        problem, remedy = FIGURES.unknown(name)
+        raise ResultsError(problem, key=f"--kind {name}", remedy=remedy)
     try:
         found = FIGURES.load(name)
     except UnknownName as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, seconds, show, where
 from binwright.commands.headings import head
-from binwright.simcore.errors import ResultsError, UserError, suggest
+from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
     from binwright.analysis.figures.draw import Figure
@@ -41,9 +41,8 @@ def figures(asked: Namespace) -> int:
     kinds, few = list(dict.fromkeys(asked.kinds)) or [ALL], not asked.kinds
     for name in kinds:
         if name not in (ALL, *FIGURES) and ":" not in name:
-            raise UserError(
-                "unknown kind of figure", key=f"--kind {name}", remedy=suggest(name, [ALL, *FIGURES], FIGURES.listed)
-            )
+            problem, remedy = FIGURES.unknown(name)
+            raise UserError(problem, key=f"--kind {name}", remedy=remedy)
     folder, file = _where(asked, kinds, FORMATS)
     trainings, results = _given(asked, kinds)
     if not trainings and all(name in (ALL, *FIGURES) for name in kinds) and not OWN.issuperset(kinds):

@@ -12,7 +12,7 @@ from pydantic import Field
 from binwright.agents import AGENTS
 from binwright.agents.nested_agent import Book, split_book
 from binwright.simcore.agent_calls import WRITE_DECIDE
-from binwright.simcore.errors import UserError, suggest
+from binwright.simcore.errors import UserError
 from binwright.simcore.fields import Model, Shown, Text, wrong
 from binwright.simcore.json_schema import PLUGIN, Schema, mapping, nullable
 from binwright.simcore.options import by_name, check_options, needs_none
@@ -58,9 +58,10 @@ class AgentSpec(Model):
             raise wrong("is not an agent", "Write a name, or {name: {option: value}}.", at_name)
         if ":" not in name and name not in AGENTS:
             several = name.split()
-            remedy = f"Write commas between agents: {','.join(several)}." if len(several) > 1 else ""
-            remedy = remedy or named_in(name) or suggest(name, AGENTS, AGENTS.listed)
-            raise wrong("unknown agent", remedy, at_name, name)
+            problem, remedy = AGENTS.unknown(name)
+            if len(several) > 1:
+                remedy = f"Write commas between agents: {','.join(several)}."
+            raise wrong(problem, named_in(name) or remedy, at_name, name)
         if options or ":" in name:
             # Only here the class is imported: validating plain names stays fast.
             kind = _load(name, at_name)

@@ -33,7 +33,7 @@ def explain(error: ValidationError, source: Source) -> UserError:
         place = source.place(keys)
         problem, remedy, value = _say(detail)
         if problem == "unknown key" and (instead := REMOVED.get(".".join(key for key in keys if isinstance(key, str)))):
-            problem, remedy = "is no longer a key", instead
+            problem, remedy = "this key is gone", instead
         elif problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(keys)):
             remedy = f"Did you mean {' or '.join(map(repr, others))}? {remedy}"
         mistake = ScenarioError(

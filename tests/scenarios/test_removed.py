@@ -1,0 +1,35 @@
+"""Names that are gone say what to do instead."""
+
+from __future__ import annotations
+
+import pytest
+
+from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.registry import Registry
+from binwright.simcore.removed import REMOVED
+
+KINDS = {registry.kind: registry for registry in Registry.every}
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_no_name_that_is_gone_is_in_use(name: str) -> None:
+    kind, _, registered = name.partition(" ")
+    if registered:
+        assert registered not in KINDS[kind]
+        with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
+            KINDS[kind].load(registered)
+        assert found.value.remedy == REMOVED[name]
+    else:
+        section = name.rpartition(".")[0]
+        assert not section or section in Scenario.known()
+        with pytest.raises(UserError, match="this key is gone") as refused:
+            load_scenario("quickstart", [f"{name}={{a: 1}}"])
+        assert REMOVED[name] in str(refused.value)
+
+
+def test_an_agent_in_a_scenario_that_is_gone_says_what_to_take() -> None:
+    with pytest.raises(UserError, match="this agent is gone") as refused:
+        load_scenario("quickstart", ["agents=[adaptive]"])
+    assert REMOVED["agent adaptive"] in str(refused.value)
