@@ -10,7 +10,7 @@ Each folder imports only those above it:
     search          searches on the dense form of vector problems
     local           our search on the general form, and the portfolio in which it takes turns with the published one
     solving         from a problem to a verified answer: `solve`
-    packing         balls into equal bins, all known at once; heuristics and rivals beside our searches
+    packing         balls into equal bins, all known at once; heuristics beside our searches
     online          the agent `solver` of simulations
 
 `examples` and `templates` are specifications that are shipped.

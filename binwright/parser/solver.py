@@ -102,10 +102,10 @@ def add_pack(commands: Commands) -> None:
         "--with",
         dest="methods",
         metavar="NAMES",
-        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: these), "
-        "z3,z3-parts,cp-sat,highs,arc-flow; with --servers ffd-prod,bfd-sum,solver (default), cp-sat,highs",
+        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: all); "
+        "with --servers ffd-prod,bfd-sum,solver",
     )
-    pack.add_argument("--time", default="10s", help="for each search and rival (default: 10s)")
+    pack.add_argument("--time", default="10s", help="for each search (default: 10s)")
     pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
     pack.add_argument("--seeds", type=int, default=1, help="how often each search runs, with seeds 0, 1, ...")
     pack.add_argument("--count", type=int, help="machines of ct1 to ct10 and planted (default: 200)")

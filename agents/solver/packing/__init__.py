@@ -1,1 +1,1 @@
-"""Pack balls into as few equal bins as possible, all known at once: heuristics, our searches and rivals."""
+"""Pack balls into as few equal bins as possible, all known at once: heuristics, and our searches."""

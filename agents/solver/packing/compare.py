@@ -14,13 +14,9 @@ import numpy as np
 from binwright.agents.solver.model.fleet import ENDLESS, Fleet
 from binwright.agents.solver.packing.pack import HEURISTICS, METHODS, Packed, pack
 from binwright.simcore.errors import ResultsError, UserError, suggest
-from binwright.simcore.extras import need
 from binwright.simcore.files import replacing
 from binwright.simcore.types import QUANTUM, Ints
 from binwright.workloads.offline import ANY, Machines
-
-NEEDS = {"z3": "z3", "z3-parts": "z3", "cp-sat": "ortools"}
-"""Packages of the extra `rivals` that ways to pack need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +54,6 @@ def compare(
     for method in methods:
         if method not in METHODS:
             raise UserError("unknown way to pack", key="with", value=method, remedy=suggest(method, METHODS))
-        if package := NEEDS.get(method):
-            need(package, "rivals", what=method, key="with")
     if seeds < 1:
         raise UserError("is not a count of seeds", key="seeds", value=seeds, remedy="Give 1 or more.")
     for method in methods:

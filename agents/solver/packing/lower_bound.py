@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
 from typing import NamedTuple
 
@@ -12,13 +13,14 @@ from binwright.agents.solver.exact import prover
 from binwright.agents.solver.model.fleet import Fleet
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.bin_selection import Bought, Mixes, emptied, exchanged, fit
-from binwright.agents.solver.packing.rivals import Tell
 from binwright.agents.solver.packing.runs import Runs
 from binwright.agents.solver.search.bin_count import fewest, rounds
 from binwright.agents.solver.search.find import find
 from binwright.agents.solver.search.packing import Packing
 from binwright.simcore.types import Ints
 
+Tell = Callable[[int], None]
+"""Is told what a placement costs that was just found."""
 SEARCHES = {"published": "published", "solver": "ruin"}
 QUADRATIC = 20_000
 """Balls up to which ours looks at the heuristics that take quadratic time: about a second."""

@@ -1,4 +1,4 @@
-"""Pack balls into few equal bins, or the cheapest of a fleet: by a heuristic, by a search upward, or by a rival."""
+"""Pack balls into few equal bins, or the cheapest of a fleet: by a heuristic, or by a search upward."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from binwright.agents.solver.exact import prover
 from binwright.agents.solver.model.fleet import Fleet
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics, runs
-from binwright.agents.solver.packing.bin_selection import Bought, emptied, fit, least_cost
+from binwright.agents.solver.packing.bin_selection import Bought, fit, least_cost
 from binwright.agents.solver.packing.lower_bound import SEARCHES, Upward
-from binwright.agents.solver.packing.rivals import Places
 from binwright.agents.solver.search.find import prepare
 from binwright.agents.solver.search.packing import Packing
 from binwright.simcore.errors import BinwrightError, UserError, suggest
@@ -29,15 +28,8 @@ HEURISTICS: dict[str, Callable[[Ints, Ints], Ints]] = {
     "dot-product": heuristics.dot_product,
     "norm-greedy": heuristics.norm_greedy,
 }
-RIVALS = {
-    "z3": "binwright.agents.solver.packing.rivals.z3",
-    "z3-parts": "binwright.agents.solver.packing.rivals.z3_parts",
-    "cp-sat": "binwright.agents.solver.packing.rivals.cpsat",
-    "highs": "binwright.agents.solver.packing.rivals.highs",
-    "arc-flow": "binwright.agents.solver.packing.rivals.arcflow",
-}
-METHODS = (*HEURISTICS, *SEARCHES, *RIVALS)
-OF_KINDS = ("ffd-prod", "bfd-sum", "solver", "cp-sat", "highs")
+METHODS = (*HEURISTICS, *SEARCHES)
+OF_KINDS = ("ffd-prod", "bfd-sum", "solver")
 """Those that can choose bins of several kinds."""
 MANY = 5
 """Kinds that a message lists."""
@@ -113,21 +105,8 @@ def pack(demand: Ints, bins: Ints | Fleet, method: str = "solver", *, seconds: f
     found: Bought | None
     if method in HEURISTICS:
         found = _heuristic(demand, fleet, method)
-    elif method in SEARCHES:
-        found, bound, checked, interrupted = Upward(demand, fleet, method, began, began + seconds, seed, tell).go(bound)
     else:
-        # A rival knows the same placement as our search does, and has the rest of the time.
-        places = Places.of(fleet, len(demand), _heuristic(demand, fleet, "ffd-prod"))
-        needs, nothing = demand, ~demand.any(axis=1)
-        if nothing.any() and not fleet.equal:  # where they are must be paid for, too
-            needs = np.column_stack([demand, nothing])
-            room = np.column_stack([places.capacity, np.full(len(places.price), nothing.sum())])
-            places = places._replace(capacity=room)
-        rival = import_module(RIVALS[method])
-        where, bound = rival.improve(needs, places, bound, began + seconds - monotonic(), seed, tell)
-        found = None
-        if where is not None:  # parts that are packed one by one may use more equal bins than our search
-            found = emptied(Bought(where, np.zeros(where.max() + 1, np.int64) if fleet.equal else places.kind))
+        found, bound, checked, interrupted = Upward(demand, fleet, method, began, began + seconds, seed, tell).go(bound)
     took = monotonic() - began
     if found is None:
         return Packed(method, None, None, None, bound * unit, took, checked, interrupted, tuple(course))

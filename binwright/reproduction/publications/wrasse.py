@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.resources import files
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from binwright.reproduction.claims import Published, Value, published
 from binwright.reproduction.experiment import Key, Size
 from binwright.reproduction.measures import Measure, Runs, averaged, mean_of
 from binwright.simcore.errors import UserError
+from binwright.simcore.extras import need
 from binwright.simcore.types import Floats
 
 if TYPE_CHECKING:
@@ -97,38 +99,43 @@ def packing(size: Size) -> Mapping[Key, Value | str]:
             answers[agent] = [
                 pack(given.demand, given.capacity, method, seconds=SECONDS[size], seed=seed) for seed in seeds
             ]
+        by_ffd_prod = _milliseconds(answers["ffd-prod"]).mean()
         by_z3 = _by_z3(given, name, size)
         if isinstance(by_z3, str):
             found |= dict.fromkeys(((condition, Z3, metric) for metric in ("servers", MILLISECONDS, TIMES)), by_z3)
         else:
-            answers[Z3] = [by_z3]
+            servers, took = by_z3
+            found[condition, Z3, "servers"] = averaged([servers])
+            found[condition, Z3, MILLISECONDS] = averaged([took])
+            found[condition, Z3, TIMES] = averaged([took / by_ffd_prod])
         for agent, packed in answers.items():
-            if servers := [one.bins for one in packed if one.bins is not None]:
-                found[condition, agent, "servers"] = averaged(servers[:1] if agent in HEURISTICS else servers)
-            if agent != "solver" and servers:
+            if bins := [one.bins for one in packed if one.bins is not None]:
+                found[condition, agent, "servers"] = averaged(bins[:1] if agent in HEURISTICS else bins)
+            if agent != "solver" and bins:
                 times = _milliseconds(packed)
                 found[condition, agent, MILLISECONDS] = averaged(times)
                 if agent not in HEURISTICS:
-                    found[condition, agent, TIMES] = averaged(times / _milliseconds(answers["ffd-prod"]).mean())
+                    found[condition, agent, TIMES] = averaged(times / by_ffd_prod)
         bound = Value(float(answers["wrasse"][0].bound), None, None, 1)
         found[condition, "lower bound", "servers"] = bound
     return found
 
 
-def _by_z3(given: Machines, name: str, size: Size) -> Packed | str:
-    """Pack one application's machines by Z3 in parts, or say why there is no answer."""
-    from binwright.agents.solver.packing.pack import pack
-    from binwright.agents.solver.packing.rivals import module
+def _by_z3(given: Machines, name: str, size: Size) -> tuple[int, float] | str:
+    """Pack one application's machines by Z3 in parts: servers and milliseconds, or why there is no answer."""
+    from binwright.reproduction.publications.z3_parts import pack_parts
 
     seconds = Z3_SECONDS[size].get(name)
     if seconds is None:
         return f"Z3 is left out with --quick: it has {Z3_SECONDS['full'][name]:g} s without."
     try:
-        module("z3", "z3-parts")
+        need("z3", "rivals", what=Z3)
     except UserError as error:
         return f"It cannot be run here: {error.problem}. {error.remedy}"
-    packed = pack(given.demand, given.capacity, "z3-parts", seconds=seconds)
-    return packed if packed.bins is not None else f"Z3 found no placement in its {seconds:g} s."
+    began = monotonic()
+    where = pack_parts(given.demand, given.capacity, seconds)
+    took = 1000 * (monotonic() - began)
+    return f"Z3 found no placement in its {seconds:g} s." if where is None else (int(where.max()) + 1, took)
 
 
 def _milliseconds(packed: Iterable[Packed]) -> Floats:

@@ -1,8 +1,7 @@
-"""The compiled searches: held to plain Python, indifferent to threads, verified; and the rivals."""
+"""The compiled searches: held to plain Python, indifferent to threads, and verified."""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from time import monotonic, sleep
@@ -17,13 +16,12 @@ from binwright.agents.solver.backends import reference
 from binwright.agents.solver.backends.numbered_attempts import lowest
 from binwright.agents.solver.model import random
 from binwright.agents.solver.model.verify import faults
-from binwright.agents.solver.packing.pack import RIVALS, pack
-from binwright.agents.solver.packing.rivals import z3_parts
+from binwright.agents.solver.packing.pack import pack
 from binwright.agents.solver.search import published, ruin
 from binwright.agents.solver.search.find import SEARCHES, find, luby
 from binwright.agents.solver.search.packing import Packing
 from binwright.agents.solver.specification.load import problem
-from binwright.simcore.errors import BinwrightError, UserError
+from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
 from binwright.workloads.offline import machines
 from tests.support.packings import packings
@@ -263,54 +261,6 @@ def test_an_answer_that_breaks_the_rules_does_not_leave(monkeypatch: pytest.Monk
     monkeypatch.setitem(pack.__globals__["HEURISTICS"], "ffd-prod", wrong)
     with pytest.raises(BinwrightError, match="ffd-prod answered a placement that breaks the rules"):
         pack(np.array([[2], [2]]), np.array([3]), "ffd-prod")
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_exact_rivals_and_ours_agree_on_small_instances(seed: int) -> None:
-    given = machines("ct1", seed, 12)
-    found = {
-        method: pack(given.demand, given.capacity, method, seconds=20, seed=seed) for method in (*RIVALS, "solver")
-    }
-    assert {answer.bins for answer in found.values()} == {found["solver"].bins}
-    assert found["cp-sat"].gap == 0
-
-
-def test_rivals_say_so_when_they_find_nothing() -> None:
-    given = machines("imgproc")
-    for method in RIVALS:
-        assert pack(given.demand, given.capacity, method, seconds=1).bins is None
-
-
-@pytest.mark.parametrize(("method", "package"), [("z3", "z3"), ("z3-parts", "z3"), ("cp-sat", "ortools")])
-def test_a_rival_that_is_not_installed_names_the_extra(
-    method: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UserError, match=f"needs {package}, which is not installed") as caught:
-        pack(np.array([[1]]), np.array([1]), method)
-    assert "pip install '.[rivals]'" in str(caught.value)
-
-
-def test_z3_in_parts_packs_every_part_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(z3_parts, "PART", 9)
-    given = machines("ct1", 4, 20)
-    packed = pack(given.demand, given.capacity, "z3-parts", seconds=20)
-    parts = [pack(part, given.capacity, "z3", seconds=20) for part in np.array_split(given.demand, 3)]
-    assert packed.where is not None
-    assert packed.bins == sum(part.bins or 0 for part in parts)
-    of_part = [set(where.tolist()) for where in np.array_split(packed.where, 3)]
-    assert sum(map(len, of_part)) == packed.bins
-    assert packed.found == packed.seconds
-
-
-def test_parts_may_need_more_bins_together_than_ffd_prod(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("z3")
-    monkeypatch.setattr(z3_parts, "PART", 2)
-    packed = pack(np.array([[6], [6], [4], [4]]), np.array([10]), "z3-parts", seconds=20)
-    assert packed.bins == 3
-    assert pack(np.array([[6], [6], [4], [4]]), np.array([10]), "ffd-prod").bins == 2
 
 
 def test_a_search_says_when_it_had_its_answer() -> None:
