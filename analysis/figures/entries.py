@@ -36,7 +36,7 @@ BESIDE = 26
 class Panel:
     """Holds a metric and an entry for every row that is drawn; `baseline` is what it is the difference to, or "".
 
-    `hollow` says of every row whether the seeds do not tell it from the baseline.
+    `hollow` says of every row whether it does not differ significantly from the baseline.
     """
 
     metric: Metric

@@ -11,13 +11,16 @@ from binwright.simcore.files import write_text
 
 
 def write(
-    results: ResultsFolder, path: str | Path | None = None, say: Callable[[str], None] = lambda text: None
+    results: ResultsFolder,
+    path: str | Path | None = None,
+    say: Callable[[str], None] = lambda text: None,
+    drawing: Callable[[str], None] = lambda name: None,
 ) -> Path:
     """Write the report to `path` (default: report.html in the results' folder), whole or not at all; returns it.
 
-    `say` is told what had to be left out.
+    `say` is called with what had to be left out, `drawing` with the name of each figure before it is drawn.
     """
     target = Path(path) if path is not None else results.folder / "report.html"
     check_target(target)
-    write_text(target, compose(results, say))
+    write_text(target, compose(results, say, drawing))
     return target

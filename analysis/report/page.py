@@ -37,13 +37,17 @@ MOST_ERRORS = 50
 """Different errors that are shown in full."""
 
 
-def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: None) -> str:
+def compose(
+    results: ResultsFolder,
+    say: Callable[[str], None] = lambda text: None,
+    drawing: Callable[[str], None] = lambda name: None,
+) -> str:
     """Write the whole page. Whatever comes from users' files is escaped, and nothing is fetched from anywhere.
 
-    `say` is told what had to be left out.
+    `say` is called with what had to be left out, `drawing` with the name of each figure before it is drawn.
     """
     table = Table(results)
-    drawn = figures(results)
+    drawn = figures(results, drawing)
     for name, why in drawn.failed.items():
         say(f"The figure {name} is left out: {why}")
     summary = drawn.shown.pop("summary", "") or drawn.shown.pop("sweep", "")
@@ -79,7 +83,7 @@ def compose(results: ResultsFolder, say: Callable[[str], None] = lambda text: No
 
 
 def _answer(results: ResultsFolder, table: Table) -> list[str]:
-    """Write a sentence of HTML for every main metric: who is best, and who cannot be told from it."""
+    """Write a sentence of HTML for every main metric: who is best, and who does not differ from it significantly."""
     if not len(results.done):
         return ["No run finished: there is nothing to compare."]
     if len({row.agent for row in table.rows}) == 1:
@@ -225,7 +229,7 @@ class Drawn(NamedTuple):
     failed: dict[str, str]
 
 
-def figures(results: ResultsFolder) -> Drawn:
+def figures(results: ResultsFolder, drawing: Callable[[str], None] = lambda name: None) -> Drawn:
     """Draw every kind that the results allow; what they say stands below them, and is said once."""
     found = Drawn({}, {}, {})
     seen: set[str] = set()
@@ -237,6 +241,7 @@ def figures(results: ResultsFolder) -> Drawn:
             continue
         if kind.source != "results":
             continue
+        drawing(name)
         try:
             widths: tuple[Width, ...] = ("page", "column") if name in ANSWERS else ("page",)
             figures = [draw(results, name, width=width, style="report", titles=False) for width in widths]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from binwright.commands.console import entry, seconds, show, where
 from binwright.commands.headings import head
+from binwright.commands.progress import Line
 from binwright.simcore.errors import ResultsError, UserError
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ def figures(asked: Namespace) -> int:
     every = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     wanted = every if few else list(FIGURES) if ALL in kinds else kinds
     most = FOUR if few else len(wanted)
-    drawn, left_out = _draw(asked, trainings, results, wanted, form, most, anything=ALL in kinds)
+    with Line("figures") as line:
+        drawn, left_out = _draw(asked, trainings, results, wanted, form, most, line, anything=ALL in kinds)
     for name, (figure, content) in drawn.items():
         path = save(figure, file or folder / f"{short_name(name)}.{form}", content)
         where(f"Figure: {path}")
@@ -99,6 +101,7 @@ def _draw(
     kinds: list[str],
     form: str,
     most: int,
+    line: Line,
     *,
     anything: bool,
 ) -> tuple[dict[str, tuple[Figure, bytes]], dict[str, list[str]]]:
@@ -121,6 +124,7 @@ def _draw(
     for name in kinds:
         if len(drawn) == most:
             break
+        line.drawing(name)
         try:
             kind = kind_named(name)
             if not (trainings if kind.source == "training" else results):

@@ -74,6 +74,10 @@ class Line:
         """Note that something is heard, so that nobody has to be told why there is silence."""
         self._silence.cancel()
 
+    def drawing(self, figure: str) -> None:
+        """Note which figure is being drawn."""
+        self.said = f"drawing {figure}"
+
     def text(self) -> str:
         """Say how far it is, and what is compiled."""
         return ", ".join(filter(None, (self.far(), str(now_compiled() or ""))))

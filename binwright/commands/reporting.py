@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from binwright.commands.console import say, show, where
 from binwright.commands.headings import head
+from binwright.commands.progress import Line
 
 
 def report(asked: Namespace) -> int:
@@ -15,7 +16,8 @@ def report(asked: Namespace) -> int:
 
     results = Results(asked.results)
     head([results], asked.headings)
-    path = write(results, asked.out, say)
+    with Line("report") as line:
+        path = write(results, asked.out, say, line.drawing)
     where(f"Report:  {path}")
     if asked.open:
         import webbrowser

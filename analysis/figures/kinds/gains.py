@@ -1,4 +1,4 @@
-"""Agents x points or scenarios: what each agent gains over the baseline, hatched where the seeds do not tell it."""
+"""Agents x points or scenarios: what each agent gains over the baseline, hatched where not significant."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from binwright.simcore.errors import ResultsError
 MOST_CELLS = 300
 
 
-@figure(meaning="agents x points: gains over the baseline, hatched where not told", needs="two agents, several points")
+@figure(
+    meaning="agents x points: gains over the baseline (hatched: not significant)", needs="two agents, several points"
+)
 def draw(chosen: FigureData, options: Options) -> Figure:
     """Draw a cell per agent and point, for the first metric: green where the agent is better, purple where worse."""
     metric, table = chosen.metrics(chosen.headlines)[0], chosen.table

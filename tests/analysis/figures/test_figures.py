@@ -389,7 +389,7 @@ def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results])
     assert cut == (outcome == "interrupted").sum()
 
 
-def test_gains_are_the_paired_differences_hatched_where_not_told(found: dict[str, Results]) -> None:
+def test_gains_are_the_paired_differences_hatched_where_not_significant(found: dict[str, Results]) -> None:
     results = found["loaded"]
     figure = draw(results, "gains", metrics=["acceptance"])
     frame = results.compare(metrics=["acceptance"]).frame.filter(pl.col("pairs") > 0)

@@ -77,7 +77,7 @@ def test_every_command_warns(
         said = " ".join(capsys.readouterr().out.split())
         assert "The windows of these 5 seeds overlap: " in said, command
         assert "% of a seed's requests are met by another one too" in said
-    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
     assert "The windows of these 5 seeds overlap" in compose(Results("drawn"))
     apart = [word for change in APART for word in ("--set", change)]
     for command in (["validate", "s.yaml", *apart[:2]], ["validate", "s.yaml", *apart]):

@@ -18,6 +18,7 @@ from binwright.analysis.report.page import Drawn, compose
 from binwright.analysis.report.tables import refusals
 from binwright.analysis.results_api import Results
 from binwright.cli import main
+from binwright.commands.progress import Line
 from tests.support.results import row as row_of
 from tests.support.results import write_results
 
@@ -179,6 +180,23 @@ def made(folder: Path, values: dict[str, list[float]], swept: dict[str, list[Any
 NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
 
 
+@pytest.mark.parametrize("command", [("report",), ("figures", "--kind", "bars")])
+def test_the_line_of_progress_names_the_figure_that_is_drawn(
+    tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    drawing = Line.drawing
+
+    def noted(line: Line, figure: str) -> None:
+        drawing(line, figure)
+        said.append(line.text())
+
+    monkeypatch.setattr(Line, "drawing", noted)
+    made(tmp_path, {"one": NOISE, "two": NOISE[::-1]})
+    assert main([*command, str(tmp_path)]) == 0
+    assert "drawing bars" in said
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
@@ -194,7 +212,7 @@ NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
 def test_the_answer_is_a_sentence_for_each_metric(
     tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {}))
+    monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
     page = compose(made(tmp_path, values))
     Page(page)
     assert f'<div class="answer">{words}' in page

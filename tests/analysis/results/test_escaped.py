@@ -144,9 +144,7 @@ def _failed(frame: pl.DataFrame, error: str) -> pl.DataFrame:
 def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """The tags of a page with harmless names."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "binwright.analysis.report.page.figures", lambda results: Drawn({}, {"bars": "no"}, {"own": "no"})
-        )
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {"bars": "no"}, {"own": "no"}))
         return set(Text(compose(made(tmp_path_factory.mktemp("usual"), list("abcdef")))).tags)
 
 
@@ -155,7 +153,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 def test_everything_that_users_name_is_shown_as_it_is(usual: set[str], texts: list[str]) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         results = made(Path(folder), texts)
-        patched.setattr("binwright.analysis.report.page.figures", lambda results: Drawn({}, {}, {"own": texts[0]}))
+        patched.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {"own": texts[0]}))
         page = compose(results)
         table, comparison = results.table(), Comparison(results)
         both = shown(str(table)), shown(comparison.markdown())
