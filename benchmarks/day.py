@@ -25,7 +25,7 @@ NAMED = re.compile(r"[#%] ([\w.-]+\.\w+)\b")
 WIDE = "88"
 """Columns of the terminal that the page shows."""
 DRAW = (
-    "binwright figures results/monday --kind differences --baseline best-fit --metric acceptance --metric net "
+    "binwright figures results/monday --kind differences --baseline best-fit --metric acceptance --metric net_month "
     "--metric energy --width page --out picture.png"
 )
 """The figure of the page once more, for browsers."""

@@ -52,7 +52,7 @@ comparison.frame.group_by("metric", maintain_order=True).agg(pl.col("seeds_for_1
 
 # %%
 larger = bw.run("quickstart", *CHANGED, "cluster.servers=5", out="results/larger")
-both = bw.Comparison([results, larger], baseline="small/best-fit", metrics=["acceptance", "income"])
+both = bw.Comparison([results, larger], baseline="small/best-fit", metrics=["acceptance", "income_month"])
 both
 
 # %% [markdown]

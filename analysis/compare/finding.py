@@ -14,7 +14,7 @@ SAID = {
     "scheduled": "schedules most",
     "wait_mean": "waits least",
     "energy": "takes the least energy",
-    "cost": "costs least",
+    "cost_month": "costs least",
     "servers": "needs the fewest servers",
     "servers_used": "uses the fewest servers",
 }

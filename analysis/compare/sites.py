@@ -14,7 +14,7 @@ METRICS = (
     Metric("placed", "placed %", "%"),
     Metric("energy", "energy", "kWh"),
     Metric("carbon", "carbon", "kg"),
-    Metric("cost", "cost", MONEY),
+    Metric("cost_month", "cost per month", MONEY),
 )
 
 

@@ -58,6 +58,7 @@ BUILT_IN = {
     "span_1": "binwright.analysis.measure.metrics.spans:one_rack",
     "span_2": "binwright.analysis.measure.metrics.spans:neighbouring_racks",
     "span_3": "binwright.analysis.measure.metrics.spans:beyond",
+    "income_month": "binwright.analysis.measure.costs.metrics:income_month",
     "income": "binwright.analysis.measure.costs.metrics:income",
     "income_held": "binwright.analysis.measure.costs.metrics:held",
     "income_booked": "binwright.analysis.measure.costs.metrics:booked",
@@ -69,10 +70,12 @@ BUILT_IN = {
     "power": "binwright.analysis.measure.costs.metrics:power",
     "power_peak": "binwright.analysis.measure.costs.metrics:peak",
     "carbon": "binwright.analysis.measure.costs.metrics:carbon",
+    "cost_month": "binwright.analysis.measure.costs.metrics:cost_month",
     "cost": "binwright.analysis.measure.costs.metrics:cost",
     "cost_servers": "binwright.analysis.measure.costs.metrics:servers",
     "cost_electricity": "binwright.analysis.measure.costs.metrics:electricity",
     "cost_moves": "binwright.analysis.measure.costs.metrics:moves",
+    "net_month": "binwright.analysis.measure.costs.metrics:net_month",
     "net": "binwright.analysis.measure.costs.metrics:net",
     "drained": "binwright.analysis.measure.metrics.drains:drained",
     "undrained": "binwright.analysis.measure.metrics.drains:undrained",
@@ -102,11 +105,7 @@ FOREMOST = "acceptance"
 
 ASKED = {
     "acceptance_cumulative": "binwright.analysis.measure.metrics.requests:cumulative",
-    **{
-        f"{what}_{period}": f"binwright.analysis.measure.costs.metrics:{what}_{period}"
-        for what in ("income", "cost", "net")
-        for period in ("month", "year")
-    },
+    **{f"{what}_year": f"binwright.analysis.measure.costs.metrics:{what}_year" for what in ("income", "cost", "net")},
     "servers_used_end": "binwright.analysis.measure.metrics.servers:used_at_the_end",
     **{
         name: f"binwright.analysis.measure.metrics.batch:{name}"

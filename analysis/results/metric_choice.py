@@ -17,7 +17,7 @@ CLEAR = 0.05
 """Agents differ clearly in a metric where the F-test's p, of all of them having one mean, is below that."""
 TWIN = 0.9999
 """Metrics with such a correlation say the same, as energy and its carbon do."""
-MONEY = ("net", "cost")
+MONEY = ("net_month", "cost_month")
 """What all money comes to. Whoever prices servers asks for it: the first of these that differs comes first."""
 ANSWERED = ("acceptance", "scheduled")
 """How many requests got a place. Where that differs, it comes before the cost, which refusals save."""
@@ -134,12 +134,12 @@ def _clearest(done: pl.DataFrame, differ: Sequence[Metric], met: Sequence[str]) 
 
 
 def _money_first(metrics: list[Metric]) -> list[Metric]:
-    """Put what the money comes to in front: `net`, or else the cost, behind the requests that got a place."""
+    """Put what the money comes to in front: what is net, or else the cost, behind the requests that got a place."""
     money = next((metric for name in MONEY for metric in metrics if metric.name == name), None)
     if money is None:
         return metrics
     left = [metric for metric in metrics if metric is not money]
-    place = 1 if money.name == "cost" and left and left[0].name in ANSWERED else 0
+    place = 1 if money.name == "cost_month" and left and left[0].name in ANSWERED else 0
     return [*left[:place], money, *left[place:]]
 
 

@@ -176,8 +176,8 @@ def _bills_of(frame: pl.DataFrame, scenario: Scenario) -> list[tuple[str, Callab
     from binwright.scenarios.schema.size import metrics_of
 
     metrics = {metric.name: metric for metric in metrics_of(scenario.cluster, (), scenario.currency)}
-    known = (("spent", metrics["cost"], "cost"), ("energy", metrics["energy"], "energy"))
-    return [(f"{what} of a run", _cell(name, metric)) for name, metric, what in known if frame[name].count()]
+    known = (("spent", "cost_month", "cost per month"), ("energy", "energy", "energy of a run"))
+    return [(heading, _cell(name, metrics[metric])) for name, metric, heading in known if frame[name].count()]
 
 
 def _cell(name: str, metric: Metric) -> Callable[[Mapping[str, Any]], str]:

@@ -89,8 +89,8 @@ class Looked:
 
     The half width is 0 where nothing was drawn, and infinite of one seed. `impossible` requests of all seeds together
     were larger than any server, and count for nothing; `lost` ran already at the start and got no place. `spent` is the
-    money and `energy` the kWh of a run, on average, where the scenario has costs. `others` are the means and half
-    widths of the metrics of a target's others.
+    money per month and `energy` the kWh of a run, on average, where the scenario has costs. `others` are the means and
+    half widths of the metrics of a target's others.
     """
 
     mean: float
@@ -171,7 +171,7 @@ class Runs:
             others=tuple((one.mean, one.half) for one in others),
             impossible=sum(row["impossible"] for row in rows),
             lost=sum(row["running_lost"] for row in rows),
-            spent=_average(rows, "cost"),
+            spent=_average(rows, "cost_month"),
             energy=_average(rows, "energy"),
         )
         self.looked[agent][size] = looked

@@ -194,7 +194,9 @@ def test_money_is_in_the_currency_that_the_scenario_says(tmp_path: Path) -> None
         names.append(results.runs["run"].to_list())
         units.append({metric.name: metric.unit for metric in results.metrics})
     assert names[0] == names[1]  # nothing was run again
-    money = {"income", "income_booked", "cost", "cost_servers", "net"}
+    money = {"income", "income_booked", "cost", "cost_servers", "net"} | {
+        f"{what}_month" for what in ("income", "cost", "net")
+    }
     assert {name for name, unit in units[1].items() if unit == "€"} == money
     assert all(unit == ("" if name in money else units[1][name]) for name, unit in units[0].items())
     assert " €" in str(results.table())

@@ -103,7 +103,7 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
                                         record=["requests", "sites"])), out=tmp_path)  # fmt: skip
     for row in results.runs.iter_rows(named=True):
         sites = json.loads(row["sites"])
-        for name in ("energy", "carbon", "cost"):
+        for name in ("energy", "carbon", "cost", "cost_month"):
             assert sum(site[name] for site in sites.values()) == pytest.approx(row[name]), name
         assert sum(site["placed"] for site in sites.values()) == pytest.approx(1)
         hours = results.hours_of_sites(row["run"])
@@ -118,7 +118,7 @@ def test_sites_add_up_to_the_whole(router: Any, tmp_path: Path) -> None:
         far = np.where(group == "web", np.where(at == 0, 5, 9), np.where(at == 0, np.nan, 100))
         assert row["latency"] == pytest.approx(float(np.nanmean(far[placed])))
     headings, lines = site_table(results)
-    assert headings == ["agent", "site", "placed %", "energy", "carbon", "cost"]
+    assert headings == ["agent", "site", "placed %", "energy", "carbon", "cost per month"]
     assert [line[:2] for line in lines] == [[agent, site] for agent in ("best-fit", "worst-fit") for site in sites]
     assert results.figure("sites", metrics=["carbon"]).axes
     served = results.runs.partition_by("seed", maintain_order=True)

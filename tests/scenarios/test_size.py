@@ -474,7 +474,7 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
 def test_answers_say_what_their_runs_cost_and_draw(
     tiny: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In money and kWh, if the scenario says so: those of the runs at the answer, on average."""
+    """In money per month and kWh, if the scenario says so: those of the runs at the answer, on average."""
     monkeypatch.setattr("binwright.commands.sizing.out.width", 200)
     servers = {"price": 0.3, "power": {"idle": "50 W", "peak": "200 W"}}
     data = {**TINY, "replications": 2, "agents": ["first-fit"], "costs": {"servers": servers, "currency": "EUR"}}
@@ -484,8 +484,9 @@ def test_answers_say_what_their_runs_cost_and_draw(
     said = " ".join(capsys.readouterr().out.split())
     row = pl.read_csv(folder / "sizes.csv").row(0, named=True)
     runs = pl.read_parquet(folder / "runs.parquet").filter(pl.col("cluster.servers") == row["size"])
-    assert row["spent"] == pytest.approx(runs["cost"].mean())
+    assert row["spent"] == pytest.approx(runs["cost_month"].mean())
     assert row["energy"] == pytest.approx(runs["energy"].mean())
+    assert "cost per month" in said
     assert " EUR" in said
     assert " kWh" in said
 

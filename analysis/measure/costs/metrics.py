@@ -12,12 +12,16 @@ from binwright.analysis.measure.metric import MONEY, Table
 from binwright.simcore.ordered_sums import dot
 from binwright.simcore.types import Floats
 
+MONTH, YEAR = 30, 365
+"""Days."""
+
 
 @metric(
     heading="income of the run",
     unit=MONEY,
     better="higher",
     meaning="prices x amounts x hours held while the run lasted",
+    table="never",
 )
 def income(run: FinishedRun) -> float | None:
     """Add up what was earned within the measured time."""
@@ -26,9 +30,10 @@ def income(run: FinishedRun) -> float | None:
 
 @metric(
     name="income_held",
-    heading="income held",
+    heading="income held of the run",
     unit=MONEY,
     better="higher",
+    table="never",
     meaning="the same of all that is held, also of what was there before; where there was a warm start",
 )
 def held(run: FinishedRun) -> float | None:
@@ -38,9 +43,10 @@ def held(run: FinishedRun) -> float | None:
 
 @metric(
     name="income_booked",
-    heading="income booked",
+    heading="income booked of the run",
     unit=MONEY,
     better="higher",
+    table="never",
     meaning="the income to the end of all holding periods; of those that never end, to the end of the run",
 )
 def booked(run: FinishedRun) -> float | None:
@@ -71,15 +77,20 @@ energy = _billed("energy", "energy", "energy", "of all servers in the measured t
 power = _billed("power", "power", "power", "energy / hours", "kW", "never")
 peak = _billed("peak", "power_peak", "peak power", "the most that was drawn at once, times the PUE", "kW", "never")
 carbon = _billed("carbon", "carbon", "carbon", "CO2 equivalent of the energy when it was drawn", "kg")
-servers = _billed("servers", "cost_servers", "cost of servers", "hours on demand, reservations", MONEY, "never")
-electricity = _billed(
-    "electricity", "cost_electricity", "cost of electricity", "energy at its price when it was drawn", MONEY, "never"
+servers = _billed(
+    "servers", "cost_servers", "cost of servers of the run", "hours on demand, reservations", MONEY, "never"
 )
-moves = _billed("moves", "cost_moves", "cost of moves", "of those that arrived", MONEY, "never")
-cost = _billed("cost", "cost", "cost of the run", "of servers, electricity and moves in the measured time", MONEY)
+electricity = _billed(
+    *("electricity", "cost_electricity", "cost of electricity of the run"),
+    *("energy at its price when it was drawn", MONEY, "never"),
+)
+moves = _billed("moves", "cost_moves", "cost of moves of the run", "of those that arrived", MONEY, "never")
+cost = _billed(
+    "cost", "cost", "cost of the run", "of servers, electricity and moves in the measured time", MONEY, "never"
+)
 
 
-@metric(heading="net of the run", unit=MONEY, better="higher", meaning="income - cost")
+@metric(heading="net of the run", unit=MONEY, better="higher", meaning="income - cost", table="never")
 def net(run: FinishedRun) -> float | None:
     """Take the cost from the income, where both are known."""
     earned, spent = income(run), run.bill.cost if run.bill else None
@@ -97,12 +108,17 @@ def _per(of: Definition, what: str, period: str, days: int) -> Definition:
         meaning=f"{what} of the run per {days} days of its measured time",
     )
     def found(run: FinishedRun) -> float | None:
-        value, lasted = of(run), run.finish - run.begin
-        return None if value is None or not lasted else float(value) / lasted * days * 86_400
+        return per_days(run, of(run), days)
 
     return found
 
 
-income_month, income_year = _per(income, "income", "month", 30), _per(income, "income", "year", 365)
-cost_month, cost_year = _per(cost, "cost", "month", 30), _per(cost, "cost", "year", 365)
-net_month, net_year = _per(net, "net", "month", 30), _per(net, "net", "year", 365)
+def per_days(run: FinishedRun, money: float | None, days: int = MONTH) -> float | None:
+    """Divide money of a run by its measured time, for so many days; None where that is 0."""
+    lasted = run.finish - run.begin
+    return None if money is None or not lasted else float(money) / lasted * days * 86_400
+
+
+income_month, income_year = _per(income, "income", "month", MONTH), _per(income, "income", "year", YEAR)
+cost_month, cost_year = _per(cost, "cost", "month", MONTH), _per(cost, "cost", "year", YEAR)
+net_month, net_year = _per(net, "net", "month", MONTH), _per(net, "net", "year", YEAR)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from binwright.analysis.measure.costs.metrics import per_days
 from binwright.analysis.measure.definition import metric
 from binwright.analysis.measure.finished_run import FinishedRun, ratio
 from binwright.simcore.routing import Routing
@@ -64,7 +65,7 @@ def postponed_by(run: FinishedRun) -> float | None:
 
 
 def sites_column(run: FinishedRun) -> dict[str, str]:
-    """Put into a column what became of each site: the share of the placed requests, energy, carbon, cost, as JSON."""
+    """Put into a column what became of each site: its share of the placed requests, and its bill, as JSON."""
     if (found := _placed(run)) is None:
         return {}
     names, bills = found[0].sites.names, run.bill.sites if run.bill else ()
@@ -74,5 +75,11 @@ def sites_column(run: FinishedRun) -> dict[str, str]:
     }
     for name, bill in zip(names, bills, strict=False):
         money = [part for part in (bill.servers, bill.electricity) if part is not None]
-        said[name] |= {"energy": bill.energy, "carbon": bill.carbon, "cost": sum(money) if money else None}
+        cost = sum(money) if money else None
+        said[name] |= {
+            "energy": bill.energy,
+            "carbon": bill.carbon,
+            "cost": cost,
+            "cost_month": per_days(run, cost),
+        }
     return {"sites": json.dumps(said, ensure_ascii=False)}

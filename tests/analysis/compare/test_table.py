@@ -257,12 +257,14 @@ def rendered(found: Table, width: int) -> str:
 def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
     """Values that differ by seed or point only are the same for all agents, as are sums in another order."""
     rows = [
-        row(agent, seed, acceptance=0.5 + seed / 100, allocation_cpu=0.1 + 0.2 * more * 1e-15, income=100.0 * more)
+        row(
+            agent, seed, acceptance=0.5 + seed / 100, allocation_cpu=0.1 + 0.2 * more * 1e-15, income_month=100.0 * more
+        )
         for more, agent in enumerate("ab")
         for seed in range(3)
     ]
     found = table(tmp_path, rows)
-    assert [metric.name for metric in found.metrics] == ["income", "decision_us"]
+    assert [metric.name for metric in found.metrics] == ["income_month", "decision_us"]
     for text in (" ".join(rendered(found, 80).split()), str(found), Results(tmp_path).compare().markdown()):
         assert "The same for all agents: accepted 51.0 ±2.5 %, cpu " in text
         assert "fragmentation 10.0 %" in text.replace("cpu ", "")  # every seed gave the same: without an interval
@@ -281,9 +283,9 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
 def test_what_is_not_known_of_every_agent_on_every_seed_is_not_called_the_same(
     found: dict[tuple[str, int], float | None], tmp_path: Path
 ) -> None:
-    shown = table(tmp_path, [row(agent, seed, income=value) for (agent, seed), value in found.items()])
-    assert "income" in [metric.name for metric in shown.metrics]
-    assert "income" not in shown.same
+    shown = table(tmp_path, [row(agent, seed, income_month=value) for (agent, seed), value in found.items()])
+    assert "income_month" in [metric.name for metric in shown.metrics]
+    assert "income_month" not in shown.same
 
 
 def test_a_scenario_names_its_headline_metrics(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from binwright.analysis.measure.costs.tariffs import Tariff
 from binwright.analysis.measure.definition import Asked
 from binwright.analysis.measure.finished_run import FinishedRun
 from binwright.analysis.measure.measuring import describe, measure
+from binwright.analysis.measure.metric import MONEY
 from binwright.analysis.measure.samples import Sampler
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import RunError
@@ -99,14 +100,20 @@ def test_net_is_income_less_cost() -> None:
 
 def test_money_per_month_and_year_is_that_of_the_measured_time() -> None:
     ran = finished(run(Case([(4, 4)], HALF)), costs(), {"cpu": 3.0})
-    asked = [Asked(f"{what}_{period}") for what in ("income", "cost", "net") for period in ("month", "year")]
+    asked = [Asked(f"{what}_year") for what in ("income", "cost", "net")]
     found = measure(ran, asked)
     months = (ran.finish - ran.begin) / (30 * 24 * HOUR)
     for what in ("income", "cost", "net"):
         assert found[f"{what}_month"] == pytest.approx(found[what] / months)
         assert found[f"{what}_year"] == pytest.approx(found[what] / months * 365 / 30)
-    headings = {one.name: one.heading for one in describe((), (), asked)}
-    assert (headings["net"], headings["net_month"]) == ("net of the run", "net per month")
+
+
+def test_tables_show_money_per_month_and_that_of_the_run_where_it_is_asked_for() -> None:
+    money = [one for one in describe((), (), currency=MONEY) if one.unit == MONEY]
+    assert {one.name: one.heading for one in money if one.table == "always"} == {
+        f"{what}_month": f"{what} per month" for what in ("income", "cost", "net")
+    }
+    assert all(one.heading.endswith(" of the run") and one.table == "never" for one in money if one.table != "always")
 
 
 class Across(Agent):

@@ -149,6 +149,8 @@ def by_definition(ran: Run) -> dict[str, Any]:
         ]
         booked += Fraction(PRICES[name]) * sum(wholes, Fraction(0)) / QUANTUM / 3600
     found |= {"income": income, "income_booked": booked}
+    if finish > begin:
+        found["income_month"] = income / (finish - begin) * 30 * 86_400
     if first:
         found["income_held"] = income_held
     return found
