@@ -6,7 +6,6 @@ import fcntl
 import secrets
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,7 +13,6 @@ from shutil import disk_usage
 from threading import Lock
 from typing import NamedTuple
 
-from binwright.service.fair_queue import Waiting, in_turn
 from binwright.service.limits import Limits
 from binwright.service.models import Mistake
 from binwright.simcore.errors import UserError
@@ -101,8 +99,6 @@ class Jobs:
         """Queued jobs that a thread has, by id."""
         self._order: list[str] | None = None
         """The ids of the jobs that wait, in turn; None when it may have changed."""
-        self._last = dict[str, float]()
-        """When each owner had a turn."""
         self._stored = self.unfinished = 0
         self.trouble = ""
         """Why the disk took no change the last time; empty when it did."""
@@ -150,8 +146,6 @@ class Jobs:
             self.lose(name, LOST)
         (self._stored,) = self._base.execute("select coalesce(sum(size), 0) from jobs").fetchone()
         (self.unfinished,) = self._base.execute("select count(*) from jobs where finished is null").fetchone()
-        found = "select owner, max(started) from jobs where started is not null group by owner"
-        self._last.update(self._base.execute(found).fetchall())
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -280,18 +274,13 @@ class Jobs:
             return {name: place for place, name in enumerate(self._in_turn(base), start=1)}
 
     def _in_turn(self, base: sqlite3.Connection) -> list[str]:
-        """Order the jobs that wait and that no thread has; those that one has count as running."""
+        """Order the jobs that wait and that no thread has: by priority, then owners with none running, then by age."""
         if self._order is None:
-            found = "select owner, count(*) from jobs where state = 'running' group by owner"
-            busy = Counter(dict(base.execute(found)))
-            queued = []
-            found = "select id, owner, priority from jobs where state = 'queued' order by priority desc, number"
-            for one in map(Waiting._make, base.execute(found)):
-                if one.id in self._given:
-                    busy[one.owner] += 1
-                else:
-                    queued.append(one)
-            self._order = in_turn(queued, busy, self._last)
+            queued = base.execute(
+                "select id from jobs where state = 'queued' "
+                "order by priority desc, owner in (select owner from jobs where state = 'running'), number"
+            )
+            self._order = [name for (name,) in queued if name not in self._given]
         return self._order
 
     def next(self) -> Row | None:
@@ -314,16 +303,11 @@ class Jobs:
     def begin(self, name: str) -> bool:
         """Make a queued job one that runs; is it one? From now on a crash counts as a try."""
         with self._writing() as base:
-            found = base.execute(
-                "update jobs set state = 'running', tries = tries + 1, started = ? "
-                "where id = ? and state = 'queued' returning owner, started",
+            begun = base.execute(
+                "update jobs set state = 'running', tries = tries + 1, started = ? where id = ? and state = 'queued'",
                 (time.time(), name),
-            ).fetchone()
-        if found is None:
-            return False
-        owner, started = found
-        self._last[owner] = started
-        return True
+            )
+        return begun.rowcount > 0
 
     def finish(
         self, name: str, state: str, result: str | None = None, error: str | None = None, *, status: str | None = None

@@ -7,71 +7,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from binwright.client import Client
 from binwright.service.access_control import _digest, read_tokens
-from binwright.service.fair_queue import Waiting, in_turn
-from binwright.service.jobs import Jobs
+from binwright.service.jobs import Jobs, Row
 from binwright.service.limits import Limits, changed
 from binwright.service.models import Submission
 from binwright.simcore.errors import UserError
 from tests.support.service import ENDLESS, SMALL, serving
 
 
-def taken(queued: list[Waiting], busy: dict[str, int], last: dict[str, float]) -> list[str]:
-    """Take one job after another, by the rule as it is written, while none ends."""
-    busy, last, names = dict(busy), dict(last), []
-    waiting = list(enumerate(queued))
-    while waiting:
-        urgent = max(one.priority for _, one in waiting)
-        among = [(age, one) for age, one in waiting if one.priority == urgent]
-        fewest = min(busy.get(one.owner, 0) for _, one in among)
-        among = [(age, one) for age, one in among if busy.get(one.owner, 0) == fewest]
-        longest = min(last.get(one.owner, 0.0) for _, one in among)
-        age, turn = next((age, one) for age, one in among if last.get(one.owner, 0.0) == longest)
-        waiting.remove((age, turn))
-        busy[turn.owner] = busy.get(turn.owner, 0) + 1
-        names.append(turn.id)
-    return names
-
-
-@given(
-    st.lists(st.tuples(st.sampled_from("abc"), st.integers(-1, 1)), max_size=12),
-    st.dictionaries(st.sampled_from("abc"), st.integers(0, 3)),
-    st.dictionaries(st.sampled_from("abc"), st.integers(0, 2).map(float)),
-)
-def test_turns_are_as_the_rule_says(jobs: list[tuple[str, int]], busy: dict[str, int], last: dict[str, float]) -> None:
-    """Only ties within an owner's turn differ: the rule gives a turn, and `last` stays as it is meanwhile."""
-    queued = [Waiting(str(age), owner, priority) for age, (owner, priority) in enumerate(jobs)]
-    queued.sort(key=lambda one: -one.priority)
-    assert in_turn(queued, busy, last) == taken(queued, busy, last)
-
-
-def started(jobs: Jobs) -> str:
-    """Begin the job whose turn it is; gives its owner."""
+def begun(jobs: Jobs) -> Row:
+    """Begin the job whose turn it is."""
     row = jobs.next()
     assert row
     assert jobs.begin(row.id)
     jobs.leave(row.id)
-    jobs.finish(row.id, "done", "{}", status="solved")
-    return row.owner
+    return row
 
 
-def test_a_client_with_many_jobs_delays_no_other_client(tmp_path: Path) -> None:
+def test_priority_is_first_then_clients_with_nothing_running_then_age(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
-    for number in range(6):
-        jobs.add("busy", str(number), "{}")
-    name = jobs.add("other", "a", "{}")[0].id
-    jobs.add("other", "b", "{}")
-    assert [started(jobs) for _ in range(5)] == ["busy", "other", "busy", "other", "busy"]
-    jobs.add("other", "low", "{}", priority=-1)
-    jobs.add("busy", "high", "{}", priority=1)
-    assert [started(jobs) for _ in range(5)] == ["busy", "busy", "busy", "busy", "other"]
-    found = jobs.get("other", name)
-    assert found
-    assert found.status == "solved"
+    clients = (("busy", 0), ("busy", 0), ("other", 0), ("other", 0), ("busy", 1), ("third", -1))
+    for number, (owner, priority) in enumerate(clients):
+        jobs.add(owner, str(number), str(number), priority=priority)
+    rows = [begun(jobs) for _ in clients]
+    assert [row.request for row in rows] == ["4", "2", "0", "1", "3", "5"]
+    for row in rows:
+        jobs.put_back(row.id)
+    requests = []
+    for _ in clients:
+        row = begun(jobs)
+        requests.append(row.request)
+        jobs.finish(row.id, "done", "{}")
+    assert requests == ["4", "0", "1", "2", "3", "5"]  # one at a time: nobody else has any that runs
     jobs.close()
 
 
