@@ -1,11 +1,10 @@
-"""What stands before the application: who may ask, how often, and how much."""
+"""What stands before the application: who may ask, and how much."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import hmac
-import time
 from collections.abc import Awaitable, Callable, Collection, MutableMapping
 from hashlib import sha256
 from http import HTTPStatus
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from starlette.responses import JSONResponse, Response
 
-from binwright.service.limits import Limits, address
+from binwright.service.limits import Limits
 from binwright.service.models import Mistake, Refusal
 from binwright.simcore.errors import UserError
 
@@ -24,8 +23,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 SHORTEST = 16
 """Letters of a token."""
-CLIENTS = 10_000
-"""Clients whose pace is remembered."""
 BODIES = 64
 """Bodies of the largest size that may be on their way at once."""
 HEADERS = {
@@ -43,10 +40,9 @@ def refusal(status: int, message: str, remedy: str = "", headers: dict[str, str]
     return JSONResponse(Refusal(error=Mistake(message=message, remedy=remedy)).model_dump(), status, headers)
 
 
-def too_many(message: str, seconds: float) -> Response:
+def too_many(message: str, seconds: int) -> Response:
     """429, and when to come again."""
-    after = max(1, round(seconds + 0.5))
-    return refusal(429, message, f"Try again in {after} s.", {"retry-after": str(after)})
+    return refusal(429, message, f"Try again in {seconds} s.", {"retry-after": str(seconds)})
 
 
 Tokens = Collection[bytes]
@@ -74,36 +70,10 @@ def _digest(token: str) -> bytes:
     return sha256(token.encode()).digest()
 
 
-class Pace:
-    """So many per second and client in the long run, and a burst at once."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate = rate
-        self._burst = burst
-        self._clients: dict[str, tuple[float, float]] = {}
-        """What is left, and when that was."""
-
-    def wait(self, client: str) -> float:
-        """Take one; or the seconds until there is one."""
-        now = time.monotonic()
-        left, then = self._clients.pop(client, (self._burst, now))
-        left = min(self._burst, left + (now - then) * self._rate)
-        if len(self._clients) >= CLIENTS:
-            del self._clients[next(iter(self._clients))]  # the longest unseen
-        taken = left >= 1
-        self._clients[client] = (left - 1 if taken else left, now)
-        return 0.0 if taken else (1 - left) / self._rate
-
-    def back(self, client: str) -> None:
-        """Give back one that was taken."""
-        left, then = self._clients.get(client, (self._burst, time.monotonic()))
-        self._clients[client] = (left + 1, then)
-
-
 class Gate:
     """ASGI: refuses, or passes on with the whole body read.
 
-    The state has `client` (who) and `owner` (whose jobs).
+    The state has `owner` (whose jobs): the token's digest, or "" where no tokens are used.
     """
 
     def __init__(self, app: Any, limits: Limits, tokens: Tokens, hosts: frozenset[str]) -> None:
@@ -111,11 +81,7 @@ class Gate:
         self._limits = limits
         self._tokens = tokens
         self._hosts = hosts
-        self._pace = Pace(limits.requests, 2 * limits.requests)
         self._held = 0
-        self._doubts = Pace(limits.doubts, max(1, 10 * limits.doubts))
-        self._known: dict[tuple[str, bytes], None] = {}
-        """Addresses and digests of tokens that were right there, in order."""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -128,7 +94,7 @@ class Gate:
             await send(message)
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        scope.setdefault("state", {})
+        scope.setdefault("state", {})["owner"] = ""
         refused = self._stranger(scope, headers) if self._tokens else None
         refused = refused or self._refused(scope, headers)
         if refused is None and scope["method"] == "POST":
@@ -143,27 +109,12 @@ class Gate:
         await self._app(scope, receive, sealed)
 
     def _stranger(self, scope: Message, headers: dict[str, str]) -> Response | None:
-        """Find the reason to refuse somebody without a token; whoever has one is put into the request's state.
-
-        Before a token is looked at that was not right from this address earlier, the address takes one of its doubts,
-        and gets it back if the token is right: so nobody tries tokens faster, and wrong ones delay nobody who is known.
-        """
-        token = _token(headers.get("authorization", ""))
-        ask = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
-        wrong = refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", ask)
-        if not token:
-            return wrong
-        digest, where = _digest(token), address(scope.get("client"))
-        if (where, digest) not in self._known:
-            if seconds := self._doubts.wait(where):
-                return too_many("too many wrong tokens from this address", seconds)
-            found = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
-            if not any(found):
-                return wrong
-            self._doubts.back(where)
-            if len(self._known) >= CLIENTS:
-                del self._known[next(iter(self._known))]
-            self._known[where, digest] = None
+        """Find the reason to refuse somebody without a token; whoever has one is put into the request's state."""
+        digest = _digest(_token(headers.get("authorization", "")))
+        matches = [hmac.compare_digest(digest, known) for known in self._tokens]  # all of them, always
+        if not any(matches):
+            ask = {"www-authenticate": 'Basic realm="Binwright: any name, the token as password", charset="UTF-8"'}
+            return refusal(401, "no request without a token", "Send Authorization: Bearer TOKEN.", ask)
         scope["state"]["owner"] = digest.hex()
         return None
 
@@ -174,10 +125,6 @@ class Gate:
             return refusal(HTTPStatus.MISDIRECTED_REQUEST, "not the name of this service")
         if _foreign(scope, headers, host):
             return refusal(403, "another site's page may not ask")
-        owner = scope["state"].setdefault("owner", "")
-        scope["state"]["client"] = owner or (scope.get("client") or ("",))[0]
-        if seconds := self._pace.wait(scope["state"]["client"]):
-            return too_many("too many requests", seconds)
         return None
 
     async def _body(self, receive: Receive, headers: dict[str, str], most: int) -> bytes | Response:

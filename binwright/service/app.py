@@ -22,7 +22,7 @@ from starlette.routing import Match
 from binwright.agents.solver import examples
 from binwright.agents.solver.backends.opencl_devices import Device
 from binwright.service import models, pool
-from binwright.service.access_control import Gate, Pace, Tokens, refusal, too_many
+from binwright.service.access_control import Gate, Tokens, refusal, too_many
 from binwright.service.jobs import Full, Jobs, Row, Trouble
 from binwright.service.limits import Limits
 from binwright.service.offered_devices import CPU, named
@@ -148,7 +148,6 @@ class Service:
         self._devices = devices
         self._workers = workers
         self._jobs = Jobs(folder, limits)
-        self._submissions = Pace(limits.submissions, limits.burst)
         self._checking = self._streams = 0
         self._bodies = Bodies()
         self._pool = pool.Pool(self._jobs, limits, workers, devices)
@@ -186,8 +185,6 @@ class Service:
         asked = await self._bodies.read(request, models.Submission, self._limited)
         if isinstance(asked, Response):
             return asked
-        if seconds := self._submissions.wait(request.state.client):
-            return too_many("too many submissions", seconds)
         try:
             row, new = await self._on_disk(self._jobs.add, request.state.owner, *asked)
         except Full:

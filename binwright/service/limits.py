@@ -41,20 +41,12 @@ class Limits:
     """Jobs that wait or run."""
     checks: int = 100
     """Checks that wait or run."""
-    submissions: float = 10.0
-    """Problems that a client may submit per second, in the long run."""
-    burst: int = 300
-    """Problems that a client may submit at once."""
-    requests: float = 500.0
-    """Requests of any kind per second and client, and twice as many at once."""
     connections: int = 800
     """Open connections."""
     address: int = 300
     """Open connections of one address."""
     head: float = 5.0
     """Seconds that a connection has to send the head of a request."""
-    doubts: float = 1.0
-    """Wrong tokens per second and address that are looked at, and ten times as many at once."""
     streams: int = 100
     """Open streams of progress."""
     priority: int = 0

@@ -85,7 +85,7 @@ def kill_service(data: Path, kills: int, seed: int) -> int:
     Returns how many submissions that was.
     """
     drawn, history = random.Random(seed), History()
-    with serving(data, "--workers", "2", "--limit", "burst=1e6") as server:
+    with serving(data, "--workers", "2") as server:
         server.warm()
         with client(server, history, 1, seed), client(server, history, 2, seed):
             for _ in range(kills):
