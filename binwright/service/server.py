@@ -41,7 +41,7 @@ def serve(
 
         from binwright.service.access_control import read_tokens
         from binwright.service.app import application
-        from binwright.service.limits import Limits, changed, guarded
+        from binwright.service.limits import Limits, changed
         from binwright.service.offered_devices import offered
     except ModuleNotFoundError as error:
         if error.name not in ("fastapi", "uvicorn", "starlette", "lark"):
@@ -73,7 +73,7 @@ def serve(
         app = application(Path(data), limits, workers or usable_cpus(), tokens, hosts, devices)
         config = uvicorn.Config(
             app,
-            http=guarded(limits),
+            http="h11",
             ws="none",
             log_level="warning",
             access_log=False,

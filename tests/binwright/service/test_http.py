@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import os
-import resource
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -29,7 +26,6 @@ LIMITS = (
     "check=2",
     "body=300000",
     "patience=1.5",
-    "head=1",
     "queue=250",
     "streams=4",
 )
@@ -277,55 +273,6 @@ def test_bodies_are_bounded_while_they_stream_in(server: Server) -> None:
         for _ in range(40):
             raw.sendall(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
         assert raw.recv(100).startswith(b"HTTP/1.1 413")
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("sent", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "])
-def test_a_client_that_sends_its_headers_slowly_is_cut_off(server: Server, sent: bytes) -> None:
-    with server.raw() as raw:
-        raw.sendall(sent)
-        began = monotonic()
-        with suppress(ConnectionResetError):
-            assert raw.recv(1) == b""
-        assert monotonic() - began < 8
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("theirs", ["127.0.0.1", "127.0.0.2"])
-def test_a_thousand_silent_connections_hinder_nobody(tmp_path: Path, theirs: str) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    with serving(tmp_path / "data", "--workers", "1") as server, ExitStack() as silent:
-        server.warm()
-        where = ("127.0.0.1", server.port)
-        for _ in range(1000):
-            silent.enter_context(socket.create_connection(where, timeout=30, source_address=(theirs, 0)))
-        for seed in range(20):
-            began = monotonic()
-            assert server.wait(server.submit(SMALL, seed=seed))["state"] == "done"
-            assert monotonic() - began < 5
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.mark.long
-def test_bodies_that_do_not_come_hinder_nobody(tmp_path: Path) -> None:
-    """As many as three addresses may have connections, and more than there may be in all."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
-    with serving(tmp_path / "data", "--workers", "1") as server, ExitStack() as stalled:
-        server.warm()
-        where = ("127.0.0.1", server.port)
-        for number in range(900):
-            if number > 800:
-                sleep(0.02)  # until it is in a place that became free
-            theirs = (f"127.0.0.{2 + number % 3}", 0)
-            raw = stalled.enter_context(socket.create_connection(where, timeout=30, source_address=theirs))
-            raw.sendall(b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nBALLS")
-        for seed in range(20):
-            began = monotonic()
-            assert server.wait(server.submit(SMALL, seed=seed))["state"] == "done"
-            assert monotonic() - began < 5
-    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.long
