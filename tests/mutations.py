@@ -73,7 +73,6 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/solver/solving/solve.py", 3, f"{SOLVER}solving {SOLVER}backends/test_until.py"),
     ("agents/solver/packing/lower_bound.py", 1, f"{SOLVER}packing {SOLVER}model/test_bounds.py"),
     ("agents/solver/model/floor.py", 1, f"{SOLVER}model {SOLVER}solving"),
-    ("agents/solver/exact/pricing.py", 1, f"{SOLVER}exact/test_exact.py"),
     ("agents/solver/local/moves.py", 1, f"{SOLVER}local"),
 )
 

@@ -82,14 +82,13 @@ def best(answers: list[Packed]) -> Packed | None:
 
 
 def rows_of(answers: dict[str, list[Packed]]) -> list[Row]:
-    """Sum up each method's answers as one line of a table, beside the highest bound that any of them proved."""
-    bound = max(one.bound for found in answers.values() for one in found)
-    return [_row(method, found, bound) for method, found in answers.items()]
+    """Sum up each method's answers as one line of a table."""
+    return [_row(method, found) for method, found in answers.items()]
 
 
-def _row(method: str, answers: list[Packed], bound: int) -> Row:
+def _row(method: str, answers: list[Packed]) -> Row:
     costs = [one.cost for one in answers if one.cost is not None]
-    chosen = best(answers)
+    chosen, bound = best(answers), answers[0].bound
     return Row(
         method=method,
         bound=bound,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import lowest
-from binwright.agents.solver.exact import prover
 from binwright.agents.solver.model.fleet import Fleet
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.bin_selection import Bought, Mixes, emptied, exchanged, fit
@@ -24,8 +23,6 @@ Tell = Callable[[int], None]
 SEARCHES = {"published": "published", "solver": "ruin"}
 QUADRATIC = 20_000
 """Balls up to which ours looks at the heuristics that take quadratic time: about a second."""
-FIRST, SHARE = 0.25, 0.6
-"""Of all the time of ours, what proofs have once the bound has failed; of the time that has gone by, what they have."""
 OTHERS = (heuristics.ffd_prod, heuristics.bfd_sum, heuristics.dot_product, heuristics.norm_greedy)
 
 
@@ -33,7 +30,6 @@ class Came(NamedTuple):
     """What a search has come to."""
 
     bought: Bought | None
-    bound: int
     checked: int
     interrupted: bool
     """Ctrl-C was pressed."""
@@ -42,19 +38,15 @@ class Came(NamedTuple):
 class Upward:
     """Search for equal bins in rounds (see `fewest`), for bins of several kinds in runs (see `Runs`).
 
-    Ours knows a first fit, and all heuristics once the bound, or the first run, has failed. From then on, a prover
-    works beside it, as `FIRST` and `SHARE` say.
+    Ours knows a first fit, and all heuristics once the bound, or the first run, has failed.
     """
 
-    def __init__(
-        self, demand: Ints, fleet: Fleet, method: str, began: float, until: float, seed: int, tell: Tell
-    ) -> None:
+    def __init__(self, demand: Ints, fleet: Fleet, method: str, until: float, seed: int, tell: Tell) -> None:
         self.demand, self.fleet, self.method, self.seed = demand, fleet, method, seed
-        self.began, self.until, self.tell = began, until, tell
+        self.until, self.tell = until, tell
         self.best: Bought | None = None
         self.bound = self.checked = 0
-        self.asked = self.interrupted = False
-        self.proofs = prover.Prover(demand, fleet)
+        self.heuristics_tried = self.interrupted = False
 
     def go(self, bound: int) -> Came:
         """Search from this lower bound on, until `monotonic()` is `until`, or the answer is proven."""
@@ -68,9 +60,9 @@ class Upward:
                 self._improve()
         except _TimeOver:
             pass
-        except KeyboardInterrupt:  # while something is proven
+        except KeyboardInterrupt:  # between attempts
             self.interrupted = True
-        return Came(self.best, self.bound, self.checked, self.interrupted)
+        return Came(self.best, self.checked, self.interrupted)
 
     @property
     def _bins(self) -> int | None:
@@ -126,14 +118,11 @@ class Upward:
             self.interrupted = found.interrupted
             raise _TimeOver
         elif self.method == "solver":
-            self._prove()
+            self._try_heuristics()
         return self._bins
 
     def _improve(self) -> None:
-        """Make runs from the best so far, in rounds, each of twice as many, and look into bins that cost less.
-
-        A prover works between them.
-        """
+        """Make runs from the best so far, in rounds, each of twice as many, and look into bins that cost less."""
         mixes = Mixes(self.demand, self.fleet, self.seed)
         for numbers in rounds(1):
             if self.best is not None:
@@ -147,7 +136,9 @@ class Upward:
                 self._stop_in_time()
                 self._into(mixes.propose(self._most if self.best is None else self._cost - 1, number), number)
             self._stop_in_time()
-            self._prove()
+            self._try_heuristics()
+            if self._over:
+                raise _TimeOver
 
     def _into(self, which: Ints | None, number: int) -> None:
         """Look for a placement into bins of these kinds [bins], if there are any."""
@@ -164,23 +155,12 @@ class Upward:
         if self.interrupted or monotonic() >= self.until:
             raise _TimeOver
 
-    def _prove(self) -> None:
-        """Look at the other heuristics once, and let the prover work for its share of the time."""
-        if not self.asked and len(self.demand) <= QUADRATIC:
-            self.asked = True
+    def _try_heuristics(self) -> None:
+        """Look at the other heuristics, the first time only."""
+        if not self.heuristics_tried and len(self.demand) <= QUADRATIC:
+            self.heuristics_tried = True
             for other in self._others():
                 self._keep(other)
-        share = max(SHARE * (monotonic() - self.began), FIRST * (self.until - self.began))
-        known = None if self.best is None else self._cost
-        if not self.fleet.equal:
-            self.proofs.begin = self.best
-        self.proofs.work(share, known, self.until)
-        self.bound = max(self.bound, self.proofs.bound)
-        if self.proofs.where is not None and self.proofs.which is not None:
-            found = Bought(self.proofs.where, self.proofs.which)
-            self._keep(found if self.fleet.equal else exchanged(self.demand, self.fleet, found))
-        if self._over:
-            raise _TimeOver
 
 
 class _TimeOver(Exception):

@@ -11,7 +11,6 @@ from time import monotonic
 import numpy as np
 
 from binwright.agents.solver.backends.numbered_attempts import LONGEST
-from binwright.agents.solver.exact import prover
 from binwright.agents.solver.model.fleet import Fleet
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics, runs
@@ -106,7 +105,7 @@ def pack(demand: Ints, bins: Ints | Fleet, method: str = "solver", *, seconds: f
     if method in HEURISTICS:
         found = _heuristic(demand, fleet, method)
     else:
-        found, bound, checked, interrupted = Upward(demand, fleet, method, began, began + seconds, seed, tell).go(bound)
+        found, checked, interrupted = Upward(demand, fleet, method, began + seconds, seed, tell).go(bound)
     took = monotonic() - began
     if found is None:
         return Packed(method, None, None, None, bound * unit, took, checked, interrupted, tuple(course))
@@ -149,8 +148,6 @@ def _told_apart(which: Ints, kind_of: Ints, count: Ints) -> Ints:
 def _compiled(method: str, equal: bool) -> None:
     """Compile a search and the heuristics, or read what is kept of them, before the clock runs."""
     demand, capacity = np.full((3, 1), 2), np.full(1, 3)
-    if method == "solver":
-        prover.prepare()
     if not equal:
         import_module("scipy.optimize")  # for bounds
         if method == "solver":

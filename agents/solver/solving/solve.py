@@ -6,7 +6,6 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from math import inf
 from operator import index
 
@@ -18,7 +17,7 @@ from binwright.agents.solver.local.objective_search import Better, better
 from binwright.agents.solver.local.portfolio import LOCAL
 from binwright.agents.solver.model.bounds import lower_bound, opened_bound
 from binwright.agents.solver.model.evaluate import evaluator
-from binwright.agents.solver.model.impossible import impossible, too_few
+from binwright.agents.solver.model.impossible import impossible
 from binwright.agents.solver.model.problem import Fault, Problem, leaving
 from binwright.agents.solver.model.program import NULL
 from binwright.agents.solver.model.tenants import Tenants
@@ -30,7 +29,7 @@ from binwright.agents.solver.solving.depth_first import DepthFirst
 from binwright.agents.solver.solving.first_answer import FirstAnswer
 from binwright.agents.solver.solving.python_search import Plain, climb
 from binwright.agents.solver.solving.searches import Searches
-from binwright.agents.solver.solving.shared_progress import SEARCH, Known, Proofs
+from binwright.agents.solver.solving.shared_progress import Known
 from binwright.simcore.errors import UserError
 
 FIRST_ROUND = 16
@@ -340,29 +339,6 @@ class _Search:
         self.try_bins(*self.made[bins], numbers.start, len(numbers))
         return self.known.bins
 
-    @cached_property
-    def proofs(self) -> Proofs | None:
-        """What proves bounds: for vector problems whose bins are alike, where nothing but time is the limit."""
-        problem, packing = self.problem, self.searches.packing
-        if packing is None or not self.searches.ours or not self.searches.dense or self.attempts is not None:
-            return None
-        if problem.objective is not None or (problem.searched and (problem.bins_differ or problem.counted)):
-            return None
-        return Proofs(problem, packing, self.end) if Proofs.suit(packing) else None
-
-    def prove(self, proofs: Proofs) -> None:
-        """Give proofs their share of the time; raises `_Over` if what is known is optimal, or nothing is possible."""
-        known = self.known
-        bound, found = proofs.work(known.bins if self.problem.searched else self.problem.bins + 1)
-        known.bound = max(known.bound, min(bound, known.most))
-        if bound > known.most:
-            known.impossible = too_few(self.problem, bound)
-            raise _Over
-        if found is not None:
-            known.keep(Allocated(0, *found, SEARCH))
-        if known.settled:
-            raise _Over
-
     def try_bins(self, problem: Problem, packing: Packing | None, first: int, count: int) -> bool:
         """Make some attempts with this many bins; returns whether one placed all balls."""
         known, number, end = self.known, first, first + count
@@ -372,10 +348,6 @@ class _Search:
                 known.checked, last = before + found.checked, found
                 done = known.keep(Allocated(found.left, problem, found.alloc, self.searches.name))
                 self.look_at_clock()
-                if found.left and self.proofs is not None:
-                    self.prove(self.proofs)
-                    if known.bins is not None and known.bins <= problem.bins:
-                        return False
             if done or last is None or last.left:
                 self.look_at_clock()  # attempts that were cut short before they came to anything tell nothing
                 return done

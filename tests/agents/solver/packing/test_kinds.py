@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from binwright.agents.solver.exact.prover import Prover
 from binwright.agents.solver.model.fleet import ENDLESS, Fleet
 from binwright.agents.solver.packing.bin_selection import fit, least_cost
 from binwright.agents.solver.packing.pack import METHODS, OF_KINDS, keeps, pack
@@ -25,7 +24,7 @@ from tests.support.properties import scaled
 
 @scaled(0.5)
 @given(fleets())
-def test_bounds_and_proofs_are_below_the_cheapest_and_heuristics_not(given: tuple[Ints, Fleet]) -> None:
+def test_bounds_are_below_the_cheapest_and_heuristics_not(given: tuple[Ints, Fleet]) -> None:
     demand, fleet = given
     best = cheapest(demand, fleet)
     most = int(fleet.price @ np.minimum(fleet.count, len(demand))) + 1
@@ -36,12 +35,6 @@ def test_bounds_and_proofs_are_below_the_cheapest_and_heuristics_not(given: tupl
             assert keeps(demand, fleet, found)
             assert best is not None
             assert (fleet.cost(found.which), len(found.which)) >= best
-    prover = Prover(demand, fleet)
-    prover.work(0.1, None)
-    assert prover.bound <= (most if best is None else best[0])
-    if prover.where is not None and prover.which is not None:
-        assert best is not None
-        assert fleet.cost(prover.which) == prover.known >= best[0]
 
 
 @pytest.mark.long
@@ -140,7 +133,8 @@ def test_the_command_chooses_kinds(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 def test_the_command_takes_servers_one_by_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pack", "machines.csv", "--servers", "racks.csv", "--with", "solver", "--out", "o.csv"]) == 0
+    command = ["pack", "machines.csv", "--servers", "racks.csv", "--with", "solver", "--time", "1s"]
+    assert main([*command, "--out", "o.csv"]) == 0
     assert "solver: old, new-1, new-2" in capsys.readouterr().out
     needs = {"web-1": (4, 8), "web-2": (4, 8), "db": (6, 48), "cache": (2, 24), "job-1": (8, 4), "job-2": (8, 4)}
     used = {"old": np.zeros(2), "new-1": np.zeros(2), "new-2": np.zeros(2)}
@@ -158,13 +152,15 @@ def test_ways_that_pack_equal_servers_only_say_so(method: str) -> None:
         pack(np.array([[4]]), fleet, method)
 
 
-def test_every_way_is_compared_with_the_best_bound(
+def test_a_price_above_the_bound_is_not_called_optimal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("machines.csv").write_text("cpu,mem\n4,8\n2,4\n4,1\n6,8\n")
     kinds = "small,8,16,any,1.00\nlean,16,16,2,1.60\nlarge,18,64,any,2.50\n"
     Path("servers.csv").write_text(f"name,cpu,mem,count,price\n{kinds}")
-    assert main(["pack", "machines.csv", "--servers", "servers.csv", "--with", "ffd-prod,solver", "--json"]) == 0
+    command = ["pack", "machines.csv", "--servers", "servers.csv", "--with", "ffd-prod,solver", "--json"]
+    assert main([*command, "--time", "1s"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [(one["cost"], one["bound"], one["gap"], one["optimal"]) for one in rows] == [(2, 2, 0, 1)] * 2
+    assert [(one["cost"], one["bound"], one["optimal"]) for one in rows] == [(2, 1.7, 0)] * 2
+    assert [one["gap"] for one in rows] == pytest.approx([0.3, 0.3])

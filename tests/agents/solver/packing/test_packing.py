@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 
 from binwright.agents import AGENTS
+from binwright.agents.solver import problem
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics
 from binwright.agents.solver.packing.pack import HEURISTICS, pack
+from binwright.agents.solver.solving.solve import solve
 from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.scenarios.schema.load import load_scenario
@@ -109,6 +111,29 @@ def plain(demand: Ints, capacity: Ints) -> int:
     """Totals over capacities, and the balls above half of a bin."""
     filled = [-(-int(total) // int(room)) for total, room in zip(demand.sum(axis=0), capacity, strict=True) if room]
     return max(1, *filled, int((2 * demand > capacity).sum(axis=0).max()))
+
+
+@pytest.mark.parametrize(("name", "best"), [("pgrank", 88), ("u120", 49), ("u250", 102), ("t60", 20), ("t120", 40)])
+def test_bounds_reach_the_optimum_on_classes_of_the_literature(name: str, best: int) -> None:
+    given = machines(name)
+    assert lower_bound(given.demand, given.capacity) == best
+
+
+def test_an_answer_above_its_bound_is_not_called_optimal() -> None:
+    """The optimum is 43."""
+    given = machines("ct6", 1, 99)
+    packed = pack(given.demand, given.capacity, "solver", seconds=1)
+    assert packed.bound == 42
+    assert packed.bins is not None
+    assert packed.bins >= 43
+    text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.A[BIN] += D[BALL, 0] UTIL.B[BIN] += D[BALL, 1] end"
+    stated = problem(
+        f"BALLS 99 BINS ? RESOURCES A[s in BINS] => 150, B[s in BINS] => 150 {text}",
+        tables={"D": given.demand // 10**6},
+    )
+    answer = solve(stated, time=2)
+    assert (answer.bound, answer.placed, answer.status) == (42, 99, "solved")
+    assert answer.bins >= 43
 
 
 def test_a_bound_by_thresholds_sees_what_totals_and_halves_do_not() -> None:
