@@ -80,11 +80,12 @@ class NetworkLedger(Ledger):
     def __init__(self, cluster: Cluster, routing: Routing, weighted: bool = False, *, remembers: bool = False) -> None:
         """Begin with an empty cluster; a ledger that `remembers` knows where placements lay after their end, too."""
         super().__init__(cluster)
+        self._log = None  # agents in networks look at all servers
         topology = self.topology = routing.topology
         self._link_free, self._links_shown = topology.link_capacity.copy(), topology.link_capacity.copy()
         self._cuts: dict[int, int] = {}  # links out of service, and for how many reasons
         arrays = self._free, self._shown, self._link_free, self._links_shown
-        self._books = books(topology, routing.routes, *arrays, self._log)
+        self._books = books(topology, routing.routes, *arrays)
         self.notes: list[tuple[int, ...]] = []
         """Of every placement: row, servers, span, links, and the quanta reserved on each tier."""
         self._remembered: list[Ints] | None = [] if remembers else None
@@ -95,7 +96,6 @@ class NetworkLedger(Ledger):
             cluster.resources,
             self.view.capacity,
             self.view.free,
-            changed=self.view.changed,
             topology=topology,
             routing=routing,
             link_capacity=topology.link_capacity,
@@ -233,13 +233,7 @@ class NetworkLedger(Ledger):
         for link in links:
             self._cuts[link] = self._cuts.get(link, 0) + 1
             self._link_free[link] = self._links_shown[link] = FAILED
-        self._note_owners(links)
         return hit
-
-    def _note_owners(self, links: Iterable[int]) -> None:
-        """Note the servers whose own links have changed."""
-        if self._log is not None:
-            self._note([[server] for link in links for server in self._books.owners[link].tolist() if server >= 0])
 
     def _on(self, server: int) -> Iterable[int]:
         return (row for row, held in self._held.items() if any(share[0] == server for share in self._shares(held)))
@@ -256,7 +250,6 @@ class NetworkLedger(Ledger):
             if not self._cuts[link]:
                 del self._cuts[link]
                 self._link_free[link] = self._links_shown[link] = self.topology.link_capacity[link]
-        self._note_owners(links)
 
     def _links_of(self, part: int, kind: Kind) -> set[int]:
         return {part} if kind == "link" else set(np.flatnonzero((self.topology.link_ends == part).any(axis=1)).tolist())

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from binwright.fabric.ranking import note
 from binwright.fabric.routing import Routes
 from binwright.fabric.topology import Indices, Small, Topology
 from binwright.simcore.jit import kernel
@@ -27,9 +26,6 @@ class Books(NamedTuple):
     `free` int64 [servers, nodes, resources] and `link_free` int64 [links] count; `shown` and `links_shown` are the
     copies that agents see. `servers` int64 [servers, 2], `pod_of` and `alone` as in `binwright.fabric.routing.Routes`.
 
-    `log` int64 [any] notes the servers that change (`fabric.changed_servers`), or is empty. `owners` int64 [links, 2]
-    are the servers at either end of a link, -1 for switches.
-
     `report` int64 [4 + tiers] has, after `take`: where in the numbers the mistake is, or the servers, the span, the
     links, and the quanta reserved on each tier; its last is the stamp of the placement.
     Equal to the stamp are the `places` int64 [servers * nodes] and `wires` int64 [links] that it has. `chosen` int64
@@ -47,8 +43,6 @@ class Books(NamedTuple):
     servers: Ints
     pod_of: Indices
     alone: int
-    log: Ints
-    owners: Ints
     report: Ints
     places: Ints
     wires: Ints
@@ -56,13 +50,8 @@ class Books(NamedTuple):
     switch: Ints
 
 
-def books(
-    topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free: Ints, links_shown: Ints, log: Ints | None
-) -> Books:
+def books(topology: Topology, routes: Routes, free: Ints, shown: Ints, link_free: Ints, links_shown: Ints) -> Books:
     """Make the books of one ledger, with copies of its own for agents, whose kernels could write to them."""
-    switches, ends = topology.switches, topology.link_ends.astype(np.int64)
-    alone = np.full(switches, -1)
-    alone[topology.rack_of[topology.server_link < 0]] = np.flatnonzero(topology.server_link < 0)
     return Books(
         free,
         shown,
@@ -73,10 +62,6 @@ def books(
         routes.servers.copy(),
         topology.pod_of.copy(),
         routes.alone,
-        log=np.zeros(0, np.int64) if log is None else log,
-        owners=np.where(
-            ends < topology.switches, alone[np.minimum(ends, topology.switches - 1)], ends - topology.switches
-        ),
         report=np.zeros(4 + len(topology.tiers), np.int64),
         places=np.zeros(free.shape[0] * free.shape[1], np.int64),
         wires=np.zeros(topology.links, np.int64),
@@ -167,16 +152,11 @@ def _move(books: Books, numbers: Ints, bandwidth: int, sign: int) -> None:
         for r in range(resources):
             books.free[server, node, r] += sign * numbers[place + 2 + r]
             books.shown[server, node, r] = books.free[server, node, r]
-        if len(books.log) > 0:
-            note(books.log, server)
         place += 2 + resources
     for j in range(links):
         link = numbers[place + j]
         books.link_free[link] += sign * (numbers[place + links + j] if amounts > 0 else bandwidth)
         books.links_shown[link] = books.link_free[link]
-        for end in range(2):
-            if books.owners[link, end] >= 0 and len(books.log) > 0:
-                note(books.log, books.owners[link, end])
 
 
 @kernel

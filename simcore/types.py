@@ -389,7 +389,7 @@ class View:
 
     `changed` int64 [any], read-only, tells how many changes of servers there were, and which changed last, a ring: see
     `fabric.changed_servers`. It is another array when the servers are many more, and `None` where they are too few for
-    it to be of use, or where rules of placement are.
+    it to be of use, in networks, and where rules of placement are.
 
     Where `free` is what predicted peaks leave, `asked` int64 [servers, nodes, resources], read-only, is what those that
     run ask for; it is `None` elsewhere.

@@ -592,14 +592,3 @@ def test_shares_of_a_stopped_run_are_of_what_was_answered(tmp_path: Any) -> None
     blocked = runs.select(pl.sum_horizontal(pl.col("^blocked_.*$"))).item()
     assert runs["stopped"].item() == 1
     assert blocked in (0.0, pytest.approx(1 / runs["offered"].item()))
-
-
-def test_networks_note_what_changes_where_that_pays() -> None:
-    assert ledger_of("alpha").view.changed is None
-    large = ledger_of("gamma")
-    assert large.view.changed is not None
-    assert not large.view.changed.flags.writeable
-    assert large.view.changed[0] == 0
-    large.fail(3, "link")
-    large.fail(5)
-    assert large.view.changed[:3].tolist() == [2, 3, 5]
