@@ -18,14 +18,9 @@ class Watchers:
 
     def __init__(self, simulation: Simulation, *callbacks: Callable[[], int]) -> None:
         self._simulation = simulation
-        self._callbacks, self._left = list(callbacks), [0] * len(callbacks)
+        self._callbacks, self._left = callbacks, [0] * len(callbacks)
         self._together = simulation.overflow.together > 0 and simulation.counted is None
         self._asked_for = self._before = self._counted = 0
-
-    def add(self, callback: Callable[[], int]) -> None:
-        """Call another one, too, from the next call on."""
-        self._callbacks.append(callback)
-        self._left.append(0)
 
     def _settle(self) -> None:
         """Count what was decided since the last call, and call those whose turn it is."""

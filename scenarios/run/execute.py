@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +21,8 @@ from binwright.analysis.measure.metrics.sites import sites_column
 from binwright.analysis.measure.metrics.tenants import tenants_column
 from binwright.analysis.measure.overlap import written
 from binwright.analysis.measure.samples import Sampler
+from binwright.analysis.measure.states import StateSampler
+from binwright.fabric.compiled.numa_run import play_compiled
 from binwright.fabric.ledger import Ledger
 from binwright.scenarios.build.costs import build_costs
 from binwright.scenarios.build.engines import Engine, agents_of, is_compiled
@@ -51,9 +52,6 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Agent
 from binwright.workloads.describe import growing
 
-if TYPE_CHECKING:
-    from binwright.analysis.measure.states import StateSampler
-
 Player: TypeAlias = Callable[[Any, Agent, Callable[[], int]], int]
 """As `binwright.simcore.play.play`."""
 LEAST = 100
@@ -67,57 +65,11 @@ def execute(
 
     Writes what is to be recorded into `folder`/details. `on_progress` is called with how far it is.
     """
-    started = _start(run, folder, engine)
-    followed = _follow(started, on_progress)
-    thought = _play(started, followed)
-    over = _finish(started, followed, thought)
-    _write_details(started, followed, over, folder / "details")
-    return _row(started, followed, over)
-
-
-@dataclass(slots=True)
-class _Started:
-    """A run that is warm and whose agent has started."""
-
-    run: Run
-    world: World
-    agent: Agent
-    simulation: Simulation
-    ledger: Ledger
-    play_on: Player
-    first: int
-    """The first row that is measured."""
-    compiled: bool
-    luck: TrackedGenerator
-    """The stream that the agent draws from."""
-    others: Sequence[TrackedGenerator]
-    """Those of the warm start and of the movers."""
-
-    @property
-    def scenario(self) -> Scenario:
-        return self.run.scenario
-
-    @property
-    def random(self) -> bool:
-        """Whether anything was drawn: the requests, or by an agent."""
-        return self.world.drawn or any(luck.drawn for luck in (self.luck, *self.others))
-
-
-@dataclass(slots=True)
-class _Followed:
-    """Who is called while a run goes on."""
-
-    watchers: Watchers
-    sampler: Sampler
-    states: StateSampler | None
-
-
-def _start(run: Run, folder: Path, engine: Engine) -> _Started:
-    """Build the world of a run, warm it up, and start its agent."""
     scenario, world = run.scenario, build_world(run.scenario, cache_of(folder))
     agent, warm_agent = agents_of(run, world)
     compiled = is_compiled(engine, run, world, agent, warm_agent)
-    warming, luck, moving = (TrackedGenerator(stream(run.seed, name)) for name in ("warm-start", "agent", "movers"))
+    streams = [TrackedGenerator(stream(run.seed, name)) for name in ("warm-start", "agent", "movers")]
+    warming, luck, moving = streams
     simulation, ledger, play_on = prepare_run(run, world, warm_agent, compiled, warming)
     begin_moving(scenario, world, simulation, moving)
     first = measured_from(simulation)
@@ -127,56 +79,41 @@ def _start(run: Run, folder: Path, engine: Engine) -> _Started:
         agent.start(simulation.view, luck)
     if world.timed:
         simulation.times = []
-    return _Started(run, world, agent, simulation, ledger, play_on, first, compiled, luck, (warming, moving))
-
-
-def _follow(started: _Started, on_progress: OnProgress) -> _Followed:
-    """Set up who watches the run."""
-    simulation = started.simulation
-    sampler, states = Sampler(simulation, started.ledger, started.first), None
-    watchers = Watchers(simulation, sampler)
-    if "states" in started.scenario.record:
-        from binwright.analysis.measure.states import StateSampler
-
-        states = StateSampler(simulation, started.first)
-        watchers.add(states)
-    watchers.add(Reporter(simulation, started.run, on_progress, PORTION if started.compiled else 1))
-    return _Followed(watchers, sampler, states)
-
-
-def _play(started: _Started, followed: _Followed) -> int:
-    """Let the agent answer until the run is over; returns the nanoseconds it thought."""
-    with limited(started.scenario.decision_limit, partial(_state, started.simulation)):
-        thought = started.play_on(started.simulation, started.agent, followed.watchers)
-    followed.sampler.look()  # how it ended
-    return thought
-
-
-def _finish(started: _Started, followed: _Followed, thought: int) -> FinishedRun:
-    """Gather what metrics compute from."""
-    scenario, world = started.scenario, started.world
-    samples = followed.sampler.columns()
-    costs = build_costs(scenario, started.run.seed)
-    return FinishedRun(
-        started.simulation, started.first, samples, thought,
-        prices=scenario.hourly, costs=costs, bounded=is_bounded(world),
+    sampler = Sampler(simulation, ledger, first)
+    states = StateSampler(simulation, first) if "states" in scenario.record else None
+    reporter = Reporter(simulation, run, on_progress, PORTION if compiled else 1)
+    watchers = Watchers(simulation, sampler, *([states] if states else ()), reporter)
+    with limited(scenario.decision_limit, partial(_state, simulation)):
+        thought = play_on(simulation, agent, watchers)
+    sampler.look()  # how it ended
+    over = FinishedRun(
+        simulation, first, sampler.columns(), thought,
+        prices=scenario.hourly, costs=build_costs(scenario, run.seed), bounded=is_bounded(world),
         pays=scenario.spot.shares(scenario.priorities) if scenario.spot else {},
         contention_rule=scenario.cluster.contention,
     )  # fmt: skip
+    _write_details(over, scenario.record, states, folder / "details" / run.name)
+    return {
+        **_row(run, world, agent, ledger, over),
+        "random": world.drawn or any(each.drawn for each in streams),
+        "engine": "compiled" if compiled else "simpy",
+        "resources": list(over.resources),
+        "tiers": list(over.tiers),
+    }
 
 
-def _write_details(started: _Started, followed: _Followed, over: FinishedRun, details: Path) -> None:
-    """Write the tables that the scenario asks for, each into a file of its own."""
-    record, simulation, first = started.scenario.record, started.simulation, started.first
+def _write_details(over: FinishedRun, record: Collection[str], states: StateSampler | None, name: Path) -> None:
+    """Write the tables that the scenario asks for, each into a file of its own whose path begins with `name`."""
+    simulation, first = over.simulation, over.first
 
     def file(what: str) -> Path:
-        return details / f"{started.run.name}.{what}.parquet"
+        return name.with_name(f"{name.name}.{what}.parquet")
 
     if "requests" in record:
         write_requests(file("requests"), simulation, first)
     if "samples" in record:
         write_samples(file("samples"), simulation, over.samples)
-    if started.world.timed:
+    if simulation.times is not None:
         write_times(file("times"), simulation, first)
     if "devices" in record and over.devices:
         write_devices(file("devices"), over.devices)
@@ -186,33 +123,28 @@ def _write_details(started: _Started, followed: _Followed, over: FinishedRun, de
         write_use(file("use"), over)
     if "moves" in record:
         write_moves(file("moves"), simulation)
-    if followed.states:
-        write_states(file("states"), followed.states)
+    if states:
+        write_states(file("states"), states)
 
 
-def _row(started: _Started, followed: _Followed, over: FinishedRun) -> dict[str, Any]:
+def _row(run: Run, world: World, agent: Agent, ledger: Ledger, over: FinishedRun) -> dict[str, Any]:
     """Put together what the journal notes of the run, beside who ran it."""
-    run, world, simulation, ledger = started.run, started.world, started.simulation, started.ledger
-    metrics = measure(over, [one.asked for one in started.scenario.metrics])
+    scenario, simulation = run.scenario, over.simulation
     running = simulation.workload.running
     requests, came = len(simulation.workload) - running, max(0, simulation.offered - running)
     rows = world.requests.windows(run.seed, requests, came / requests)
     return {
-        **metrics,
+        **measure(over, [one.asked for one in scenario.metrics]),
         **({"windows": written(rows)} if rows else {}),
-        **_outside(started.agent, simulation, ledger),
+        **_outside(agent, simulation, ledger),
         **({"missing_models": ", ".join(ledger.missing)} if ledger.missing else {}),
         **_unasked(ledger),
-        **_unscored(started.agent),
-        **_too_late(started.scenario, simulation),
-        **_growing(started.scenario, over),
-        **refusals(simulation, started.first),
+        **_unscored(agent),
+        **_too_late(scenario, simulation),
+        **_growing(scenario, over),
+        **refusals(simulation, over.first),
         **tenants_column(over),
         **sites_column(over),
-        "random": started.random,
-        "engine": "compiled" if started.compiled else "simpy",
-        "resources": list(over.resources),
-        "tiers": list(over.tiers),
     }
 
 
@@ -225,11 +157,7 @@ def prepare_run(
     """
     ledger = world.ledger(run.seed)
     simulation = world.simulation(run.seed, ledger, compiled=compiled)
-    play_on: Player = play
-    if compiled:
-        from binwright.fabric.compiled.numa_run import play_compiled  # numba
-
-        play_on = play_compiled
+    play_on: Player = play_compiled if compiled else play
     if world.warm_start and warm_agent:
         overflow, simulation.overflow = simulation.overflow, Overflow("drop")
         progress = _Reached(simulation, ledger, world.warm_start)
