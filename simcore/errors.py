@@ -10,7 +10,7 @@ from pathlib import Path
 from traceback import FrameSummary, extract_tb
 
 FEW, MANY = 12, 30
-"""So many names are listed though something else lists them all, and so many at most."""
+"""So many names are listed beside the nearest, and so many at most."""
 SHORTEST = 3
 """Letters of a part of a name by which others are found that have it."""
 LONGEST = 600
@@ -147,12 +147,12 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     near = []
     for one in known:
         most = max(len(name), len(one)) // 3
-        if abs(len(name) - len(one)) <= most and (edits := _edits(name.lower(), one.lower())) <= most:
-            near.append((edits, one))
+        if abs(len(name) - len(one)) <= most and (count := edits(name.lower(), one.lower())) <= most:
+            near.append((count, one))
     return min(near)[1] if near else None
 
 
-def _edits(one: str, other: str) -> int:
+def edits(one: str, other: str) -> int:
     """Count the letters to add, take away, change, or swap with the next one, that make one text the other."""
     before: list[int] = []
     last = list(range(len(other) + 1))
@@ -167,22 +167,44 @@ def _edits(one: str, other: str) -> int:
 
 
 def suggest(name: str, known: Iterable[str], listed: str = "") -> str:
-    """Write a remedy for an unknown name: what may have been meant, and what is known.
+    """Write a remedy for an unknown name: what may have been meant, or else what is known.
 
-    All of a few names are known, and the first of many; where `listed` says what lists them all, many are not.
+    All of a few names are known, too. `listed` says what lists many.
     """
     names = sorted(set(known))
     near = [one for one in (nearest(name, names),) if one is not None]
     if not near and len(longer := [one for one in names if one.startswith(name)]) == 1:
         near = longer
-    elsewhere = bool(listed) and len(names) > FEW
-    if not near and (elsewhere or len(names) > MANY) and len(name) >= SHORTEST:
-        near = [one for one in names if name.lower() in one.lower()][:3]
+    many = len(names) > FEW
+    if many:
+        near = near or _related(name, names)[:3]
     text = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
-    if elsewhere:
+    if many and listed:
         return f"{text}{listed} lists all {len(names)}."
-    more = f", and {len(names) - MANY} more" if len(names) > MANY else ""
-    return f"{text}Known: {', '.join(names[:MANY]) or 'none'}{more}."
+    if many and near:
+        return f"{text}{len(names)} are known."
+    if len(names) > MANY:
+        return f"Known: {', '.join(names[:FEW])}, and {len(names) - FEW} more."
+    return f"{text}Known: {', '.join(names) or 'none'}."
+
+
+def _related(name: str, known: Iterable[str]) -> list[str]:
+    """List the names that hold this one, or of which a word begins as one of its words does; the nearest first."""
+    if not SHORTEST <= len(name) <= LONGEST:
+        return []
+    name = name.lower()
+    words = _words(name)
+    alike = [
+        one
+        for one in known
+        if name in one.lower()
+        or any(mine.startswith(its) or its.startswith(mine) for mine in words for its in _words(one.lower()))
+    ]
+    return sorted(alike, key=lambda one: edits(name, one.lower()))
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[\W_]+", name) if len(word) >= SHORTEST]
 
 
 def meant(file: str | Path, ending: str = "") -> str:

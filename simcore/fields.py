@@ -139,8 +139,9 @@ class Model(BaseModel):
         for key in given.keys() - known.keys():
             names = [*fields, *cls.more(given)]
             name = cls.other_names.get(str(key), str(key))
-            meant.add(nearest(name, names))
-            found += findings(wrong("unknown key", suggest(name, names), (key,)))
+            meant.add(near := nearest(name, names))
+            remedy = suggest(name, names, "`binwright schema`" if near else "")
+            found += findings(wrong("unknown key", remedy, (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:
                 found += findings(wrong("is missing", f"Add `{key}`: {field.description}", (key,)))

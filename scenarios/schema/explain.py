@@ -10,12 +10,13 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from binwright.scenarios.schema.yaml_source import Keys, Source, dotted
-from binwright.simcore.errors import ScenarioError, UserError, as_one, suggest
+from binwright.simcore.errors import ScenarioError, UserError, as_one, edits, nearest, suggest
 from binwright.simcore.fields import Model, expected
 from binwright.simcore.removed import REMOVED
 
 DEPTH = 3
 """So many keys deep another place is looked for."""
+_NEAR = re.compile(r"^Did you mean [^?]*\? ")
 _REMEDIES = {
     "string_type": "Put it in quotes if it looks like a number or a date.",
     "tuple_type": "Write it like [first, second].",
@@ -34,8 +35,8 @@ def explain(error: ValidationError, source: Source) -> UserError:
         problem, remedy, value = _say(detail)
         if problem == "unknown key" and (instead := REMOVED.get(".".join(key for key in keys if isinstance(key, str)))):
             problem, remedy = "this key is gone", instead
-        elif problem == "unknown key" and not remedy.startswith("Did you mean") and (others := _elsewhere(keys)):
-            remedy = f"Did you mean {' or '.join(map(repr, others))}? {remedy}"
+        elif problem == "unknown key" and not _is_typo(keys, remedy) and (others := _elsewhere(keys)):
+            remedy = f"Did you mean {' or '.join(map(repr, others))}? {_NEAR.sub('', remedy)}"
         mistake = ScenarioError(
             problem,
             file=place.file,
@@ -46,6 +47,12 @@ def explain(error: ValidationError, source: Source) -> UserError:
         )
         mistakes.setdefault(str(mistake), mistake)
     return as_one(mistakes.values())
+
+
+def _is_typo(keys: Keys, remedy: str) -> bool:
+    """Tell whether the key that a remedy suggests is this one but for a letter, or one that is known to be meant."""
+    near = re.match(r"Did you mean '([^']*)'\?", remedy)
+    return near is not None and (edits(str(keys[-1]), near[1]) <= 1 or not nearest(str(keys[-1]), [near[1]]))
 
 
 def _elsewhere(keys: Keys) -> list[str]:

@@ -28,14 +28,22 @@ def test_a_suggestion_names_the_nearest_and_all() -> None:
 
 def test_a_suggestion_of_many_names_is_short() -> None:
     many = [f"name-{number:02}" for number in range(40)]
-    assert suggest("nmae-07", many).startswith("Did you mean 'name-07'? Known: name-00, name-01, ")
-    assert suggest("zzz", many).endswith(", name-29, and 10 more.")
+    assert suggest("nmae-07", many) == "Did you mean 'name-07'? 40 are known."
+    assert suggest("zzz", many).startswith("Known: name-00, name-01, ")
+    assert suggest("zzz", many).endswith(", name-11, and 28 more.")
+    assert suggest("zzz", many[:30]) == f"Known: {', '.join(many[:30])}."
     assert suggest("nmae-07", many, "`x list`") == "Did you mean 'name-07'? `x list` lists all 40."
     assert suggest("-3", many, "`x list`") == "`x list` lists all 40."
     assert (
         suggest("e-3", many, "`x list`") == "Did you mean 'name-30' or 'name-31' or 'name-32'? `x list` lists all 40."
     )
     assert suggest("zzz", many[:12], "`x list`").startswith("Known: name-00")
+
+
+def test_a_suggestion_among_many_names_has_a_part_in_common_with_what_was_written() -> None:
+    many = ["downtime", "stay", "wait_mean", "wait_p95", "wait_weighted_per_class", "waiting", *"abcdefghij"]
+    assert suggest("waiting_time", many) == "Did you mean 'waiting' or 'wait_mean' or 'wait_p95'? 16 are known."
+    assert suggest("waiting_time" * 60, many).startswith("Known: a, b, ")
 
 
 @pytest.mark.parametrize(
