@@ -48,7 +48,7 @@ comparison.frame.group_by("metric", maintain_order=True).agg(pl.col("seeds_for_1
 # %% [markdown]
 # ## Two settings side by side
 #
-# The same requests on one more server. Agents that both folders have are told apart by the folder's name.
+# The same requests on one more server. The folder's name is added to agents that both folders have.
 
 # %%
 larger = bw.run("quickstart", *CHANGED, "cluster.servers=5", out="results/larger")

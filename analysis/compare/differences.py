@@ -272,7 +272,7 @@ class Differences:
             return broken
         if (untested := broken.filter(pl.col("verdict") == UNTESTED)).height:
             first = untested.row(0, named=True)
-            problem = f"{first['pairs']} seeds in common cannot tell whether {first['agent']} is beyond it"
+            problem = f"{first['pairs']} seeds in common are too few to test whether {first['agent']} is beyond it"
             remedy = f"Run {FEWEST} seeds or more."
             raise ResultsError(problem, key="--fail-if", value=limit.text, remedy=remedy)
         return broken.filter(~pl.col("verdict").is_in([SAME, EQUAL]))

@@ -162,7 +162,7 @@ def _legend(found: Sized, *, exact: bool) -> str:
             f"{BINDS}"
         ]
     if NOT_TOLD in verdicts:
-        parts.append("= with as many servers as the best one needs, these seeds do not tell it from the best.")
+        parts.append("= not significantly different from the best, with as many servers as the best one needs.")
     if None in set(found.frame["size"]):
         parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
     return " ".join(parts)

@@ -13,7 +13,7 @@ from binwright.simcore.errors import ResultsError
 
 @figure(meaning="paired differences to a baseline, a panel per metric", needs="two agents on the same seeds")
 def draw(chosen: FigureData, options: Options) -> Figure:
-    """Draw agent less baseline over the seeds that both finished, hollow where these do not tell them apart."""
+    """Draw agent less baseline over the seeds that both finished, hollow where they do not differ significantly."""
     table = Table(chosen.results, [chosen.metric(name) for name in dict.fromkeys(options.metrics)])
     metrics = table.metrics if options.metrics else [metric for metric in table.metrics if not metric.timed]
     found = entries.compared(chosen, table, metrics) if metrics else entries.Compared()

@@ -101,7 +101,7 @@ def test_too_few_seeds_are_no_pass(tmp_path: Path) -> None:
     rows = [row(agent, seed, acceptance=means[agent], random=True) for agent in means for seed in (0, 1)]
     write_results(tmp_path, rows)
     comparison = Results(tmp_path).compare(metrics="acceptance")
-    with pytest.raises(UserError, match="2 seeds in common cannot tell whether b is beyond it"):
+    with pytest.raises(UserError, match="2 seeds in common are too few to test whether b is beyond it"):
         comparison.beyond(limit_of("acceptance < -1 %", METRICS))
     assert comparison.beyond(limit_of("acceptance > +1 %", METRICS)).is_empty()
 
