@@ -279,8 +279,8 @@ OVERVIEW = """`value-es`, `hindsight`, `cvd-rl` and `padrl` learned on the reque
 weights `huawei-10`. Differences are to the best heuristic; behind the semicolon is the largest p beside any. Without
 `--page` the command prints all agents and their trainings."""
 ALL = """Differences to the heuristic that places most in the regime; its row has the number of requests. **Bold** is
-above it; = is not significantly different from it (signed-rank test, p > .05). *random* takes any place that fits, *random-in-top-5*
-and *-10* a candidate of `cvd-rl`."""
+above it; = is not significantly different from it (signed-rank test, p > .05). *random* takes any place that fits,
+*random-in-top-5* and *-10* a candidate of `cvd-rl`."""
 LEARNED = """The best validation was kept, so its gains are slightly too good
 ([trainings](numa-learning.md#regimes))."""
 METRICS = """Seeds that tell two agents apart (median over all pairs of heuristics and `value-es`, power 80 %, p < .05,

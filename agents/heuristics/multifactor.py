@@ -47,7 +47,7 @@ class FairShare(Model):
         for label in self.shares:
             if label not in self.by:
                 remedy = f"Take one of {', '.join(self.by)}."
-                raise wrong("is no label that users are told apart by", remedy, ("shares", label))
+                raise wrong("is not a label of users", remedy, ("shares", label))
         return self
 
     def factors(self, accounts: Accounts) -> dict[Path, float]:

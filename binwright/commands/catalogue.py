@@ -18,7 +18,7 @@ def agents(asked: Namespace) -> int:
     from binwright.agents import AGENTS
 
     if asked.sets and not asked.scenario:
-        raise UserError("changes no scenario", key="--set", remedy="Name the scenario with --for FILE.")
+        raise UserError("has no scenario to change", key="--set", remedy="Name the scenario with --for FILE.")
     unsuited = {}
     if asked.scenario:
         from binwright.scenarios.run.check import suited

@@ -58,7 +58,7 @@ def init(asked: Namespace) -> int:
     enough = "about enough" if requests else "10"
     servers = answer("servers", "How many servers?", _whole, enough, None)
     usual = "what goes with that" if requests else "cpu: 64, mem: 256 GB"
-    node = answer("node", "What has each of them?", node_of, usual, None)
+    node = answer("node", "What does each server have?", node_of, usual, None)
     overflow = answer("overflow", "A request that fits nowhere: drop, wait or stop?", _overflow, "drop", "drop")
     agents = answer("agents", "Which agents, with commas?", _agents, ",".join(AGENTS), list(AGENTS))
     write_new(asked.out, begin(requests, servers, node, overflow, agents, target.parent))
@@ -76,7 +76,7 @@ def _whole(text: str) -> int:
 
 def _overflow(text: str) -> str:
     if text not in OVERFLOWS:
-        raise UserError("is no way to overflow", key="overflow", value=text, remedy=suggest(text, OVERFLOWS))
+        raise UserError("is not a way to overflow", key="overflow", value=text, remedy=suggest(text, OVERFLOWS))
     return text
 
 
@@ -109,8 +109,8 @@ def fit(asked: Namespace) -> int:
     for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
         say(f"? {doubt}")
     if (share := requests.share_of(asked.flavours)) < MOST:
-        kept = "only the most frequent demand is" if asked.flavours == 1 else f"the {asked.flavours} most frequent are"
-        say(f"? Of the different demands {kept} kept: {share:.1%} of the requests. --flavours N keeps more.")
+        kept = "only the most frequent demand" if asked.flavours == 1 else f"the {asked.flavours} most frequent demands"
+        say(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
     drawn = scenario_from(yaml.safe_load(text))
     for name, what, there, draws in beside_fitted(drawn):
         say(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")

@@ -96,7 +96,7 @@ def _given(asked: Namespace) -> Machines:
     if asked.servers:
         if asked.server:
             remedy = "Leave one of them out: --server is one kind, of which there are any number."
-            raise UserError("goes without --server", key="--servers", value=asked.servers, remedy=remedy)
+            raise UserError("does not go with --server", key="--servers", value=asked.servers, remedy=remedy)
         return read_kinds(Path(asked.input), Path(asked.servers))
     if not asked.server:
         remedy = (

@@ -19,7 +19,7 @@ class Searching(Line):
     """The line of a search: how far it is, and the best rule so far."""
 
     def __init__(self, evaluations: int | None, minutes: float | None) -> None:
-        super().__init__("search", 1.0, "first-fit is played first")
+        super().__init__("search", 1.0, "running first-fit first")
         self._evaluations, self._minutes, self._said = evaluations, minutes, 0.0
 
     def __call__(self, state: State) -> None:

@@ -164,7 +164,7 @@ def _legend(found: Sized, *, exact: bool) -> str:
     if NOT_TOLD in verdicts:
         parts.append("= not significantly different from the best, with as many servers as the best one needs.")
     if None in set(found.frame["size"]):
-        parts.append(f"> {question.most:,}: not with that many either; what there is then is said.")
+        parts.append(f"> {question.most:,}: that many do not suffice either; the row is for that many.")
     return " ".join(parts)
 
 

@@ -45,7 +45,7 @@ def solve(asked: Namespace) -> int:
     if asked.server is None:
         if asked.priority is not None:
             remedy = "Name a service, or leave it out: --server URL."
-            raise UserError("there is no queue here", key="--priority", value=asked.priority, remedy=remedy)
+            raise UserError("only a service has a queue", key="--priority", value=asked.priority, remedy=remedy)
         source = Here(asked)
     else:
         from binwright.commands.serving import There

@@ -146,8 +146,8 @@ def impossible_of(scenario: Scenario, folder: Path | None = None) -> str:
         ]
         more = f", and {len(kinds) - 3:,} other demands" if len(kinds) > 3 else ""
         said = (
-            f"{most:.2%} of the requests fit on no server, even an empty one: {'; '.join(shown)}{more}. No agent is "
-            "asked about them (metric `impossible`)."
+            f"{most:.2%} of the requests fit on no server, even an empty one: {'; '.join(shown)}{more}. They are "
+            "never offered to an agent (metric `impossible`)."
         )
     return said
 
@@ -163,8 +163,8 @@ def without_requested(scenario: Scenario, folder: Path | None = None) -> str:
         return ""  # it is said elsewhere
     if requested is None or not (unknown := int(np.isnan(requested).sum())):
         return ""
-    said = f"the log does not say for how long users asked in {unknown:,} of {len(requested):,} requests"
-    return f"{said}: agents are told how long these really stay."
+    said = f"the log has no requested time for {unknown:,} of {len(requested):,} requests"
+    return f"{said}: agents see the actual time of these."
 
 
 def unknown_names(scenario: Scenario, folder: Path | None = None) -> list[str]:

@@ -255,9 +255,9 @@ class _Asked:
                 break
         if seen is None:
             remedy = "Without --request all reasons are counted."
-            problem = "the run ended before the agent was asked about it"
+            problem = "the run ended before it was offered to the agent"
             if simulation.record.outcome[row] != PENDING:
-                problem = f"{self._became(simulation.request(row).arrival)}, before the agent was asked about it"
+                problem = f"{self._became(simulation.request(row).arrival)}, before it was offered to the agent"
             raise UserError(problem, key="--request", value=str(simulation.workload.id[row]), remedy=remedy)
         return replace(seen, answer=self._became(seen.request.arrival), waited=(*seen.waited, *(waited or ()), *passed))
 

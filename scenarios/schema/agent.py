@@ -68,8 +68,8 @@ class AgentSpec(Model):
             own, book = split_book(kind, options) if isinstance(options, Mapping) else (options, None)
             check_options(kind, own, at_options)
             if book is not None and (book not in get_args(Book) or not _sees_books(kind)):
-                remedy = "Write `by: asked` or `by: predicted`; an agent that asks another one has it in its `options`."
-                raise wrong("is no book that this agent sees", remedy, (*at_options, "by"), book)
+                remedy = "Write `by: asked` or `by: predicted`; of an agent that wraps another, in its inner `options`."
+                raise wrong("is not a book that this agent reads", remedy, (*at_options, "by"), book)
             data = {"label": _label(name, options), **data, "options": options}
         return {"label": name, **data}
 

@@ -226,9 +226,9 @@ class ClusterSpec(Model):
         for at, labels in (*written, (("domains",), dict.fromkeys(self.domains, ""))):
             for label in labels:
                 if label == SERVER:
-                    raise wrong("is what each server is by itself", "Give the label another name.", (*at, label))
+                    raise wrong("is reserved for single servers", "Give the label another name.", (*at, label))
                 if label in self.domains and at != ("domains",):
-                    raise wrong("is said by `domains` already", "Remove one of the two.", (*at, label))
+                    raise wrong("is already set by `domains`", "Remove one of the two.", (*at, label))
 
     @property
     def values(self) -> dict[str, set[str] | None]:

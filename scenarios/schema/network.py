@@ -137,7 +137,7 @@ def _check_mark(mark: Marked, values: Values, size: int, number: int) -> None:
         raise wrong("says nothing of the servers", "Give `labels` or `taints`.", at)
     for label in mark.labels:
         if label == SERVER or label in values:
-            said = "is what each server is by itself" if label == SERVER else "is said by the topology already"
+            said = "is reserved for single servers" if label == SERVER else "is already set by the topology"
             raise wrong(said, "Give the label another name.", (*at, "labels", label))
     check_servers(mark.servers, values, size, (*at, "servers"))
 

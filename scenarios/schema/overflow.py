@@ -136,9 +136,7 @@ class Preempt(Model):
         "the first two the largest counts.",
         examples=["cheapest", "mine.py:cost"],
     )
-    grace: Time = Field(
-        default=0.0, description="Victims run on for this time after they were told.", examples=["30 s"]
-    )
+    grace: Time = Field(default=0.0, description="Victims run on for this time after their notice.", examples=["30 s"])
     then: Literal["requeue", "drop"] = Field(
         default="requeue",
         description="Victims are offered again, first of their priority, and meet `otherwise` where they fit nowhere; "

@@ -108,7 +108,7 @@ def check_where(where: Mapping[str, Iterable[str]], values: Values, at: Keys) ->
     for label, wanted in where.items():
         if label == SERVER:
             remedy = "Rules go by it in `per` and `over`. Give the servers a label of another name."
-            raise wrong("is what each server is by itself", remedy, (*at, label))
+            raise wrong("is reserved for single servers", remedy, (*at, label))
         if label not in values:
             raise wrong("the servers have no such label", suggest(label, values), (*at, label))
         known = values[label]

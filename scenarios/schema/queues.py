@@ -33,7 +33,7 @@ class Queue(Model):
     )
     longest: PositiveTime | None = Field(
         default=None,
-        description="Takes no request that stays longer, by the time that agents are told.",
+        description="Takes no request that stays longer, by the time that agents know.",
         examples=["2 h"],
     )
     running: Amounts = Field(
@@ -64,6 +64,6 @@ def check_queues(queues: Mapping[str, Queue], resources: tuple[str, ...], hidden
                 raise wrong("limits nothing", "Write a limit, like requests: 2.", here)
         if one.longest and hidden:
             remedy = "Write `knowledge: {lifetimes: known}`, or how they are predicted."
-            raise wrong("agents are not told how long requests stay", remedy, (*at, name, "longest"))
+            raise wrong("agents do not know how long requests stay", remedy, (*at, name, "longest"))
 
     together(*(partial(check, name, one) for name, one in queues.items()))

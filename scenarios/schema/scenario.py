@@ -140,7 +140,7 @@ class Scenario(Model):
         default=(),
         description="Details kept of every run: a row for each of the `requests` and `moves`, `samples` (allocation "
         "over time), `states` (servers and links over time), `times` (of "
-        "decisions), `devices` (asked for, held and fragmented, after each decision), `sites` (by hour), "
+        "decisions), `devices` (requested, held and fragmented, after each decision), `sites` (by hour), "
         "`use` (by step).",
         examples=["[requests]"],
     )
@@ -443,7 +443,7 @@ class Scenario(Model):
         if self.use:
             self.use.check(self.cluster.resources)
         elif "use" in self.record:
-            raise wrong("nobody says what is used", "Take use out, or say `workload.use`.", ("record",), "use")
+            raise wrong("no use is known", "Take use out, or write `workload.use`.", ("record",), "use")
         elif self.cluster.contention != "proportional":
             remedy = "Write what requests use, like `use: {cpu: 40 %}` in the workload, or take it out."
             raise wrong("requests use all that they ask for", remedy, ("cluster", "contention"))

@@ -41,9 +41,7 @@ class Flexible(Model):
     The series of the best site count, with the router `home` those of its home.
     """
 
-    until: PositiveTime = Field(
-        description="They begin this long after they were asked for at most.", examples=["12 h"]
-    )
+    until: PositiveTime = Field(description="They start at most this long after their arrival.", examples=["12 h"])
     share: Share = Field(default=1.0, description="How many may wait, drawn by each seed.", examples=["40 %"])
     of: Where = Field(
         default_factory=dict, description="Only requests with one of these values.", examples=["{group: batch}"]

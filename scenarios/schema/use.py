@@ -64,7 +64,7 @@ class UseSpec(Model):
     )
     others: Cases = Field(
         default=(),
-        description="The use of resources that are not named; by default all that is asked for.",
+        description="The use of resources that are not named; by default all that is requested.",
         examples=["80 %"],
     )
 

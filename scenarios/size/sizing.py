@@ -352,4 +352,4 @@ def _refuse(scenario: Scenario, target: Target) -> None:
         raise UserError(problem, key="overflow", remedy="Write drop or wait: --set overflow=drop.")
     if scenario.sweep.product or scenario.sweep.zip:
         remedy = "Call binwright.sizes, which answers at every point, or take the sweep out: sweep=null."
-        raise UserError("the scenario has a sweep, and one answer is asked for", key="sweep", remedy=remedy)
+        raise UserError("the scenario has a sweep, but size answers for one point", key="sweep", remedy=remedy)

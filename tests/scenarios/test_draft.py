@@ -156,7 +156,7 @@ def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "? TerminatedAt is empty" in said.err
     assert "--flavours" not in said.err
     assert main(["fit", table.name, "--flavours", "2"]) == 0
-    warning = "? Of the different demands the 2 most frequent are kept: 60.0% of the requests. --flavours N keeps more."
+    warning = "? The workload keeps the 2 most frequent demands: 60.0% of the requests. --flavours N keeps more."
     assert warning in capsys.readouterr().err.splitlines()
 
 

@@ -23,7 +23,7 @@ BEYOND = (
     "no server has this", "workload.lublin.", "names no agent to train", "is above the peak", "no distribution has",
     "more than any distribution", "use more than", "of a kWh", "says no latency", "goes by a label of requests",
     "has its home twice", "no site draws anything", "is missing for the router",
-    "compares with what is no number and no date", "teacher: unknown agent", "servers have no such label",
+    "compares with a value that is neither a number nor a date", "teacher: unknown agent", "servers have no such label",
     "says nothing of the servers", "no request is of this group", "names a group twice", "the groups before it have",
     "the cluster has no such resource", "is not a price of the cluster's resources", "has the same label",
     "is below the servers there are", "is above what any link has", "no single link of the network",

@@ -121,7 +121,7 @@ def test_rules_and_formulas_go_by_either_book(tmp_path: Path) -> None:
     del given["cluster"]["overcommit"]
     with pytest.raises(UserError, match=r"agents\.0.*no peaks are predicted"):
         runs(given, tmp_path / "one")
-    with pytest.raises(ScenarioError, match="is no book that this agent sees"):
+    with pytest.raises(ScenarioError, match="is not a book that this agent reads"):
         scenario_from(given | {"agents": [{"best-fit": {"by": "peak"}}]})
 
 

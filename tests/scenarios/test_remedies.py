@@ -36,7 +36,7 @@ def test_requested_times_that_are_not_known_are_counted(
     (here / "s.yaml").write_text(text + "knowledge: {lifetimes: {predicted: {requested: {}}}}\n")
     assert main([command, "s.yaml"]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert said.count("does not say for how long users asked in 2 of 4 requests") == 1
+    assert said.count("has no requested time for 2 of 4 requests") == 1
 
 
 def test_a_formula_without_a_score_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

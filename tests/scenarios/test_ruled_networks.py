@@ -94,7 +94,7 @@ def test_only_what_is_ruled_has_a_ledger_of_rules() -> None:
         (("cluster", "network", "marked", 0), {"servers": [0]}, r"marked\.0: says nothing of the servers"),
         (("cluster", "network", "marked", 2, "servers"), [9], r"marked\.2\.servers: there is no such server"),
         (("cluster", "network", "marked", 0, "servers"), {"feed": "a"}, "the servers have no such label"),
-        (("cluster", "network", "marked", 0, "labels"), {"rack": "x"}, "labels.rack: is said by the topology already"),
+        (("cluster", "network", "marked", 0, "labels"), {"rack": "x"}, "labels.rack: is already set by the topology"),
         (("cluster", "network", "topology"), {"tree": {"fanouts": [8], "capacities": [1]}}, "no such label.*pod"),
         (("cluster", "domains"), {"rack": 2}, "does not go with a network"),
     ],

@@ -60,7 +60,7 @@ def test_what_is_used_and_missing_is_recorded_by_step_and_drawn(tmp_path: Path) 
         assert (steps["contended_cpu"] <= 1).all()
     axes = results.figure("contention").axes
     assert [ax.get_ylabel() for ax in axes[::2]] == ["cpu %", "cpu missing %"]
-    with pytest.raises(ScenarioError, match="nobody says what is used"):
+    with pytest.raises(ScenarioError, match="no use is known"):
         scenario_from(data(record=["use"], workload={"use": None}))
 
 

@@ -289,7 +289,7 @@ def test_mistakes() -> None:
     with pytest.raises(UserError, match=r"(?s)no such row.*0 to 59"):
         why(run, "row 60")
     stops = run_of(overflow="stop")
-    with pytest.raises(UserError, match="the run ended before the agent was asked"):
+    with pytest.raises(UserError, match="the run ended before it was offered to the agent"):
         why(stops, "59")
 
 

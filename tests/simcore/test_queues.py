@@ -108,7 +108,7 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
     [run] = plan(scenario(tmp_path, JOBS, {"short": {**SHORT, "running": {"requests": 2}}}))
     assert "kept waiting from 0 s to 10 s by queue: requests in short" in why(run, "2").answer
     [run] = plan(scenario(tmp_path, JOBS, {"short": {"longest": "20 s"}}))
-    with pytest.raises(UserError, match="refused: queue: time in short, before the agent was asked"):
+    with pytest.raises(UserError, match="refused: queue: time in short, before it was offered to the agent"):
         why(run, "4")
 
 
@@ -120,7 +120,7 @@ def test_why_names_the_limit(tmp_path: Path) -> None:
         ({"each": {"who": {}}}, {}, r"each\.who: limits nothing"),
         ({"each": {"user": {"requests": 1}}}, {}, r"wait\.queues\.a\.each: the requests have no such label"),
         ({"of": {"part": "s"}}, {}, r"wait\.queues\.a\.of: the requests have no such label \(got 'part'\)"),
-        ({"longest": "1 h"}, {"knowledge": {"lifetimes": "hidden"}}, r"queues\.a\.longest: agents are not told"),
+        ({"longest": "1 h"}, {"knowledge": {"lifetimes": "hidden"}}, r"queues\.a\.longest: agents do not know"),
         ({}, {"agents": ["two-stage"]}, "agents.0.*TwoStage chooses among requests that wait, and knows no queues"),
     ],
 )

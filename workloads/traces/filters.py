@@ -50,7 +50,9 @@ def check_conditions(conditions: Sequence[str]) -> None:
         raise UserError("needs values, or comparisons, and not both", value=list(conditions), remedy=REMEDY)
     for sign, value in map(split, conditions):
         if sign and sign != "!=" and _number(value) is None:
-            raise UserError("compares with what is no number and no date", value=f"{sign} {value}", remedy=REMEDY)
+            raise UserError(
+                "compares with a value that is neither a number nor a date", value=f"{sign} {value}", remedy=REMEDY
+            )
 
 
 def kept(frame: pl.DataFrame, keep: Mapping[str, Sequence[str]], path: Path) -> pl.DataFrame:

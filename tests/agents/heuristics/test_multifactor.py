@@ -136,7 +136,7 @@ def test_who_has_used_less_of_its_share_is_next() -> None:
         ({"order": {"fair": {"by": "usr"}}}, r"agents\.0 \(in-line.*: by: the requests have no such label"),
         ({"order": {"fairr": {}}}, "agents.0.in-line.order.fairr: unknown key"),
         ({"order": "fairr"}, "order: unknown order .*\n  Did you mean 'fair'"),
-        ({"order": {"fair": {"shares": {"user": {"a": 2}}}}}, "shares.user: is no label that users are told apart by"),
+        ({"order": {"fair": {"shares": {"user": {"a": 2}}}}}, "shares.user: is not a label of users"),
         ({"reservations": 2}, "reservations: is for easy backfilling"),
     ],
 )
