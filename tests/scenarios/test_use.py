@@ -67,7 +67,6 @@ def test_what_is_used_and_missing_is_recorded_by_step_and_drawn(tmp_path: Path) 
 @pytest.mark.parametrize(
     "more",
     [
-        {"cluster": {"cells": {"count": 2}}},
         {"cluster": {"failures": {"mtbf": "2 h", "mttr": "10 min", "on_failure": "requeue"}}},
         {"rescheduling": {"every": "20 min", "moves": 9}, "moves": {"downtime": "2 min"}},
         {"workload": {"flavours": [{"cpu": 2, "mem": "2 GB", "parts": 3}], "use": "60 %"}},
