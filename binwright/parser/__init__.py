@@ -62,9 +62,10 @@ class _Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if isinstance(action, argparse._SubParsersAction) and value not in action.choices:
-            raise argparse.ArgumentError(
-                None, f"there is no command {value}\n  {suggest(value, action.choices, '`binwright help`')}"
-            )
+            remedy = suggest(value, action.choices, "`binwright help`")
+            if len(action.choices) == 1 and not nearest(value, action.choices):
+                remedy = f"Did you mean `{self.prog} {next(iter(action.choices))} {value}`?"
+            raise argparse.ArgumentError(None, f"there is no command {value}\n  {remedy}")
         super()._check_value(action, value)
 
 

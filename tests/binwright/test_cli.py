@@ -239,6 +239,8 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run s.yaml --seeds abc", ["run: --seeds: expected a whole number, got 'abc'", "binwright help run"]),
     ("run s.yaml --agents frist-fit", ["--agents frist-fit: agents.0: unknown", "Did you mean 'first-fit'?"]),
     ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
+    ("agents best-fit", ["there is no command best-fit", "Did you mean `binwright agents check best-fit`?"]),
+    ("agents chek best-fit", ["there is no command chek", "Did you mean 'check'?"]),
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
