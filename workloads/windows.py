@@ -232,7 +232,10 @@ def spans_of(table: Columns, window: Window, seed: int, file: Path | None = None
                 file=file,
                 key="workload.start",
                 value=moment(window.start.seconds),
-                remedy=f"Its requests arrive from {moment(arrival[0])} to {moment(arrival[-1])}: write such a date.",
+                remedy=f"`start` is on the trace's clock, while others count from the first request: "
+                f"{moment(window.start.seconds)} after its first request is "
+                f"{moment(arrival[0] + window.start.seconds)}. Write a date from {moment(arrival[0])} to "
+                f"{moment(arrival[-1])}.",
             )
     else:
         first = window.start

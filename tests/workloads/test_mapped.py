@@ -217,8 +217,9 @@ def test_a_window_begins_at_a_date(tmp_path: Path) -> None:
     ) as caught:
         build_world(load_scenario(file, ["workload.start=2027-01-01"])).draw(0)
     assert "arrive from 2026-11-03 06:00:00 to" in caught.value.remedy
-    with pytest.raises(UserError, match="is a time before all dates of this trace"):
-        build_world(load_scenario(file, ["workload.start=3 d"])).draw(0)
+    with pytest.raises(UserError, match="is a time before all dates of this trace") as caught:
+        build_world(load_scenario(file, ["workload.start=30 min"])).draw(0)
+    assert "1800 s after its first request is 2026-11-03 06:30:00" in caught.value.remedy
 
 
 @given(
