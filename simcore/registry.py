@@ -20,15 +20,22 @@ from binwright.simcore.removed import REMOVED
 class Registry:
     """The things of one kind: `Registry("agent", "binwright.agents", {"first-fit": "module:Class"})`.
 
-    `listed` is the command that lists them, if there is one; `functions` says that they are no classes.
+    `listed` is the command that lists them, if there is one; `functions` says that they are no classes; a `note` stands
+    before the names when an unknown one is near none of them.
     """
 
     every: ClassVar[list[Registry]] = []
 
     def __init__(
-        self, kind: str, group: str, builtin: Mapping[str, str], listed: str = "", functions: bool = False
+        self,
+        kind: str,
+        group: str,
+        builtin: Mapping[str, str],
+        listed: str = "",
+        functions: bool = False,
+        note: str = "",
     ) -> None:
-        self.kind, self.functions = kind, functions
+        self.kind, self.functions, self._note = kind, functions, note
         self.listed = listed and f"`{listed}`"
         self._group = group
         self._builtin = dict(builtin)
@@ -59,7 +66,8 @@ class Registry:
         """Return the problem and the remedy for a name that is not registered."""
         if instead := REMOVED.get(f"{self.kind} {name}"):
             return f"this {self.kind} is gone", instead
-        return f"unknown {self.kind}", suggest(name, self, self.listed)
+        remedy = suggest(name, self, self.listed)
+        return f"unknown {self.kind}", remedy if remedy.startswith("Did you mean") else f"{self._note}{remedy}"
 
     def load(self, name: str, folder: Path | None = None) -> Any:
         """Load the object behind a name, behind `package.module:Object`, or behind `file.py:Object` in `folder`."""

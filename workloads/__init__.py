@@ -31,6 +31,7 @@ TRACES = Registry(
         "table": "binwright.workloads.traces.table:Table",
     },
     "binwright traces list",
+    note="A CSV or Parquet file of your own is read by `table`. ",
 )
 WITH_SERVERS = ("alibaba-openb",)
 """Traces that come with the servers they were recorded on."""

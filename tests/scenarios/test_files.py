@@ -84,6 +84,7 @@ MISTAKES = [
     # Unknown keys, at every level
     (TRACE, "  servers: 10", "  sevrers: 10", 3, "cluster.sevrers", "unknown key", "Did you mean 'servers'?"),
     (TRACE, "  trace", "  machine: 3\n  trace", 8, "workload.machine", "unknown key", "Known:"),
+    (TRACE, "trace: huawei-east-1", "trace: csv", 8, "workload.trace", "unknown trace", "is read by `table`. `binwright traces"),
     (TRACE, "replications: 3", "failures: {mttf: 3 d}", 13, "failures", "unknown key", "Did you mean 'cluster.failures'? `"),
     (TRACE, "replications: 3", "metric: [cost]", 13, "metric", "unknown key", "Did you mean 'metrics'? `binwright schema`"),
     (TRACE, "replications: 3", "metrics: [waiting_time]", 13, "metrics.0", "unknown metric", "or 'wait_mean' or"),
