@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from binwright.fabric.compiled.network_episodes import NetworkEpisodes
+from binwright.fabric.compiled.numa_run import CompiledSimulation
+from binwright.fabric.compiled.queue_run import CompiledQueue
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
 from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError
@@ -21,7 +25,6 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import Agent, Workload
 
 if TYPE_CHECKING:
-    from binwright.fabric.compiled.network_episodes import NetworkEpisodes
     from binwright.simcore.run_options import Pacing
 
 
@@ -167,11 +170,7 @@ class World:
         workload = self.draw(seed)
         if compiled:
             if self.overflow.together:
-                from binwright.fabric.compiled.queue_run import CompiledQueue  # numba
-
                 return CompiledQueue(workload, ledger, self.overflow)
-            from binwright.fabric.compiled.numa_run import CompiledSimulation  # numba
-
             return CompiledSimulation(workload, ledger, self.overflow, expansion=self.expansion)
         simulation = Simulation(
             workload,
@@ -199,9 +198,6 @@ class World:
 
     def episodes(self, count: int, *, feasible: bool = False) -> NetworkEpisodes:
         """Set up so many simulations of the network, stepped together; `feasible` masks what cannot be reached."""
-        from binwright.fabric.compiled.network_episodes import NetworkEpisodes
-        from binwright.fabric.network import NetworkLedger
-
         ledger = self.ledger(0)  # servers of a network are numbered by its topology
         if not isinstance(ledger, NetworkLedger):
             raise UserError(

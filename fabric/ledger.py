@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from operator import ge, index
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.fabric.changed_servers import SERVERS_WORTH_IT, log_of
 from binwright.fabric.cluster import Cluster
+from binwright.fabric.servers import why_not
+from binwright.fabric.survey import Survey
 from binwright.fabric.unconstrained import Unconstrained
 from binwright.simcore.errors import AgentError, InfeasiblePlacement, LedgerError, WorkloadError
 from binwright.simcore.faults import Kind
 from binwright.simcore.gangs import Gangs
 from binwright.simcore.types import Ints, Placement, Request, Share, View, Workload, part
 from binwright.simcore.units import say
-
-if TYPE_CHECKING:
-    from binwright.fabric.survey import Survey
 
 UNLIMITED = 2**31
 """How many requests that take nothing fit on a server: more than there are."""
@@ -412,8 +411,6 @@ class Ledger(Unconstrained):
 
     def why_not(self, request: Request) -> int:
         """Return the index into `reasons` of what keeps this request out now."""
-        from binwright.fabric.servers import why_not  # numba: only runs that reject something pay for it
-
         return why_not(self._shown, request.demand, request.spread)
 
     def kept_out(self, request: Request) -> dict[int, str]:
@@ -426,8 +423,6 @@ class Ledger(Unconstrained):
         Stranded is what none of the demands `flavours` int64 [k, resources] can use. They are the same at every call:
         where there are many servers, those that have not changed are not looked at again.
         """
-        from binwright.fabric.survey import Survey
-
         log = self._log if type(self) is Ledger else None
         if self._survey is None or self._survey.log is not log or self._surveyed != self._servers:
             self._survey = Survey(self._servers, flavours, self.spreads(flavours), log)

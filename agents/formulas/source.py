@@ -117,14 +117,14 @@ class _Imported(ast.NodeTransformer):
 class ScoreFunction(Agent):
     """The place with the highest score by a function in plain Python, on which the request fits; the first of equals.
 
-    What scores no number, or minus infinity, is nowhere. `decisions`, `undefined` and `lost` count as those of a
+    What scores no number, or minus infinity, is nowhere. `decisions` and `lost` count as those of a
     `binwright.agents.formulas.program.Program` do.
     """
 
     reference = "yours"
 
     def __init__(self, tree: ast.Module, name: str = "score") -> None:
-        self.decisions = self.undefined = self.lost = 0
+        self.decisions = self.lost = 0
         self._names = parameters(tree, name)
         known: dict[str, Any] = {one: getattr(builtins, one) for one in NAMES}
         known |= NUMBERS | {"where": lambda test, x, y: x if test else y, "math": math}
@@ -159,7 +159,6 @@ class ScoreFunction(Agent):
                 if found > most:
                     best, most = (server, node), found
         self.decisions += fits
-        self.undefined += undefined
         self.lost += fits and best is None and undefined
         if best is None:
             return None

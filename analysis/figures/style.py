@@ -116,12 +116,12 @@ def looks(agents: Iterable[str]) -> dict[str, Look]:
     return found
 
 
-def shades(count: int = len(SHADES)) -> tuple[str, ...]:
+def shades() -> tuple[str, ...]:
     """Return colours from one end to the other; where the style asks for it, ever lighter ones."""
-    if not current().greyscale and count == len(SHADES):
+    if not current().greyscale:
         return SHADES
     scale = colormaps["viridis"]
-    return tuple(colors.to_hex(scale(LIGHTEST * at / max(1, count - 1))) for at in range(count))
+    return tuple(colors.to_hex(scale(LIGHTEST * at / (len(SHADES) - 1))) for at in range(len(SHADES)))
 
 
 def new(width: Width, height: float) -> Figure:

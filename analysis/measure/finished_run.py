@@ -7,13 +7,17 @@ from dataclasses import replace
 from functools import cached_property
 from math import floor
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from binwright.analysis.measure import cached_arrays
 from binwright.analysis.measure.cached_arrays import Computed, fixed, read_only
+from binwright.analysis.measure.contention import Contention, contention_of
+from binwright.analysis.measure.costs.bill import Bill, Costs, HourOfSite, bill_of, by_hour
+from binwright.analysis.measure.costs.server_intervals import Held, Stretches
+from binwright.analysis.measure.devices import DeviceHistory, history
 from binwright.analysis.measure.moved import OnTheWay, on_the_way, stays
 from binwright.analysis.measure.order import Order
 from binwright.fabric.devices import DeviceView
@@ -37,12 +41,6 @@ FULL = (
 )
 
 HOUR = 3600.0
-
-if TYPE_CHECKING:
-    from binwright.analysis.measure.contention import Contention
-    from binwright.analysis.measure.costs.bill import Bill, Costs, HourOfSite
-    from binwright.analysis.measure.costs.server_intervals import Held, Stretches
-    from binwright.analysis.measure.devices import DeviceHistory
 
 
 class Places(NamedTuple):
@@ -323,8 +321,6 @@ class FinishedRun(Rows):
         """What the servers came to; None where nobody says what they draw or cost."""
         if self.costs is None:
             return None
-        from binwright.analysis.measure.costs.bill import bill_of  # only runs that ask for it pay for it
-
         found = bill_of(self.costs, self.simulation, *self._drawing(self.costs))
         price = self.costs.spec.moves
         if price is None or self.moving is None:
@@ -335,8 +331,6 @@ class FinishedRun(Rows):
 
     def _drawing(self, costs: Costs) -> tuple[Held, float, float, Stretches | None]:
         """List what is held of the resource that power goes by, the measured time, and what is used in it, if known."""
-        from binwright.analysis.measure.costs.server_intervals import Held
-
         lay = self.places
         some = lay.amounts.any(axis=1)
         held = Held(lay.server[some], lay.start[some], lay.end[some], lay.amounts[some, costs.resource])
@@ -346,8 +340,6 @@ class FinishedRun(Rows):
     @property
     def by_hour(self) -> list[HourOfSite]:
         """What each site came to in every hour; nothing where nobody says what servers draw."""
-        from binwright.analysis.measure.costs.bill import by_hour
-
         costs = self.costs
         if costs is None or not costs.has_power:
             return []
@@ -358,8 +350,6 @@ class FinishedRun(Rows):
         """What was used and lacked; None where nobody says what requests use."""
         if self.asked.use is None:
             return None
-        from binwright.analysis.measure.contention import contention_of  # numba: only who says what is used pays for it
-
         return contention_of(self, self.contention_rule == "priority")
 
     @cached_property
@@ -372,8 +362,6 @@ class FinishedRun(Rows):
         """How the devices were used; None where servers have none, or where some failed or were added."""
         if not isinstance(self.simulation.view, DeviceView):
             return None
-        from binwright.analysis.measure.devices import history  # compiles more than other runs need
-
         return history(self.simulation, self.held, self.start, self.end)
 
     @cached_property

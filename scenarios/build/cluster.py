@@ -11,7 +11,11 @@ import numpy as np
 from pydantic import ValidationError
 
 from binwright.fabric.cluster import MOST_DEVICES, NEVER, Cluster, DevicesOf
+from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
+from binwright.fabric.network import NetworkLedger
+from binwright.fabric.placement.ruled_ledger import ConstrainedLedger, RuledDevices
+from binwright.fabric.placement.ruled_network import RuledNetwork
 from binwright.fabric.placement.rules import Drain, ServerLabels, numbered
 from binwright.fabric.predicting_ledger import PredictingLedger
 from binwright.scenarios.schema.cluster import ClusterSpec
@@ -56,11 +60,6 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
     if network is None:
         cluster, labels = _build(scenario, seed)
         if scenario.ruled_by:
-            from binwright.fabric.placement.ruled_ledger import (  # numba: only rules pay for it
-                ConstrainedLedger,
-                RuledDevices,
-            )
-
             kind = ConstrainedLedger if cluster.devices is None else RuledDevices
             _check_labels(scenario, labels)
             return kind(cluster, labels, scenario.placement)
@@ -69,16 +68,10 @@ def build_ledger(scenario: Scenario, seed: int = 0) -> Ledger:
             return PredictingLedger(cluster, places)
         if cluster.devices is None:
             return Ledger(cluster)
-        from binwright.fabric.device_ledger import DeviceLedger  # numba: only devices pay for it
-
         return DeviceLedger(cluster)
-    from binwright.fabric.network import NetworkLedger  # numba: only networks pay for it
-
     paths = routing(network.topology.built, network.paths, network.order)
     weighted, remembers = network.routes == "weighted", scenario.costs is not None or scenario.use is not None
     if scenario.ruled_by:
-        from binwright.fabric.placement.ruled_network import RuledNetwork
-
         rules = scenario.placement
         remembers |= any(isinstance(rule, Drain) for rule in rules)
         cluster = build_cluster(scenario)

@@ -12,6 +12,7 @@ import numpy as np
 
 from binwright.agents import AGENTS
 from binwright.agents.nested_agent import make, split_book
+from binwright.agents.rules.on_devices import WithDevices, no_devices_for
 from binwright.agents.world import WarmStart, World
 from binwright.scenarios.build.cluster import build_cluster, build_labels, build_ledger
 from binwright.scenarios.build.lifetime_info import foreseen
@@ -141,8 +142,6 @@ def adapt_agent(world: World, agent: Agent) -> Agent:
         raise UserError(problem, key="agents", remedy=remedy)
     if world.devices == agent.on_devices:
         return agent
-    from binwright.agents.rules.on_devices import WithDevices, no_devices_for  # numba
-
     if agent.on_devices:
         raise no_devices_for(agent)
     return WithDevices(agent)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from binwright.analysis.measure.contention import over_time
 from binwright.analysis.measure.costs.bill import HourOfSite
 from binwright.analysis.measure.order import Order
 from binwright.fabric.fragmentation import CAUSES
@@ -158,8 +159,6 @@ def write_sites(path: Path, hours: Sequence[HourOfSite]) -> None:
 
 def write_use(path: Path, over: FinishedRun) -> None:
     """Write a row per step of use: what was installed, allocated, wanted, used and missing."""
-    from binwright.analysis.measure.contention import over_time  # numba: only who says what is used pays for it
-
     _write(path, [over_time(over)], over.resources)
 
 

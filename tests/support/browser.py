@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import shutil
 import subprocess
@@ -104,14 +103,6 @@ class Browser:
         """Errors in the console since the last call; what the page's policy refused to fetch is among them."""
         entries = self._call("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
-
-    def shot(self, path: Path, selector: str = "html") -> None:
-        """A PNG of the element, all of it."""
-        box = self.run("return document.querySelector(arguments[0]).getBoundingClientRect().toJSON()", selector)
-        scroll = self.run("return [scrollX, scrollY]")
-        clip = {"x": box["x"] + scroll[0], "y": box["y"] + scroll[1], "width": box["width"], "height": box["height"]}
-        image = self.devtools("Page.captureScreenshot", captureBeyondViewport=True, clip=clip | {"scale": 1})
-        path.write_bytes(base64.b64decode(image["data"]))
 
     def close(self) -> None:
         """End the browser."""
