@@ -270,9 +270,7 @@ class Simulation(RunState):
     @property
     def within_instant(self) -> bool:
         """Whether requests in the line are still to be offered at this instant, and none can wait."""
-        overflow = self.overflow
-        full = overflow.mode == "expand" and len(self.view.capacity) >= overflow.limit
-        return bool(self._line) and not self.queue.blocked and (full or overflow.mode in ("drop", "stop"))
+        return bool(self._line) and not self.queue.blocked and self.overflow.mode in ("drop", "stop")
 
     def _refuse(self, request: Request, refusal: Refusal | None = None) -> None:
         ledger, queues = self.ledger, self.queues

@@ -12,6 +12,7 @@ import numpy as np
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.files import write_table
+from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Floats, Ints
 from binwright.workloads import TRACES
 from binwright.workloads.lifetimes import kaplan_meier
@@ -114,7 +115,7 @@ def growing(
 
     def mean(since: float) -> Floats:
         lasts: Floats = np.maximum(0.0, end - np.maximum(arrival, since))
-        return lasts @ amounts[::step] * step / (last - since)
+        return rows_dot(amounts[::step].T, lasts) * step / (last - since)
 
     whole, later = mean(begin), mean(late)
     column = int(np.argmax(later / np.maximum(whole, 1e-9)))

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from binwright.simcore.errors import WorkloadError
 from binwright.simcore.extras import pl
+from binwright.simcore.ordered_sums import dot
 from binwright.simcore.types import Floats
 from binwright.workloads.arrivals import DAY, HOUR, MONTH, WEEK, Poisson
 from binwright.workloads.generators import Flavour, Synthetic
@@ -112,7 +113,7 @@ def _growth(of: Floats, weeks: int) -> float:
     for _ in range(60):  # the mean week of an exponential rate is that of the arrivals
         middle = (low + high) / 2
         rates = np.exp(middle * (numbers - (weeks - 1) * (middle > 0)))
-        low, high = (middle, high) if (rates @ numbers) / rates.sum() < of.mean() else (low, middle)
+        low, high = (middle, high) if dot(rates, numbers) / rates.sum() < of.mean() else (low, middle)
     return float(np.exp(high))
 
 

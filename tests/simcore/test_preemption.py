@@ -262,7 +262,7 @@ def test_what_a_scenario_says_is_done(victims: str, tmp_path: Path) -> None:
         ({"preempt": {"victims": "lowst"}}, "lowest"),
         ({"preempt": {"budgets": [{"of": {"group": "web"}}]}}, "at_most or share"),
         ({"preempt": {}, "wait": {"together": 3}}, "more than one way"),
-        ({"preempt": {"otherwise": "requeue"}}, "wrong value"),
+        ({"preempt": {"otherwise": "requeue"}}, "is no known value"),
         ("preempt", "more than a word"),
     ],
 )

@@ -57,7 +57,7 @@ def test_results_do_not_depend_on_threads() -> None:
 
     with ThreadPoolExecutor(2) as pool:
         found = [*pool.map(told, (1, 8))]
-    assert {"allocation_cpu", "load_cpu", "income", "cost", "energy", "preferred"} <= found[0].keys()
+    assert {"allocation_cpu", "load_cpu", "income", "cost", "energy"} <= found[0].keys()
     for name, value in found[0].items():
         assert found[1][name] == value, name
 
