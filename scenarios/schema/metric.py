@@ -13,7 +13,7 @@ from binwright.analysis.figures.venues import VENUES, inches
 from binwright.analysis.measure import BUILT_IN, METRICS
 from binwright.analysis.measure.definition import Asked
 from binwright.simcore.fields import Model, PositiveNumber, Share, Shown, Text, Where, checked, wrong
-from binwright.simcore.json_schema import PLUGIN, Schema, mapping
+from binwright.simcore.json_schema import PLUGIN, Schema, given, mapping
 
 _REMEDY = "Write a name, or {name: {last: 20 %}} for the last part, {name: {by: {tenant: [a, b]}}} by class."
 
@@ -62,7 +62,8 @@ class MetricSpec(Model):
         for name, needed in ((added, []), (ours, ["last"]), (ours, ["by"])):
             short = {"type": "object", "propertyNames": name, "minProperties": 1, "maxProperties": 1}
             forms.append(mapping({"name": name, **last}, ["name", *needed]))
-            forms.append({**short, "additionalProperties": mapping(last, needed)})
+            some = {"allOf": [given(*needed)]} if needed else {}  # null says that it is absent
+            forms.append({**short, "additionalProperties": mapping(last, needed, **some)})
         return {"anyOf": forms, "description": "A name, {name: {last: 20 %}}, or a mapping with name and last."}
 
     @property
