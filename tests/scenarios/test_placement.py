@@ -169,7 +169,7 @@ def test_a_run_names_the_rules_that_refused(tmp_path: Path) -> None:
         (("placement", 5, "drain"), [6], "there is no such server"),
         (("placement", 6, "drain"), {"kind": "smal"}, "no server has this kind.*Did you mean 'small'"),
         (("workload", "flavours", 1, "where"), {"zone": "c"}, "no server has this zone"),
-        (("workload", "flavours", 1, "where"), {"rack": 2}, r"got 2\).*Write text, in quotes"),
+        (("workload", "flavours", 1, "where"), {"rack": 2}, r"expected text, got 2.*in quotes"),
         (("workload", "flavours", 1, "where"), {"server": "2"}, "is reserved for single servers"),
         (("workload", "flavours", 0, "tolerates"), "sport", "no server has this taint.*Did you mean 'spot'"),
         (("cluster", "domains"), {"zone": 2}, "is already set by `domains`"),
