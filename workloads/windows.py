@@ -81,7 +81,7 @@ def select(
     if window.cut:
         if not asked:
             remedy = "Take `ends: keep`, or a trace in the Standard Workload Format."
-            raise WorkloadError("nobody says how long requests may run", file=file, key="workload.ends", remedy=remedy)
+            raise WorkloadError("the trace has no requested times", file=file, key="workload.ends", remedy=remedy)
         table = table.copy()
         table["lifetime"] = np.fmin(table["lifetime"], table[REQUESTED])
     blocks = None

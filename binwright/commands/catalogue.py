@@ -26,7 +26,7 @@ def agents(asked: Namespace) -> int:
         unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
     _list(AGENTS, unsuited)
     if unsuited:
-        out.print("[bold]Not for it, as they are[/]")
+        out.print("[bold]Cannot run it as they are[/]")
     for name, why in unsuited.items():
         entry(name, why)
     return 0

@@ -283,7 +283,7 @@ class Scenario(Model):
                     raise wrong("does not go with predicted peaks", f"Take it out, or cluster.overcommit.{name}.", at)
             if not isinstance(how.predict, LimitPeak) and not getattr(self.workload, "use", None):
                 remedy = "Say it, like workload: {use: {cpu: {mean: 30 %, peak: 80 %}}}."
-                problem = "predicts what requests use, and nobody says what that is"
+                problem = "predicts what requests use, but no use is known"
                 raise wrong(problem, remedy, ("cluster", "overcommit", name, "predict"))
 
     def _check_moves(self) -> None:

@@ -323,7 +323,7 @@ def test_a_trace_without_requested_times_is_refused(tmp_path: Path) -> None:
     path.write_text("id,arrival,lifetime,cpu\na,0,5,1\nb,1,5,1\n")
     own = queue(path).dump()
     own["workload"] |= {"trace": "table", "ends": "requested"}
-    with pytest.raises(WorkloadError, match=r"workload\.ends: nobody says how long requests may run"):
+    with pytest.raises(WorkloadError, match=r"workload\.ends: the trace has no requested times"):
         build_world(scenario_from(own)).draw(0)
     own["workload"]["ends"] = "keep"
     with pytest.raises(WorkloadError, match="do not say how long users asked for"):
