@@ -40,6 +40,7 @@ def test_what_is_left_costs_as_much_as_what_was_done(tmp_path: Path) -> None:
     assert cost(scenario_from(small()), None).iterations == 8
 
 
+@pytest.mark.long
 def test_every_point_of_a_sweep_goes_by_its_own_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rates, measured = [0.001, 0.01, 0.1], list[float]()
 

@@ -14,6 +14,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
+from tests.support.properties import first
 
 SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
@@ -81,7 +82,7 @@ LOG = """; three jobs
 """
 
 
-@pytest.mark.parametrize("backfilling", ["none", "easy", "conservative"])
+@pytest.mark.parametrize("backfilling", first(1, ["easy", "conservative", "none"]))
 def test_jobs_of_a_log_lie_on_several_servers(tmp_path: Path, backfilling: str) -> None:
     log = tmp_path / "log.swf"
     log.write_text(LOG)

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.schema.load import load_scenario
 from binwright.simcore import memmap
+from tests.support.properties import first
 
 RUN = ["workload.requests=700", "cluster.servers=6", "replications=1", "record=[requests, samples]"]
 FORMS = {
@@ -25,7 +26,7 @@ FORMS = {
 TIMES = ("seconds", "decision_us")
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", first(1, FORMS))
 def test_a_run_is_the_same_in_blocks_and_in_files(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = load_scenario("quickstart", [*RUN, *FORMS[form]])
     whole = Batch(scenario, tmp_path / "whole").run(jobs=1).runs.drop(TIMES)

@@ -164,6 +164,7 @@ def test_next_fit_places_everybody_in_bins_enough() -> None:
     assert not faults(given.with_bins(int(where.max()) + 1), where.tolist())
 
 
+@pytest.mark.long
 def test_checking_an_answer_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """From the text, for every ball at once."""
     calls = []
