@@ -52,7 +52,7 @@ LEAST_MEMORY, MOST_MEMORY, LEAST_MILLICORES = 0.064, 24_576.0, 50
 """GB and millicores of a usual request: what the middle one must have to be believed in the unit that a name says."""
 IDS = range(4)
 """Ranks of the words by which nothing but a name is meant: id, uuid, guid, vmid."""
-_FAILED = r"\b(fail|error|reject|abort|cancel|denied|refused|invalid|unschedul)"
+_FAILED = r"(?:^|[^a-z])(fail|error|crash|kill|reject|abort|cancel|denied|refused|invalid|unschedul)"
 """What words begin with that are said of a machine that never ran."""
 _SOME = 20
 """Distinct words up to which a column of them is worth naming."""
@@ -382,7 +382,8 @@ def _doubt_failed(column: _Column, look: _Look) -> None:
     failed = column.there.filter(column.there.str.to_lowercase().str.contains(_FAILED))
     if 0 < len(failed) < len(column.there):
         words = ", ".join(failed.unique(maintain_order=True).to_list())
-        keep = f"`keep: {{{column.name}: '!= {failed[0]}'}}`"
+        others = column.there.filter(~column.there.is_in(failed.implode())).unique(maintain_order=True).to_list()
+        keep = f"`keep: {{{column.name}: [{', '.join(others)}]}}`"
         many = f"{len(failed):,} of {len(column.cells):,} rows"
         look.doubts.append(f"{column.name} has {words} in {many}, as if these never ran: {keep} leaves them out.")
 

@@ -58,8 +58,11 @@ def _as_proven(goals: Sequence[Reached], file: Path) -> list[Reached]:
     """Take the bounds that the search proved from its answer, which has them in JSON."""
     answer = file.read_text("utf-8").lstrip()
     known = json.loads(answer).get("goals", ()) if answer.startswith("{") else ()
-    bounds = {(one["aim"], one["text"], one["value"]): one["bound"] for one in known}
-    return [one._replace(bound=bounds.get((one.aim, one.text, one.value), one.bound)) for one in goals]
+    bounds = {(goal.get("aim"), goal.get("text"), goal.get("value")): goal.get("bound") for goal in known}
+    return [
+        goal._replace(bound=goal.bound if (bound := bounds.get((goal.aim, goal.text, goal.value))) is None else bound)
+        for goal in goals
+    ]
 
 
 def _called(names: Sequence[str]) -> Callable[[int], str]:

@@ -77,7 +77,7 @@ def run(asked: Namespace) -> int:
         warn_of(without_order(batch.scenario))
         warn_of(without_requeue(batch.scenario))
         warn_of(without_requested(batch.scenario, batch.folder))
-        _warn_each(unknown_names(batch.scenario, batch.folder))
+        warn_each(unknown_names(batch.scenario, batch.folder))
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -197,11 +197,11 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
     warn_of(without_order(scenario))
     warn_of(without_requeue(scenario))
     warn_of(without_requested(scenario, folder))
-    _warn_each(unknown_names(scenario, folder))
+    warn_each(unknown_names(scenario, folder))
     warn_of(below_fitted(scenario))
 
 
-def _warn_each(doubts: Sequence[str]) -> None:
+def warn_each(doubts: Sequence[str]) -> None:
     """Warn of the first SHOWN of them."""
     for doubt in doubts[:SHOWN]:
         warn_of(doubt)
@@ -226,7 +226,7 @@ def _warn(results: Results) -> None:
         share = lost / int(done["running"].sum())
         warn_of(
             f"the cluster cannot hold what runs already at the start: {share:.2%} of these requests got no place "
-            "there, or only later, and those that come wait behind them (metric `running_lost`). Give it more servers, "
+            "there, or only later (metric `running_lost`), and later ones may wait behind them. Give it more servers, "
             "or leave them out: `workload: {running: drop}`."
         )
     if "missing_groups" in done.columns:

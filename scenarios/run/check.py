@@ -238,7 +238,7 @@ def without_contention(scenario: Scenario) -> str:
                 names |= {name: None for name, ratio in group.overcommit.items() if ratio > 1}
     if not names:
         return ""
-    why = "no `workload.use` says how much of it requests use, so that contention is not modelled"
+    why = "without `workload.use`, how much requests use of what they request, contention is not modelled"
     return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} oversold, and that looks free: {why}."
 
 
@@ -258,8 +258,8 @@ def without_effect(scenario: Scenario) -> str:
 def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
     """Compare what fitted requests ask for at once with their trace.
 
-    Returns rows: the resource, `peak` or `99th percentile`, its units in the trace, and those drawn, on average of the
-    first seeds.
+    Returns rows: the resource, `peak` or `99th percentile`, its units in the trace, which are more than 0, and those
+    drawn, on average of the first seeds.
     """
     spec = scenario.workload
     if not isinstance(spec, Generated) or not spec.fitted:
@@ -270,25 +270,26 @@ def beside_fitted(scenario: Scenario) -> list[tuple[str, str, float, float]]:
         amounts = {name: base.demand[:, place] / QUANTUM for place, name in enumerate(base.resources)}
         drawn.append(loads(base.arrival, base.duration, amounts))
     return [
-        (name, what, there, fmean(each[name][place] for each in drawn))
+        (name, what, traced, fmean(each[name][place] for each in drawn))
         for name, load in spec.fitted.items()
         if name in scenario.resources
-        for place, (what, there) in enumerate((("peak", load.peak), ("99th percentile", load.p99)))
+        for place, (what, traced) in enumerate((("peak", load.peak), ("99th percentile", load.p99)))
+        if traced
     ]
 
 
 def below_fitted(scenario: Scenario) -> str:
     """Say by how much fitted requests ask for less than their trace, at the point where they do so most."""
-    rows = [row for _, at_point in points(scenario)[:SEEDS] for row in beside_fitted(at_point) if row[2]]
+    rows = [row for _, at_point in points(scenario)[:SEEDS] for row in beside_fitted(at_point)]
     if not rows:
         return ""
-    name, what, there, drawn = min(rows, key=lambda row: row[3] / row[2])
-    if drawn > (1 - SHORT) * there:
+    name, what, traced, drawn = min(rows, key=lambda row: row[3] / row[2])
+    if drawn > (1 - SHORT) * traced:
         return ""
     return (
-        f"the fitted requests ask for {1 - drawn / there:.0%} less {name} than the trace at the {what} ({drawn:,.0f}, "
-        f"and {there:,.0f} in the trace): too few servers look enough. Size by the trace, or by its days: "
-        "`resample: {block: 1 d}`."
+        f"the fitted requests ask for {1 - drawn / traced:.0%} less {name} than the trace at the {what} "
+        f"({drawn:,.4g}, and {traced:,.4g} in the trace): too few servers look enough. Size by the trace, or by its "
+        "days: `resample: {block: 1 d}`."
     )
 
 

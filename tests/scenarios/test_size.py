@@ -468,7 +468,7 @@ def test_size_says_what_binds_and_that_overselling_is_not_free(
         frame = pl.read_csv(tmp_path / str(oversold) / "sizes.csv")
         assert frame["binds"].to_list() == [binds]
         assert f" {binds} {frame['full'][0]:.0%} " in said
-        assert ("cpu is oversold, and that looks free: no `workload.use` says" in said) is (oversold > 1)
+        assert ("cpu is oversold, and that looks free: without `workload.use`" in said) is (oversold > 1)
 
 
 def test_answers_say_what_their_runs_cost_and_draw(

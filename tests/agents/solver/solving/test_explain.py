@@ -134,3 +134,5 @@ def test_explain_has_the_bound_that_solve_proved(tmp_path: Path, capsys: pytest.
     answer.write_text(capsys.readouterr().out)
     assert main(["explain", str(file), str(answer), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["goals"][0]["bound"] == 3
+    answer.write_text(json.dumps(json.loads(answer.read_text()) | {"goals": [{"aim": "minimise"}]}))
+    assert main(["explain", str(file), str(answer), "--json"]) == 0
