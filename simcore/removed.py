@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 REMOVED: Mapping[str, str] = {
+    "command watch": "`binwright run` shows how far it is; `binwright report` draws what is finished.",
+    "command export": "Other tools read runs.parquet; in Python, `bw.load(FOLDER).runs.write_csv(FILE)`.",
+    "command man": "Take `binwright COMMAND --help`.",
     "figure mix": "Draw `size`: how many servers of one kind each agent needs.",
     "size.mix": "Size one kind at a time: `kind`, or --kind.",
     "agent adaptive": "Compare rules under your load, and take the best: a formula, value-es or a heuristic.",
@@ -21,4 +24,4 @@ REMOVED: Mapping[str, str] = {
     "figure critical-difference": "`differences` shows each agent against the baseline, `compare` all pairs.",
     "figure demands": "`binwright workloads` draws densities of what a workload asks for.",
 }
-"""What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME` of a registry."""
+"""What to do instead of a key of the YAML (its path, without places in lists), or of a `KIND NAME`."""

@@ -15,6 +15,7 @@ from binwright.parser.learning import add_evaluate, add_search, add_train, add_t
 from binwright.parser.options import add_heading, add_sets, add_several, add_where_runs
 from binwright.parser.solver import add_explain, add_jobs, add_pack, add_serve, add_solve
 from binwright.simcore.errors import nearest, suggest
+from binwright.simcore.removed import REMOVED
 
 Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"
 
@@ -65,6 +66,8 @@ class _Parser(argparse.ArgumentParser):
             remedy = suggest(value, action.choices, "`binwright help`")
             if len(action.choices) == 1 and not nearest(value, action.choices):
                 remedy = f"Did you mean `{self.prog} {next(iter(action.choices))} {value}`?"
+            if instead := REMOVED.get(f"command {value}"):
+                raise argparse.ArgumentError(None, f"the command {value} is gone\n  {instead}")
             raise argparse.ArgumentError(None, f"there is no command {value}\n  {remedy}")
         super()._check_value(action, value)
 

@@ -26,6 +26,7 @@ from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
 from binwright.simcore.types import QUANTUM, Floats
 from binwright.workloads import TRACES, WITH_SERVERS
+from binwright.workloads.arrivals import Poisson
 from binwright.workloads.changes import WorkloadChange, changed
 from binwright.workloads.column_guesses import Proposal, propose
 from binwright.workloads.describe import EVEN, growing, loads, peaks
@@ -176,12 +177,17 @@ class RequestSource:
         except UserError as error:
             error.file = self.path
             raise
+        assert isinstance(spec.arrivals, Poisson)
+        rates = {"hours": spec.arrivals.hours, "weekdays": spec.arrivals.days, "growth": spec.arrivals.growth != 1}
+        kept, lost = ([name for name, fitted in rates.items() if bool(fitted) == wanted] for wanted in (True, False))
+        lost += ["bursts", "tenants"]
         share = self.share_of(flavours)
         notes = [
             f"Fitted to the {len(self.frame):,} requests of {self.path.name}: the {len(spec.flavours)} most frequent "
             f"demands, which are {share:.1%} of them"
             f"{' (more with --flavours)' if share < MOST else ''},",
-            "Poisson arrivals with their hours, weekdays and growth; quantiles of lifetimes. Bursts, tenants are lost.",
+            f"Poisson arrivals, quantiles of lifetimes. Kept: {', '.join(kept) or 'the mean rate'}. "
+            f"Lost: {', '.join(lost)}.",
         ]
         notes += [f"{self.running:,} requests run already at the start. They are not drawn."] * (self.running > 0)
         agents = [each.label for each in self.scenario.agents] if self.scenario else AGENTS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from binwright.cli import main
 from binwright.scenarios.schema.load import load_scenario
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UnknownName, UserError
@@ -14,9 +15,14 @@ KINDS = {registry.kind: registry for registry in Registry.every}
 
 
 @pytest.mark.parametrize("name", REMOVED)
-def test_no_name_that_is_gone_is_in_use(name: str) -> None:
+def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     kind, _, registered = name.partition(" ")
-    if registered:
+    if kind == "command":
+        with pytest.raises(SystemExit):
+            main([registered])
+        error = capsys.readouterr().err
+        assert f"the command {registered} is gone\n  {REMOVED[name]}" in error
+    elif registered:
         assert registered not in KINDS[kind]
         with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
             KINDS[kind].load(registered)
@@ -27,6 +33,12 @@ def test_no_name_that_is_gone_is_in_use(name: str) -> None:
         with pytest.raises(UserError, match="this key is gone") as refused:
             load_scenario("quickstart", [f"{name}={{a: 1}}"])
         assert REMOVED[name] in str(refused.value)
+
+
+def test_a_mover_in_a_scenario_that_is_gone_says_what_to_take() -> None:
+    with pytest.raises(UserError, match="this key is gone") as refused:
+        load_scenario("moves/hourly", ["rescheduling.mover={lars: {}}"])
+    assert REMOVED["mover lars"] in str(refused.value)
 
 
 def test_an_agent_in_a_scenario_that_is_gone_says_what_to_take() -> None:
