@@ -357,11 +357,9 @@ def test_progress_says_done_failed_rate_and_time_left(monkeypatch: pytest.Monkey
 def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an agent imports and reads may change in between; an interrupted batch leaves workers in its midst."""
+    """What an agent imports may change in between; an interrupted batch leaves workers in its midst."""
     (tmp_path / "helper.py").write_text("LEAST = 0\n")
-    (tmp_path / "most.txt").write_text("99")
-    given = f"import helper; most = int(Path('{tmp_path}/most.txt').read_text())"
-    mine = agent(tmp_path, f"{given}\n        if not helper.LEAST <= request.demand[0] / 10**6 <= most: return None")
+    mine = agent(tmp_path, "import helper\n        if helper.LEAST > request.demand[0] / 10**6: return None")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
 
@@ -378,7 +376,7 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
         assert len(before) == 2
         run("second", "best-fit")
         assert workers() == before
-        (tmp_path / "most.txt").write_text("0")
+        (tmp_path / "helper.py").write_text("LEAST = 99\n")
         changed = run("changed")
         again = workers()
         assert not again & before
@@ -386,8 +384,7 @@ def test_workers_that_are_held_do_all_batches_with_what_is_in_the_files_then(
             run("third", finished=lambda row: 1 / 0)
         last = run("last")
         assert not (found := workers()) & again
-        (tmp_path / "most.txt").write_text("99")
-        (tmp_path / "helper.py").write_text("LEAST = 99\n")
+        (tmp_path / "helper.py").write_text("LEAST = 98\n")
         helped = run("helped")
         assert not workers() & found
     assert not backends._held
