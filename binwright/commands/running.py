@@ -36,14 +36,6 @@ def run(asked: Namespace) -> int:
     from binwright.analysis.compare.sites import site_table
     from binwright.scenarios.batch.backends import checked_jobs
     from binwright.scenarios.batch.batch import run_batches
-    from binwright.scenarios.run.check import (
-        unknown_names,
-        without_contention,
-        without_effect,
-        without_order,
-        without_requested,
-        without_requeue,
-    )
     from binwright.simcore.cores import usable_cpus
 
     checked_jobs(asked.jobs)
@@ -72,12 +64,7 @@ def run(asked: Namespace) -> int:
         _say_outdated(batch)
         _say_printed(batch)
         _warn(results)
-        warn_of(without_contention(batch.scenario))
-        warn_of(without_effect(batch.scenario))
-        warn_of(without_order(batch.scenario))
-        warn_of(without_requeue(batch.scenario))
-        warn_of(without_requested(batch.scenario, batch.folder))
-        warn_each(unknown_names(batch.scenario, batch.folder))
+        warn_of_scenario(batch.scenario, batch.folder)
         list_failed(results)
         _say_where(results)
     return FAILED if any(len(results.failed) for results in found) else 0
@@ -175,11 +162,19 @@ def _plan(batch: Batch, known: Mapping[str, Any]) -> None:
 
 def _say_doubts(scenario: Scenario, folder: Path) -> None:
     """Say what is odd about a scenario that can be run."""
+    from binwright.scenarios.run.check import below_fitted, impossible_of, overlap_of, running_at_start
+
+    warn_of(overlap_of(scenario))
+    if running := running_at_start(scenario, folder):
+        show(running)
+    warn_of(impossible_of(scenario, folder))
+    warn_of_scenario(scenario, folder)
+    warn_of(below_fitted(scenario))
+
+
+def warn_of_scenario(scenario: Scenario, folder: Path) -> None:
+    """Warn of keys without effect, of names that no request has, and of what is not modelled."""
     from binwright.scenarios.run.check import (
-        below_fitted,
-        impossible_of,
-        overlap_of,
-        running_at_start,
         unknown_names,
         without_contention,
         without_effect,
@@ -188,20 +183,13 @@ def _say_doubts(scenario: Scenario, folder: Path) -> None:
         without_requeue,
     )
 
-    warn_of(overlap_of(scenario))
-    if running := running_at_start(scenario, folder):
-        show(running)
-    warn_of(impossible_of(scenario, folder))
-    warn_of(without_contention(scenario))
-    warn_of(without_effect(scenario))
-    warn_of(without_order(scenario))
-    warn_of(without_requeue(scenario))
+    for doubt in (without_contention, without_effect, without_order, without_requeue):
+        warn_of(doubt(scenario))
     warn_of(without_requested(scenario, folder))
-    warn_each(unknown_names(scenario, folder))
-    warn_of(below_fitted(scenario))
+    _warn_each(unknown_names(scenario, folder))
 
 
-def warn_each(doubts: Sequence[str]) -> None:
+def _warn_each(doubts: Sequence[str]) -> None:
     """Warn of the first SHOWN of them."""
     for doubt in doubts[:SHOWN]:
         warn_of(doubt)

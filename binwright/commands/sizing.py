@@ -11,7 +11,7 @@ from rich.markup import escape
 from binwright.cli import FAILED
 from binwright.commands.console import many_of, new_table, out, where
 from binwright.commands.progress import Looks
-from binwright.commands.running import list_failed, warn_each, warn_of, warn_of_growth
+from binwright.commands.running import list_failed, warn_of, warn_of_growth, warn_of_scenario
 from binwright.simcore.extras import pl
 
 BINDS = "binds: the resource that is fullest, and how full on average."
@@ -31,7 +31,7 @@ def size(asked: Namespace) -> int:
     from binwright.analysis.figures.style import save
     from binwright.api import as_overrides
     from binwright.api import size as size_servers
-    from binwright.scenarios.run.check import below_fitted, unknown_names, without_contention
+    from binwright.scenarios.run.check import below_fitted
     from binwright.scenarios.schema.load import folder_for, load_to_run
     from binwright.scenarios.schema.size import metrics_of
     from binwright.scenarios.size.sizing import Sizes
@@ -55,9 +55,8 @@ def size(asked: Namespace) -> int:
             on_progress=on_progress,
             finished=line,
         )
-    warn_each(unknown_names(scenario, folder))
+    warn_of_scenario(scenario, folder)
     warn_of(below_fitted(scenario))
-    warn_of(without_contention(scenario))
     if isinstance(found, Sizes):
         for point, one in found.answers:
             out.rule(escape(", ".join(f"{key} {value}" for key, value in point.items())))
