@@ -121,7 +121,7 @@ class SharedOrder:
         self._factors: dict[Path, float] = {}
 
     def __call__(self, view: View, request: Request) -> float:
-        """Score a request as of now."""
+        """Score a request as of now, in billionths, so that equals stay in the order of arrival."""
         rule, accounts = self._rule, view.accounts
         if accounts is None:
             raise UserError("nobody keeps account of what is used here", key="order", remedy="Take another order.")
@@ -130,13 +130,14 @@ class SharedOrder:
             self._total = int(view.capacity[:, :, 0].sum())
         fair = self._factors[accounts.owner(request.index, rule.by)]
         if not isinstance(rule, Multifactor):
-            return -fair
+            return -round(fair, 9)
         size = request.demand[0] * request.parts / self._total if self._total else 0.0
         highest = accounts.highest_priority
         urgent = max(request.priority, 0) / highest if highest else 0.0
-        return -(
+        score = (
             rule.age * min((view.now - request.arrival) / rule.max_age, 1.0)
             + rule.fair_share * fair
             + rule.size * (1 - size if rule.small_first else size)
             + rule.priority * urgent
         )
+        return -round(score, 9)
