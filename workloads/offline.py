@@ -30,23 +30,6 @@ WIDEST = 10_000
 """Machines of a random class, at most: offline means that they fit into one search."""
 
 
-ANY = -1
-"""The count of servers of which there are as many as anybody wants."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ServerKinds:
-    """Kinds of servers that can be had."""
-
-    names: tuple[str, ...]
-    capacity: Ints
-    """[kinds, resources]"""
-    count: Ints
-    """[kinds]: how many there are, or `ANY`"""
-    price: Ints | None
-    """[kinds]: of one, in millionths; None if nobody has said it"""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Machines:
     """Virtual machines and the servers that they go onto."""
@@ -56,11 +39,9 @@ class Machines:
     demand: Ints
     """[machines, resources], millionths of a unit: of a server for the fitted inputs, else whole numbers"""
     capacity: Ints
-    """[resources]: of a server, or the most of any kind"""
+    """[resources]: of a server"""
     names: tuple[str, ...] | None = None
     """What the machines are called, if somebody has said it."""
-    servers: ServerKinds | None = None
-    """The kinds of servers, if they are not equal and any number of them."""
 
     def requests(self, resources: tuple[str, ...], most: int | None = None) -> Workload:
         """All, or the first so many, at time 0, never ending, on servers with these resources.

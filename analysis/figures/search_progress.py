@@ -10,15 +10,13 @@ from matplotlib.ticker import MaxNLocator
 from binwright.analysis.figures.chosen_style import points, style
 from binwright.analysis.figures.style import GREY, heading, legend, looks, new, tidy
 
-Course = Sequence[tuple[float, float]]
-"""After how many seconds there was an answer of how many servers, or of what price."""
+Course = Sequence[tuple[float, int]]
+"""After how many seconds there was an answer of how many servers."""
 FIRST = 1e-4
 """Seconds: what was there earlier is drawn here, since the axis is logarithmic."""
 
 
-def draw(
-    courses: Mapping[str, Sequence[Course]], bound: float, seconds: float, title: str, what: str = "servers"
-) -> Figure:
+def draw(courses: Mapping[str, Sequence[Course]], bound: int, seconds: float, title: str) -> Figure:
     """Draw every course of every way to pack until `seconds`, or to its end if that is later, above the lower bound."""
     look = looks(courses)
     with style():
@@ -38,8 +36,8 @@ def draw(
         )
         ax.set_xscale("log")
         ax.set_xlabel("seconds")
-        ax.set_ylabel(what)
-        ax.yaxis.set_major_locator(MaxNLocator(integer=what == "servers"))
+        ax.set_ylabel("servers")
+        ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         tidy(ax)
         heading(figure, title)
         legend(figure, courses, look)

@@ -15,28 +15,23 @@ if TYPE_CHECKING:
     from binwright.workloads.offline import Machines
 
 
-WITH = "ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver"
-WITH_KINDS = "ffd-prod,bfd-sum,solver"
-"""The ways to pack if nothing is said, into equal servers and into several kinds."""
-
-
 def pack(asked: Namespace) -> int:
     """`binwright pack INPUT`."""
-    from binwright.agents.solver.packing.compare import as_json, check_file, compare, fleet, prices, rows_of, write
+    from binwright.agents.solver.packing.compare import as_json, check_file, compare, row_of, write
+    from binwright.agents.solver.packing.pack import METHODS
 
     given = _given(asked)
     limit = seconds("--time", asked.time)
     file = Path(asked.out) if asked.out else None
     if file:
         check_file(file)
-        for name, what in ((asked.input, "machines"), (asked.servers, "servers")):
-            if name and file.exists() and Path(name).exists() and file.samefile(name):
-                remedy = "Name another file."
-                raise UserError(f"would overwrite the {what} themselves", file=file, key="--out", remedy=remedy)
+        if file.exists() and Path(asked.input).exists() and file.samefile(asked.input):
+            remedy = "Name another file."
+            raise UserError("would overwrite the machines themselves", file=file, key="--out", remedy=remedy)
     figure = file_to_draw("--figure", asked.figure) if asked.figure else None
-    methods = (asked.methods or (WITH if given.servers is None else WITH_KINDS)).split(",")
-    answers = dict(compare(given.demand, fleet(given), methods, seconds=limit, seeds=asked.seeds))
-    rows = rows_of(answers)
+    methods = asked.methods.split(",") if asked.methods else METHODS
+    answers = dict(compare(given.demand, given.capacity, methods, seconds=limit, seeds=asked.seeds))
+    rows = [row_of(method, found) for method, found in answers.items()]
     if asked.json:
         print(as_json(given, rows))
     else:
@@ -49,14 +44,8 @@ def pack(asked: Namespace) -> int:
         from binwright.analysis.figures.search_progress import draw
         from binwright.analysis.figures.style import save
 
-        unit, what = prices(given), "servers" if prices(given) == 1 else "price"
-        courses = {
-            method: [[(at, cost / unit if unit > 1 else cost) for at, cost in one.course] for one in found]
-            for method, found in answers.items()
-        }
-        bound = rows[0].bound
-        title = f"{given.name}: {what} over time"
-        save(draw(courses, bound / unit if unit > 1 else bound, limit, title, what), figure)
+        courses = {method: [one.course for one in found] for method, found in answers.items()}
+        save(draw(courses, rows[0].bound, limit, f"{given.name}: servers over time"), figure)
         if not asked.json:
             where(f"Figure: {figure}")
     return INTERRUPTED if any(found[-1].interrupted for found in answers.values()) else 0
@@ -66,10 +55,10 @@ def _given(asked: Namespace) -> Machines:
     """Read what is to be packed: a file, or an input by its name."""
     from binwright.workloads.offline import NAMES, machines
     from binwright.workloads.offline_files import SUFFIXES, read_instance
-    from binwright.workloads.offline_table import read_csv, read_kinds
+    from binwright.workloads.offline_table import read_csv
 
     if asked.input in NAMES:
-        for key in ("server", "servers", "instance"):
+        for key in ("server", "instance"):
             if value := getattr(asked, key):
                 remedy = f"Leave --{key} out: it goes with a file."
                 raise UserError(f"{asked.input} has its own servers", key=f"--{key}", value=value, remedy=remedy)
@@ -85,53 +74,29 @@ def _given(asked: Namespace) -> Machines:
             remedy = f"Leave --{key} out: it goes with generated inputs."
             raise UserError("the machines are in a file", file=asked.input, key=f"--{key}", value=value, remedy=remedy)
     if suffix in SUFFIXES:
-        for key in ("server", "servers"):
-            if value := getattr(asked, key):
-                remedy = f"Leave --{key} out: it goes with a CSV file."
-                raise UserError("the file says what a server has", key=f"--{key}", value=value, remedy=remedy)
+        if asked.server:
+            remedy = "Leave --server out: it goes with a CSV file."
+            raise UserError("the file says what a server has", key="--server", value=asked.server, remedy=remedy)
         return read_instance(Path(asked.input), asked.instance)
     if asked.instance:
         remedy = "Leave it out: it goes with files of the literature."
         raise UserError("a CSV file has one instance", key="--instance", value=asked.instance, remedy=remedy)
-    if asked.servers:
-        if asked.server:
-            remedy = "Leave one of them out: --server is one kind, of which there are any number."
-            raise UserError("does not go with --server", key="--servers", value=asked.servers, remedy=remedy)
-        return read_kinds(Path(asked.input), Path(asked.servers))
     if not asked.server:
-        remedy = (
-            "Say what one server has of each column, --server cpu=8,mem=16, or give a file of them, --servers FILE."
-        )
+        remedy = "Say what one server has of each column: --server cpu=8,mem=16."
         raise UserError("the servers are not known", file=asked.input, key="--server", remedy=remedy)
     return read_csv(Path(asked.input), asked.server)
 
 
 def _print(given: Machines, rows: list[Row]) -> None:
-    from binwright.agents.solver.packing.compare import kinds, prices
-
-    unit = prices(given)
-    bound = rows[0].bound
     many = (many_of(len(given.demand), "machine"), many_of(len(given.resources), "resource"))
-    least = many_of(bound, "server") if unit == 1 else f"a price of {_said(bound, unit)}"
-    show(f"{given.name}: {', '.join(many)}, at least {least}")
-    price = [">price"] if unit > 1 else []
-    table = new_table("with", ">servers", *price, ">gap", ">seconds", ">checked", ">optimal")
-    for one in rows:
-        cost = "none" if one.cost is None else _said(one.cost, unit)
-        if one.cost != one.worst:
-            cost += f" to {'none' if one.worst is None else _said(one.worst, unit)}"
-        costs = [cost] if unit == 1 else ["none" if one.bins is None else str(one.bins), cost]
-        optimal = f"{one.optimal} of {one.seeds}" if one.seeds > 1 else "yes" if one.optimal else ""
-        checked = f"{one.checked:,}" if one.checked else ""
-        gap = "" if one.gap is None else _said(one.gap, unit)
-        table.add_row(one.method, *costs, gap, f"{one.seconds:.3f}", checked, optimal)
+    show(f"{given.name}: {', '.join(many)}, at least {many_of(rows[0].bound, 'server')}")
+    table = new_table("with", ">servers", ">gap", ">seconds", ">checked", ">optimal")
+    for row in rows:
+        bins = "none" if row.bins is None else str(row.bins)
+        if row.bins != row.worst:
+            bins += f" to {'none' if row.worst is None else row.worst}"
+        gap = "" if row.gap is None else str(row.gap)
+        optimal = f"{row.optimal} of {row.seeds}" if row.seeds > 1 else "yes" if row.optimal else ""
+        checked = f"{row.checked:,}" if row.checked else ""
+        table.add_row(row.method, bins, gap, f"{row.seconds:.3f}", checked, optimal)
     out.print(table)
-    for one in rows:
-        if bought := kinds(given, one):
-            said = ", ".join(f"{many} x {name}" if many > 1 else name for name, many in bought.items())
-            show(f"{one.method}: {said}")
-
-
-def _said(cost: int, unit: int) -> str:
-    """Write a cost as people do: a number of servers, or a price with the decimals that it has."""
-    return str(cost) if unit == 1 else f"{cost / unit:,.6f}".rstrip("0").rstrip(".")

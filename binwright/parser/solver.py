@@ -102,8 +102,7 @@ def add_pack(commands: Commands) -> None:
         "--with",
         dest="methods",
         metavar="NAMES",
-        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: all); "
-        "with --servers ffd-prod,bfd-sum,solver",
+        help="with commas between: ffd-prod,bfd-sum,dot-product,norm-greedy,published,solver (default: all)",
     )
     pack.add_argument("--time", default="10s", help="for each search (default: 10s)")
     pack.add_argument("--seed", type=int, help="of a generated input (default: 1)")
@@ -111,9 +110,6 @@ def add_pack(commands: Commands) -> None:
     pack.add_argument("--count", type=int, help="machines of ct1 to ct10 and planted (default: 200)")
     pack.add_argument("--instance", metavar="NAME", help="which one of a file with several instances")
     pack.add_argument("--server", metavar="CAPACITY", help="what a server has of a CSV file's columns: cpu=8,mem=16")
-    pack.add_argument(
-        "--servers", metavar="FILE", help="kinds of servers: a CSV file with these columns, and name, count, price"
-    )
     pack.add_argument("--json", action="store_true", help="print the table as JSON")
     pack.add_argument("--out", metavar="FILE", help="write the placements (.csv or .json)")
     pack.add_argument("--figure", metavar="FILE", help="draw the servers over time (.png, .svg or .pdf)")

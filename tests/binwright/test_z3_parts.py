@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from binwright.agents.solver.model.fleet import Fleet
-from binwright.agents.solver.packing.bin_selection import Bought
 from binwright.agents.solver.packing.pack import keeps, pack
 from binwright.reproduction.publications import z3_parts
 from binwright.reproduction.publications.wrasse import _by_z3
@@ -25,7 +23,7 @@ def test_z3_finds_what_is_needed(seed: int) -> None:
     where = place(given.demand, given.capacity, 8, 1, 20)
     assert where is not None
     used, where = np.unique(where, return_inverse=True)
-    assert keeps(given.demand, Fleet.alike(given.capacity), Bought(where, np.zeros(len(used), np.int64)))
+    assert keeps(given.demand, given.capacity, where)
     assert len(used) == needed(given.demand, given.capacity)
     assert place(given.demand, given.capacity, len(used) - 1, 1, 20) is None
 
@@ -37,7 +35,7 @@ def test_z3_packs_every_part_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     where = pack_parts(given.demand, given.capacity, 20)
     assert where is not None
     bins = int(where.max()) + 1
-    assert keeps(given.demand, Fleet.alike(given.capacity), Bought(where, np.zeros(bins, np.int64)))
+    assert keeps(given.demand, given.capacity, where)
     of_part = [set(part.tolist()) for part in np.array_split(where, 3)]
     assert sum(map(len, of_part)) == bins
     for part, taken in zip(np.array_split(given.demand, 3), of_part, strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from binwright.agents.solver.model.fleet import ENDLESS, Fleet
 from binwright.agents.solver.search.packing import Packing, powers
 from binwright.simcore.types import Ints
 
@@ -55,42 +54,4 @@ def needed(demand: Ints, capacity: Ints) -> int:
         place(ball + 1, [*free, capacity - demand[ball]])
 
     place(0, [])
-    return best
-
-
-@st.composite
-def fleets(draw: st.DrawFn, most: int = 6) -> tuple[Ints, Fleet]:
-    """Few balls and kinds of bins of small sizes and prices; every ball fits a kind, of which there may be too few."""
-    dims, kinds = 2, draw(st.integers(1, 3))
-    capacity = np.array(
-        draw(st.lists(st.lists(st.integers(0, 8), min_size=dims, max_size=dims), min_size=kinds, max_size=kinds))
-    )
-    fitting = [draw(st.sampled_from(capacity.tolist())) for _ in range(draw(st.integers(1, most)))]
-    demand = np.array([[draw(st.integers(0, room)) for room in row] for row in fitting], np.int64)
-    number = st.sampled_from([1, 2, 3, ENDLESS])
-    count = np.array(draw(st.lists(number, min_size=kinds, max_size=kinds)))
-    price = np.array(draw(st.lists(st.integers(0, 5), min_size=kinds, max_size=kinds)))
-    return demand, Fleet(capacity, count, price)
-
-
-def cheapest(demand: Ints, fleet: Fleet) -> tuple[int, int] | None:
-    """The lowest cost and the fewest bins for that, by trying everything; None if there are not enough bins."""
-    best: tuple[int, int] | None = None
-
-    def place(ball: int, free: list[Ints], left: list[int], cost: int) -> None:
-        nonlocal best
-        if best is not None and (cost, len(free)) >= best:
-            return
-        if ball == len(demand):
-            best = cost, len(free)
-            return
-        for target in range(len(free)):
-            if (demand[ball] <= free[target]).all():
-                place(ball + 1, [*free[:target], free[target] - demand[ball], *free[target + 1 :]], left, cost)
-        for kind, room in enumerate(fleet.capacity):
-            if left[kind] and (demand[ball] <= room).all():
-                fewer = [*left[:kind], left[kind] - 1, *left[kind + 1 :]]
-                place(ball + 1, [*free, room - demand[ball]], fewer, cost + int(fleet.price[kind]))
-
-    place(0, [], fleet.count.tolist(), 0)
     return best

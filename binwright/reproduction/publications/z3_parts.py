@@ -10,10 +10,8 @@ from time import monotonic
 
 import numpy as np
 
-from binwright.agents.solver.model.fleet import Fleet
 from binwright.agents.solver.model.packing_bound import lower_bound
 from binwright.agents.solver.packing import heuristics
-from binwright.agents.solver.packing.bin_selection import Bought
 from binwright.agents.solver.packing.pack import keeps
 from binwright.simcore.errors import BinwrightError
 from binwright.simcore.types import Ints
@@ -48,7 +46,7 @@ def pack_parts(demand: Ints, capacity: Ints, seconds: float) -> Ints | None:
         placed.append(used + where)
         used += len(bins)
     whole = np.concatenate(placed)
-    if not keeps(demand, Fleet.alike(capacity), Bought(whole, np.zeros(used, np.int64))):
+    if not keeps(demand, capacity, whole):
         raise BinwrightError("Z3 answered a placement that breaks the rules: a bug, please report it")
     return whole
 
