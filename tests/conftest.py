@@ -1,7 +1,5 @@
 """What all tests share: how properties are searched, and how failures are shown."""
 
-from __future__ import annotations
-
 import gc
 import os
 from collections import Counter

@@ -13,8 +13,6 @@ On 28 November 2026 the 14 in analysis were made again. Two survive, which chang
 for a pair more only where two floats are equal, and `bill` adds up two zeros rather than one.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import copy

@@ -1,7 +1,5 @@
 """`make test` draws the same examples every time, in whichever process a test happens to run."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path

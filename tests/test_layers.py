@@ -1,7 +1,5 @@
 """The ladder: imports point down only, and who does not need a heavy library does not pay for it."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

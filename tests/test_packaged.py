@@ -1,7 +1,5 @@
 """What an installed Binwright has: every file that is not Python is named in pyproject.toml."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """What agents see of servers whose peaks are predicted: either book, beside the same in plain Python."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

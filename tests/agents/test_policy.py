@@ -1,7 +1,5 @@
 """Agents that decide by what the environment shows: the same actions come to the same run."""
 
-from __future__ import annotations
-
 import runpy
 import subprocess
 import sys

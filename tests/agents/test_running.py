@@ -1,7 +1,5 @@
 """What agents that count on the ends of jobs see of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import inf, nextafter
 

@@ -1,7 +1,5 @@
 """The tables of docs/experiments/cvd.md, from made-up runs."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of regimes, from made-up runs and from real ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

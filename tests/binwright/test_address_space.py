@@ -1,7 +1,5 @@
 """Commands with few addresses (`ulimit -v`): they work or say in one message why not, and hear SIGTERM."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

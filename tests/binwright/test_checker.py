@@ -1,7 +1,5 @@
 """`check_agent` passes every agent that is shipped, and says of each wrong one what is wrong with it."""
 
-from __future__ import annotations
-
 import random
 import sys
 import time

@@ -1,7 +1,5 @@
 """The command line as a user meets it: what it prints, what it writes, its exit codes, and no traceback ever."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

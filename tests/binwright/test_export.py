@@ -1,7 +1,5 @@
 """What other tools read of some results."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

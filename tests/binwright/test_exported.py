@@ -1,7 +1,5 @@
 """What `import binwright` offers, pinned: a change here is a change for everybody."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

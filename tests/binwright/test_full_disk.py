@@ -1,7 +1,5 @@
 """Commands on a disk that refuses what they write, or has no power: nothing lost, and the same command goes on."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Damaged inputs of every kind: each is taken, or answered in one message. `benchmarks.reliability` tries many more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from random import Random
 

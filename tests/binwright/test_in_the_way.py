@@ -1,7 +1,5 @@
 """What is not as it should be around a command: one message, whose remedy works."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

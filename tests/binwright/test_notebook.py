@@ -1,7 +1,5 @@
 """examples/notebook.py, cell by cell, as a notebook runs it."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is made from the parser: completion in shells."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every published value has a row; verdicts; experiments at their smallest, and interrupted."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

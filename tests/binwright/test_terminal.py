@@ -1,7 +1,5 @@
 """What a person sees on a terminal while a command goes on and when it is over, emulated by pyte."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

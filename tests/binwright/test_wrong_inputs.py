@@ -1,7 +1,5 @@
 """Wrong inputs of all kinds: each gets one message that says what is wrong and what to do, exit code 2, no files."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Z3 on parts of a packing, for Table 4 of Wrasse."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The day in docs/guides/day.md is played as it stands, and prints what the page says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Every example has a command that works and the picture that it ends in; `make test-all` does what they say."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import shlex

@@ -1,7 +1,5 @@
 """The questions of docs/guides/how-do-i.md have files that run as they stand, and print what the page says."""
 
-from __future__ import annotations
-
 import json
 import os
 from itertools import islice

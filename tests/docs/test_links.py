@@ -4,8 +4,6 @@ The site's build, which is strict about links, has pages that are only generated
 SECURITY.md: it cannot see what leads nowhere for a reader of the repository.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from functools import cache

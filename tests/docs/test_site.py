@@ -1,7 +1,5 @@
 """The site builds without a warning, from the code as it is, and can be read and searched without a network."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -3,8 +3,6 @@
 Tables say what stands in for placeholders and for what takes long, and what is not run at all, and why.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

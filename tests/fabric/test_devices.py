@@ -1,7 +1,5 @@
 """The ledger of servers with devices against slow rules: what it takes, refuses, gives back and shows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The ledger against a slow model, and what fits where against obvious rules."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Moves in ledgers with rules of placement and with devices: both places are held, and counted at each step."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from random import Random
 

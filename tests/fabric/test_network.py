@@ -1,7 +1,5 @@
 """The ledger of a network: links and servers together, all or nothing, and everything comes back exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

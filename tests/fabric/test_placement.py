@@ -1,7 +1,5 @@
 """Rules of placement against slow ones: what the view shows, what is refused and why, and what is counted."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What predicted peaks leave on servers, beside the same in plain Python, task by task."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Paths against the slow rule and against networkx; what kernels answer against what the lists of paths say."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Rules of placement in a network against slow ones: what is shown, refused, counted, and taken by agents."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any

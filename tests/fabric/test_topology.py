@@ -1,7 +1,5 @@
 """Networks: what the presets are, what files may say, what is refused, and that all of them can be drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

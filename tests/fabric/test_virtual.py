@@ -1,7 +1,5 @@
 """Virtual networks: what links need, what the ledger refuses, and the heuristics against slow references."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

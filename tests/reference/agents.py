@@ -4,8 +4,6 @@ Each takes lists [servers][nodes][resources] and answers (server, node), the nod
 None. `min` and `max` keep the first of equals, which is the tie rule: candidates come lowest index first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from math import floor

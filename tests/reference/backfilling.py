@@ -1,7 +1,5 @@
 """Backfilling second by second: what every server will have free in each second to come, written out."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What servers come to, by walking through every server's time from moment to moment, with fractions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What requests use and lack, by walking through the time of every node of every server from moment to moment."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import floor

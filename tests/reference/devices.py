@@ -1,7 +1,5 @@
 """Servers with devices as slow, obvious rules over lists: what fits, what each agent chooses, what is fragmented."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Movers, as slow and plain as can be: requests are dicts, and every move is tried."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from typing import Any, TypeAlias
 

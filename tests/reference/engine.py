@@ -4,8 +4,6 @@ At one instant: releases, then failures, repairs and expansion, then whoever is 
 one. Nothing that is over stays in the way: releases that are due are applied before anything is offered.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What environments show, written anew from the state of the simulations at every step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.agents.environments.observation import Features, Observer

@@ -1,7 +1,5 @@
 """Says again what Slurm's classic fair share and multifactor priority are, from a list of what ran when."""
 
-from __future__ import annotations
-
 from math import log
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What a formula chooses, slowly: Python evaluates the expression for each place, with floats that divide by zero."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Callable

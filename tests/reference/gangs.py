@@ -1,7 +1,5 @@
 """Says again what becomes of gangs, as slow and obvious rules: every part is tried where nothing is in its way."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Run a program of UTILFN in plain Python, node by node: this defines what programs mean."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from binwright.agents.solver.model.arithmetic import OPERATIONS, placed

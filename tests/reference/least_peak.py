@@ -1,7 +1,5 @@
 """Where the highest hour of the day stays least, by walking through all that was used before, request by request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil, inf

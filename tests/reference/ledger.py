@@ -1,7 +1,5 @@
 """What the ledger of a network accepts, as slow, obvious rules: lists, sums and every pair of servers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from operator import index

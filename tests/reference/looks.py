@@ -1,7 +1,5 @@
 """What a look at servers counts, over all of them, as `Ledger.look` has it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.fabric.ledger import Ledger

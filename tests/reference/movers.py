@@ -1,7 +1,5 @@
 """Says again what movers plan, as slow and obvious rules."""
 
-from __future__ import annotations
-
 import copy
 from itertools import combinations
 

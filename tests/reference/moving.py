@@ -5,8 +5,6 @@ releases, whatever was put on the agenda happens in the order in which it was pu
 arrivals of moves, reschedulings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf

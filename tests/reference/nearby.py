@@ -1,7 +1,5 @@
 """The search of `agents.solver.online.nearby` again, slow and plain: filling a group is filling the groups in it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 

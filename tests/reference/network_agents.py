@@ -4,8 +4,6 @@ A `Case` is all that an agent may see. Each rule says which server it would take
 what is still needed; `provision` does the rest. `min` and `max` keep the first of equals, which is the tie rule.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction

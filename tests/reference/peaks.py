@@ -1,7 +1,5 @@
 """Both books of servers, and predicted peaks as Bashir and others define them, request by request in plain Python."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import ceil, floor, sqrt
 from typing import Any

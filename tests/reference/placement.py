@@ -1,7 +1,5 @@
 """Where requests may lie, as slow, obvious rules: who lies where is a list, and every rule counts in it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import NamedTuple

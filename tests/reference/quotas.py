@@ -3,8 +3,6 @@
 After `available` of pkg/cache/resource_node.go, for one level of cohorts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf

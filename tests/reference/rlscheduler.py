@@ -1,7 +1,5 @@
 """RLScheduler's program, as short as can be: one job is chosen at a time, and time goes on from event to event."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log2, log10
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The order of a fabric's equal paths, as it is said: planes in turn, or as networkx lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import count
 

@@ -1,7 +1,5 @@
 """Requests that go to sites in an order and take the first server with room there, event by event."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import floor, inf

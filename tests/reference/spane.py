@@ -1,7 +1,5 @@
 """The published experiment of SPANE's program (arXiv:2504.14946, baseline.py), as slow, obvious rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Holm's correction, and the comparisons at a point as one family; Friedman's test: slow and plain."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any, TypeAlias
 

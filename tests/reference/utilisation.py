@@ -1,7 +1,5 @@
 """The utilisation of an allocation, from the checked program: slow and plain, one ball after another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from binwright.agents.solver.model.problem import Problem

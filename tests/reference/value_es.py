@@ -1,7 +1,5 @@
 """The rule of value-es, slow and plain."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.agents.learned.numa.value import HIDDEN, SIZE, TERMS

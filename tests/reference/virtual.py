@@ -1,7 +1,5 @@
 """Slow, obvious versions of the rules for virtual networks."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import permutations, product
 

@@ -1,7 +1,5 @@
 """VMAgent's program (github.com/mail-ecnu/VMAgent, schedgym/sched_env.py), slow and plain, slips included."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 Event: TypeAlias = tuple[int, float, float, bool]

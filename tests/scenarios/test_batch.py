@@ -1,7 +1,5 @@
 """Batches: resuming, failures, what is written, and that every run is determined by its scenario, agent and seed."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What a scenario says of costs: its mistakes, its files, which servers are of which kind, and what comes out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whether a run's seed drew anything: what the column `random` of runs.parquet says."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is wrong with a scenario's agents is said by `validate`, and by `run` before it compiles or writes anything."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing is lost or made in any run: nodes and links are recomputed after every event, and from the record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

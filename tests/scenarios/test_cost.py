@@ -1,7 +1,5 @@
 """What a training costs, before it has begun, and once a part of it is done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

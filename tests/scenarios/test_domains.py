@@ -1,7 +1,5 @@
 """Racks, zones and power feeds of plain clusters that fail together, by their label in the scenario."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `traces describe` and `fit` say of traces that are no steady stream, and what `fit` makes of windows."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Scenarios that are written from a stranger's table, from what was fitted to one, and from a few answers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which engine runs a scenario, and that it makes no difference to the results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

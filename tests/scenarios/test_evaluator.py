@@ -1,7 +1,5 @@
 """Policies that somebody proposes: scores as of `binwright run`, and a reason for everything that has none."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

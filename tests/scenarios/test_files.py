@@ -1,8 +1,6 @@
 # ruff: noqa: E501 (tables read better in rows)
 """Scenario files: loading, mistakes, sweeps and plans."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

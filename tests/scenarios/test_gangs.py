@@ -1,7 +1,5 @@
 """Tests scenarios with gangs: YAML to results, mistakes, logs of jobs, and why a gang found no place."""
 
-from __future__ import annotations
-
 from math import inf, nan
 from pathlib import Path
 from typing import Any

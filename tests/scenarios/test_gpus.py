@@ -1,7 +1,5 @@
 """Scenarios with devices: how clusters and workloads are written, what is refused, what runs say of fragmentation."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

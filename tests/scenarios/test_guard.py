@@ -1,7 +1,5 @@
 """Agents that end the process, think for ever or print: their runs say so, and nothing else is disturbed."""
 
-from __future__ import annotations
-
 import logging
 import signal
 import sys

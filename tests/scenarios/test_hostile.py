@@ -1,7 +1,5 @@
 """Hostile scenario files: one message each, however deep, long or odd they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A trace, or an agent's file, that changes while a batch is under way: nothing that met it is believed."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is damaged in a folder of results counts for nothing, and its runs are done again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The JSON schema takes what `validate` takes, and refuses what it refuses: all shipped files, and their mutations."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a scenario says that agents know of how long requests stay."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

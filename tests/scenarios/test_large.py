@@ -1,7 +1,5 @@
 """A run whose requests are looked at block by block, in files, is the run that it is in memory."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clusters whose groups have different numbers of NUMA nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Movers in whole runs: the engine rehearses every plan, and counts again what is free."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scenarios in which requests are moved: what is refused, what rules and drains mean, and what is recorded."""
 
-from __future__ import annotations
-
 import copy
 from contextlib import nullcontext
 from pathlib import Path

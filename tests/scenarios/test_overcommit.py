@@ -1,7 +1,5 @@
 """Servers on which more may be placed than they have: by a ratio, or by predicted peaks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

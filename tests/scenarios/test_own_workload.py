@@ -1,7 +1,5 @@
 """Requests that a class of the user's own draws."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path

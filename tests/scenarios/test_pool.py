@@ -1,7 +1,5 @@
 """Batches in worker processes: the same results, whatever happens to a process on the way."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """How far a run is: when that is said, and where."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

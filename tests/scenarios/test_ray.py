@@ -1,7 +1,5 @@
 """Batches on a Ray cluster: two nodes on this machine, one of which dies midway."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

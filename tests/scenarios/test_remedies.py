@@ -1,7 +1,5 @@
 """What strangers stumbled over: each mistake is answered with what was meant, and nothing odd passes silently."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Names that are gone say what to do instead."""
 
-from __future__ import annotations
-
 import pytest
 
 from binwright.cli import main

@@ -1,7 +1,5 @@
 """The table of a run's requests: who counts in it gets the numbers of the metrics."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

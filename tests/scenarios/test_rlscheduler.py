@@ -1,7 +1,5 @@
 """RLScheduler's published slowdowns, to the last digit; and its program on logs that are drawn."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scenarios with rules of placement in networks: how they are written, what is refused, and what runs say of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

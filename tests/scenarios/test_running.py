@@ -1,7 +1,5 @@
 """What runs already when a window of a trace begins: it is taken over, or left out, and either is said."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`binwright search`: plays are runs, the same seed finds the same, interrupted or not, and the rule is an agent."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every scenario that is shipped validates, and runs in a short form."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

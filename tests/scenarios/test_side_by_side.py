@@ -1,7 +1,5 @@
 """Trainings side by side: in processes, interrupted or not, they come to what one after the other does."""
 
-from __future__ import annotations
-
 import os
 import signal
 from multiprocessing import Pipe

@@ -1,7 +1,5 @@
 """What a scenario says of sites: its mistakes, what comes out of each site, and who waits for a better hour."""
 
-from __future__ import annotations
-
 import json
 from math import inf
 from pathlib import Path

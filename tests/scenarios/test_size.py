@@ -1,7 +1,5 @@
 """`binwright size`: equal to the exhaustive sweep, right where the answer is known, and what can go wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The published waits of SPANE's baselines, to the last digit; and starts that are listed in a file."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

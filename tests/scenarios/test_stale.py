@@ -1,7 +1,5 @@
 """What determines a run is in its identity: whatever is edited, no result of before is taken for one of now."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """The sweep of a training: every combination of settings, each as if it were trained alone."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from binwright.agents.learned.common.tensors import read
 from binwright.cli import main
 from binwright.scenarios.build.plan import named
 from binwright.scenarios.learn.sweeping import check_sweep, points, summary, written
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ScenarioError
 from tests.support.learning import trained
 from tests.support.training import TINY, interrupted
@@ -22,11 +21,11 @@ from tests.support.training import TINY, interrupted
 SHORT = {**TINY["train"], "iterations": 2, "validation": {"every": 1, "episodes": 2}}
 
 
-def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
+def tiny(**train: Any) -> Scenario:
     return bw.scenario({**TINY, "train": {**SHORT, **train}})
 
 
-def learning(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
+def learning(**train: Any) -> Scenario:
     scenario = trained({})
     return bw.scenario({**scenario, "train": {**scenario["train"], **train}})
 
@@ -50,7 +49,9 @@ def test_every_point_is_trained_as_it_would_be_alone_and_goes_on(tmp_path: Path)
     log = bw.train(swept, out=tmp_path / "swept", jobs=1, on_progress=rows.append)
     assert [row["point"] for row in rows if row["split"] == "train"] == [0, 1, 1]
     assert log.group_by("set.rate", maintain_order=True).len().rows() == [(0.1, 4), (0.001, 4)]
-    name, settings = tiny().train.agent.chosen
+    train = tiny().train
+    assert train
+    name, settings = train.agent.chosen
     alone = bw.train(tiny(agent={name: {**settings, "rate": 0.001}}), out=tmp_path / "alone")
     same = ["step", "split", "acceptance"]
     assert log.filter(pl.col("set.rate") == 0.001).select(same).equals(alone.select(same))

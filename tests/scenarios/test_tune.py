@@ -1,7 +1,5 @@
 """`binwright tune`: finds what is there to be found, goes on when interrupted, and everything that can go wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What requests use, and the contention that comes of it, in whole scenarios."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

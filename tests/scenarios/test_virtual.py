@@ -1,7 +1,5 @@
 """Workloads of virtual networks, and scenarios of them: what they draw, what is refused, what runs."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from math import inf
 from pathlib import Path

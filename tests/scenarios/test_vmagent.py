@@ -1,7 +1,5 @@
 """The table of the data set's README: the scenario against VMAgent's program, starts, slips and batches included."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

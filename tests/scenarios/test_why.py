@@ -1,7 +1,5 @@
 """`binwright why`: what a run refused for which reason, and what every server had for one request."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

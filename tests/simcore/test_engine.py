@@ -1,7 +1,5 @@
 """The engine against its reference, and what must hold whatever happens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from math import inf
 from typing import Any

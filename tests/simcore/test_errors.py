@@ -1,7 +1,5 @@
 """One message: file, line, key, problem, value and remedy, as far as they apply."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is not installed is named with the command that installs it from where this Binwright came from."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that are written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """What agents are told of how long requests stay, and that the run itself keeps to the truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf, isnan
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """Tests gangs: their parts get places at once or not at all, as a slow reference says."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import replace
 from math import inf, isnan

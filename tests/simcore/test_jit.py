@@ -1,7 +1,5 @@
 """Kernels on disk: what is kept, who finds it, and when it is stale."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import stat

@@ -1,7 +1,5 @@
 """Large arrays lie in files, and are what they would be in memory."""
 
-from __future__ import annotations
-
 import errno
 import mmap
 import os

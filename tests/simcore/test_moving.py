@@ -1,7 +1,5 @@
 """What moves while a run goes on: the engine against its reference, and what must hold whatever happens."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import isnan
 from random import Random

@@ -1,7 +1,5 @@
 """Less urgent requests that give way: the engine against the obvious rules, and what must hold whatever happens."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isnan

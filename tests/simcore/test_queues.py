@@ -1,7 +1,5 @@
 """Several queues in a scenario; `test_quotas.py` holds the engine's to the reference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

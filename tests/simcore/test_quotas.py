@@ -1,7 +1,5 @@
 """Quotas: how much is left as Kueue says it, what must hold in every run, and what scenarios say."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Names, import strings, files and entry points."""
 
-from __future__ import annotations
-
 import collections
 from importlib.metadata import EntryPoint
 from pathlib import Path

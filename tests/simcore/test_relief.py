@@ -1,7 +1,5 @@
 """Who leaves servers that use too much, beside the same in plain Python, and that it helps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests are sent to sites: as the reference sends them, and never elsewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Sums that results come from do not depend on how many threads or processors there are."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -1,7 +1,5 @@
 """Requests that wait and are offered together: the engine against the obvious rules, and what agents may answer."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

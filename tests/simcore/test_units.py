@@ -1,7 +1,5 @@
 """Numbers with units."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from math import inf, nan
 

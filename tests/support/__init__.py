@@ -1,7 +1,5 @@
 """What tests share: where the repository is, and, module by module, what several of them build or look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,5 @@
 """A small scenario with all that scenarios can have, an agent in a file, and comparison of results."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from pathlib import Path
 from typing import Any

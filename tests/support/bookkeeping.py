@@ -1,7 +1,5 @@
 """A second set of books: what every node and link holds, in plain dictionaries, kept beside a run."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable

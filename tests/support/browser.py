@@ -1,7 +1,5 @@
 """A headless Chromium, driven by the WebDriver protocol: JSON over HTTP to the chromedriver of Debian's packages."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Cases for compiled runs, and ways to play them and to hold them to the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf

@@ -1,7 +1,5 @@
 """Costs of places with many ties, one of each form."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.agents.rules.cheapest_place import cheapest, left

@@ -1,7 +1,5 @@
 """Small clusters with devices: as lists for the slow rules, and as ledgers and views."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The pages of the documentation: their snippets and their commands."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A disk that refuses what SQLite writes."""
 
-from __future__ import annotations
-
 import _sqlite3
 import ctypes
 import errno

@@ -1,7 +1,5 @@
 """A disk that refuses one change after another."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

@@ -1,7 +1,5 @@
 """Scenarios to draw, and a log of a training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

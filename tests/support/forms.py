@@ -1,7 +1,5 @@
 """Small problems of all forms that the allocation language has."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from binwright.agents.solver import problem

@@ -1,7 +1,5 @@
 """Formulas in small clusters."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from binwright.agents.formulas.vocabulary import features

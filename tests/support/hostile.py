@@ -1,7 +1,5 @@
 """Inputs that somebody or something has damaged, of every kind, and what reading them must come to."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import shutil

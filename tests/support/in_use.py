@@ -1,7 +1,5 @@
 """Clusters in use, for movers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which agents are for which clusters."""
 
-from __future__ import annotations
-
 from binwright.agents import AGENTS
 from binwright.agents.heuristics.feasible import Feasible
 from binwright.agents.heuristics.networks.common import NetworkAgent

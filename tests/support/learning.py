@@ -1,7 +1,5 @@
 """What tests of agents that learn on NUMA servers share: requests, a scenario, and what training must keep to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

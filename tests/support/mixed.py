@@ -1,7 +1,5 @@
 """A scenario whose servers have different devices, or none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 MIXED: dict[str, Any] = {

@@ -1,7 +1,5 @@
 """Movers and rules of moves that are drawn, for runs on the engine and by its reference."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from math import inf

@@ -1,7 +1,5 @@
 """Small networks, their ledgers, and requests for them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The back ends of the published search, for tests: those of OpenCL skip where no device can be used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Random packings, in their dense form and as balls for equal bins."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """Small clusters with labels, and rules of placement, drawn."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A disk whose power is cut: what was not synced may be there, or not, or be damaged."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How much properties are searched: `make test` draws the same few examples every time, `make test-all` new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

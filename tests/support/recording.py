@@ -1,7 +1,5 @@
 """An agent for networks that keeps what it saw and what it chose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

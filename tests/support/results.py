@@ -1,7 +1,5 @@
 """Made-up rows of results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small clusters and a request, for rules of servers."""
 
-from __future__ import annotations
-
 from typing import TypeAlias
 
 from hypothesis import strategies as st

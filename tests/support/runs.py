@@ -1,7 +1,5 @@
 """Runs to measure: each answer is logged when it is given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf

@@ -1,7 +1,5 @@
 """A real `binwright serve` in a process of its own, and plain HTTP to it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

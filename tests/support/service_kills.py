@@ -1,7 +1,5 @@
 """A service that is killed at any moment, again and again, while clients use it; and what they were told."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 from collections.abc import Iterator

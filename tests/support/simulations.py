@@ -3,8 +3,6 @@
 What a run came to is compared with `tests.reference.engine`.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace

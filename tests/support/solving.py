@@ -1,7 +1,5 @@
 """The solver as an agent, and servers for it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

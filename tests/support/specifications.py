@@ -1,7 +1,5 @@
 """Random specifications for hypothesis: most compile, and use everything that the language has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Prints numbers that come from long sums, so that processes with other numbers of threads can be compared."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """What servers draw and cost, in few words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """Commands on a pseudo-terminal, and the screen that a person sees there, as pyte draws it."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -61,7 +59,7 @@ class Terminal:
         for descriptor in (theirs, asked, answers):
             os.close(descriptor)
 
-    def start(self, *arguments: str, columns: int) -> Shown:
+    def start(self, *arguments: str, columns: int) -> "Shown":
         """Begin a command on an empty screen of so many columns."""
         if self._shown is not None and self._shown.code is None:
             self.close()  # a test that failed left its command running: it must not fail the next one

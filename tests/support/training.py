@@ -1,7 +1,5 @@
 """Training of an agent for networks that takes moments."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Use that is drawn, and simulations on servers of which more may be sold than there is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -29,7 +27,7 @@ class Table:
         found: Floats = self.shares[request, np.arange(first, last) % self.shares.shape[1]]
         return found
 
-    def take(self, rows: Ints) -> Table:
+    def take(self, rows: Ints) -> "Table":
         return Table(self.step, self.shares[rows])
 
 

@@ -1,7 +1,5 @@
 """What agents see of servers, and where they put a request."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from binwright.simcore.types import Agent, Placement, Request, View

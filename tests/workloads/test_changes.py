@@ -1,7 +1,5 @@
 """Changes of a workload: how many come, which, and when; the same for the same seed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

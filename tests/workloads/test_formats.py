@@ -1,7 +1,5 @@
 """Trace formats with fixtures written by hand from their documentation, each with its pitfalls."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Windows over traces and generated workloads: what they hold, what each seed fixes, and what they refuse."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Traces that are made to do harm."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

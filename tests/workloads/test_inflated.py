@@ -1,7 +1,5 @@
 """Requests that are repeated until they ask for so much, and the random numbers of Go."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ changed, so that it does not drift: shares of serial jobs and of powers of two a
 sizes the share and the quartiles of run times, quartiles of gaps, and shares of arrivals in six parts of the day.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

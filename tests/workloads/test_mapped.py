@@ -1,7 +1,5 @@
 """Tables with columns of other names: what they call things, in which units, what is empty, and which rows are read."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any

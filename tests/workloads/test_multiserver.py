@@ -1,7 +1,5 @@
 """Requests for several servers: their laws, what each seed fixes, holding times for a load, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import sqlite3
 from contextlib import closing

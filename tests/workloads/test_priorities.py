@@ -1,7 +1,5 @@
 """Priorities of requests: where they come from, and who is first in a line that goes by them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Traces that seeds draw anew from blocks, and windows that begin at an event."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

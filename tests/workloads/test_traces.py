@@ -1,7 +1,5 @@
 """Readers of traces: every format from tiny files, every error beside the file that triggers it, the real ones."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sqlite3

@@ -1,7 +1,5 @@
 """What requests use: the distributions that are asked for, the same answers in whatever order one asks."""
 
-from __future__ import annotations
-
 import random
 import zipfile
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The Gymnasium environment: the contract, and that it is the engine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Gymnasium environment on NUMA servers: a rollout in it is a run of the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Environments as learners take them: what is written in place, when episodes begin again, what is allowed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

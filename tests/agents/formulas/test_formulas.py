@@ -1,7 +1,5 @@
 """Formulas: the interpreter against Python's own arithmetic and against a compiled rule; source against expressions."""
 
-from __future__ import annotations
-
 import re
 from time import process_time
 

@@ -1,7 +1,5 @@
 """Orders and backfilling of In-line: against seconds written out, and what is promised."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import log2, log10
 from pathlib import Path

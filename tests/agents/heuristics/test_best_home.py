@@ -1,7 +1,5 @@
 """Best-Home where requests are very dear, or very large."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

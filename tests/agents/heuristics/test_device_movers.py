@@ -1,7 +1,5 @@
 """Movers on servers with devices, against what they say that they do."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

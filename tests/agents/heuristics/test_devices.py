@@ -1,7 +1,5 @@
 """Every agent for devices against its reference, ties included."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """FunSearch's rules on the items that it was tested with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Least-peak beside its reference in whole runs; and that it keeps apart whose peaks fall together, without peeking."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

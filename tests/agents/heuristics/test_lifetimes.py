@@ -1,7 +1,5 @@
 """Agents that place by how long requests are expected to stay, against the rules written out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """In-line and Two-Stage: who is asked when, and whose turn it is."""
 
-from __future__ import annotations
-
 from math import inf
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Movers that follow simple rules: against their slow versions, and every plan can be carried out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Multifactor priority and fair share: against Slurm's formulas written out, and small runs by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise

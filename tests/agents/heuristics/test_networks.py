@@ -1,7 +1,5 @@
 """Every agent for networks against its reference, ties included, and the rules of the published experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from heapq import heappop, heappush

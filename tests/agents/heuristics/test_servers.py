@@ -1,7 +1,5 @@
 """Every heuristic against its reference, ties included."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """cvd-rl, its filter and its controls: against plain Python, and its weights and their mistakes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Double DQN: what is written down, what is wanted of a value, training of cvd-rl and sched-rl, and their mistakes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

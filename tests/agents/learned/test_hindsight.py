@@ -1,7 +1,5 @@
 """hindsight: trying every place with all that follows known, the loss against plain Python, and training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

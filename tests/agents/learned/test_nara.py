@@ -1,7 +1,5 @@
 """Nara: its network against message passing written out, its use in the engine, its loss."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any

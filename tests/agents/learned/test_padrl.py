@@ -1,7 +1,5 @@
 """padrl: the kernels against plain Python, what it remembers, weights and their mistakes, and training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What weights were learned on, and what else they are used on."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What learners on NUMA servers have in common: what is validated, and the benchmark of the same episodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The room for sizes of requests in a server's value: the rule against plain Python, which sizes, and training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`binwright train`: logs, checkpoints, going on after an interruption, and everything that can go wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -20,11 +18,12 @@ from binwright.agents.learned.nara.trainer import NaraTrainer
 from binwright.cli import main
 from binwright.scenarios.learn.training import course_of
 from binwright.scenarios.schema.load import load_scenario
+from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import ResultsError, ScenarioError, UserError
 from tests.support.training import TINY, interrupted, sound
 
 
-def tiny(**train: Any) -> bw.api.Scenario:  # type: ignore[name-defined]
+def tiny(**train: Any) -> Scenario:
     return bw.scenario({**TINY, "train": {**TINY["train"], **train}})
 
 

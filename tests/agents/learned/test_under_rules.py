@@ -1,7 +1,5 @@
 """Learning on servers with rules of placement: episodes keep them, and are the runs in which the agents are used."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """value-es: the rule against plain Python, weights and their mistakes, and training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

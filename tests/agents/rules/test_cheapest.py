@@ -1,7 +1,5 @@
 """Rules made of what a place costs: those in a file of one's own run compiled, and an edit of them is seen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

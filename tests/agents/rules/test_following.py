@@ -1,7 +1,5 @@
 """The form of a rule that looks only at what changed, against the scan: decision by decision, ties included."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

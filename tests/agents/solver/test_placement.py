@@ -1,7 +1,5 @@
 """Rules of placement, and the same written in the allocation language: both allow the same allocations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, permutations

@@ -1,7 +1,5 @@
 """Every recipe of docs/guides/recipes.md means what a rule in Python says, on all allocations of its small problem."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """`Comparison` and `binwright compare`: pairs, corrections and verdicts, several folders, what is written."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory

@@ -1,7 +1,5 @@
 """One family, one test, one verdict, in tables, comparisons and words; and what is exact, where nothing was drawn."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

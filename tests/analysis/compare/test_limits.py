@@ -1,7 +1,5 @@
 """Limits that `compare --fail-if` holds results to, and results beside earlier ones of the same agents."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The statistics, beside scipy's and slow ones, and by simulation: do they keep what they promise?"""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The table at the end of a run: what it shows, and when it says that one agent is better."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

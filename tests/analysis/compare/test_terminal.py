@@ -1,7 +1,5 @@
 """Tables for a terminal name a width in which everything is shown, the first time that they are asked."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """Every kind of figure from real runs: what is drawn is what the runs say, in the colours of its agents."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

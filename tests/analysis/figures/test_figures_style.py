@@ -1,7 +1,5 @@
 """Colours, ranks, what figures need recorded, and the command."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

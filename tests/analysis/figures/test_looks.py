@@ -1,7 +1,5 @@
 """How figures look: venues, styles of matplotlib, sizes, fonts, titles, and headings in place of names."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Differences to a baseline, two metrics against each other, and several beside one another."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Metrics from outside: in a file, in a package, in the documentation; what is refused, and what fails a run."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import EntryPoint
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What servers cost: by hand, and against a walk through every server's time."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
 from math import inf, isnan
 from typing import Any

@@ -3,8 +3,6 @@
 The measured time begins when the first request after the warm start arrives, and ends with the last decision.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from json import loads
 from math import inf

@@ -1,7 +1,5 @@
 """The bound on scheduled length, against plain Python and against every agent's runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

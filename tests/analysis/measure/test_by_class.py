@@ -1,7 +1,5 @@
 """Waits, turnarounds and slowdowns of the requests of a class, beside those of a run's table of requests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What requests use and lack: by hand, and against a walk through the time of every node."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Self
 

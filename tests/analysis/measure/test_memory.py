@@ -1,7 +1,5 @@
 """What metrics take of memory, and that no number depends on which arrays are kept for the next metric."""
 
-from __future__ import annotations
-
 import tracemalloc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every metric of a run against its definition, by replaying the run as plain lists of intervals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, inf, isnan, nan

@@ -1,7 +1,5 @@
 """What is measured of runs in which requests move, against what their servers held from event to event."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

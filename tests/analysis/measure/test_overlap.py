@@ -1,7 +1,5 @@
 """How much the seeds' windows of a trace overlap, and where it is said."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `record: [states]` keeps: held to the requests that the same run placed, and to the ledger."""
 
-from __future__ import annotations
-
 from math import inf, isnan
 from pathlib import Path
 from typing import Any

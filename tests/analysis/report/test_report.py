@@ -1,7 +1,5 @@
 """The report: all that is promised is in it, a user's text stays text, and it needs no network."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The report in a headless Chromium: with the keyboard alone, in light and dark, wide and narrow, fetching nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep

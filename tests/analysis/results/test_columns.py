@@ -1,7 +1,5 @@
 """columns.json: what results say of themselves, and what is answered where it is missing, damaged or of other runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

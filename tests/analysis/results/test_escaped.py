@@ -1,7 +1,5 @@
 """What users wrote reads as they wrote it wherever it is shown: names, units, headings, descriptions, reasons."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """Why requests were refused: shares of what acceptance is a share of."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Unusual results and wrong requests: what is shown of them, what is refused, and that nothing is lost."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values of swept keys as people read them."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """A disk below the service that is full, broken, or readable by all: nothing accepted is lost, and it goes on."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

@@ -1,7 +1,5 @@
 """The service, over real HTTP with a real process: jobs, limits, and what hostile clients try."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """The service is killed at any moment, again and again: what it accepted is done exactly once."""
 
-from __future__ import annotations
-
 import sqlite3
 from pathlib import Path
 from time import sleep

@@ -1,7 +1,5 @@
 """Problems with names, and from where things are, by the service: it answers as `binwright solve` does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The service's page in a headless Chromium: type, run, see the answer, see a mistake, cancel."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from time import monotonic, sleep

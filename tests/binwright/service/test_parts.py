@@ -1,7 +1,5 @@
 """The service's parts on their own, and its client."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path

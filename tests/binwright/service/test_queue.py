@@ -1,7 +1,5 @@
 """Whose turn it is, and the list of jobs: the parts on their own, and once through a real service."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 from typing import Any

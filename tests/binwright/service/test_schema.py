@@ -1,7 +1,5 @@
 """What the OpenAPI document promises, schemathesis tries: no answer is a 500, or differs from its description."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

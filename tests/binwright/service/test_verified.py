@@ -1,7 +1,5 @@
 """Every answer is verified before it is stored."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from time import monotonic, sleep

@@ -1,7 +1,5 @@
 """Compiled episodes against the engine and its ledger, choice by choice."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs that are played again and again under rules of placement, against the engine from the beginning each time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Compiled runs against the engine, decision by decision."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compiled queues against the engine, job by job."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 from typing import Any

@@ -1,7 +1,5 @@
 """Every back end gives the reference's answer, bit for bit."""
 
-from __future__ import annotations
-
 import ctypes
 import shutil
 import subprocess
@@ -126,6 +124,9 @@ def test_numbers_of_all_sizes_round_down() -> None:
             assert added == interpreter.call(problem.program, ball, place, alloc)
 
 
+Call = Callable[[int, int], list[tuple[int, int]] | None]
+
+
 def numba_calls(problem: Problem) -> Call:
     """What numba makes of UTILFN."""
     source, numbers = utilfn(problem.program, PYTHON)
@@ -178,7 +179,6 @@ def python_calls(problem: Problem) -> Call:
     return lambda ball, place: evaluate(ball, place, ())
 
 
-Call = Callable[[int, int], list[tuple[int, int]] | None]
 COMPILED: dict[str, Callable[[Problem], Call]] = {"python": python_calls, "numba": numba_calls, "c": c_calls}
 
 

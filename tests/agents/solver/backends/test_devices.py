@@ -1,7 +1,5 @@
 """Which OpenCL devices can be used, and what is said of drivers that fail, crash, hang or are missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import wait

@@ -1,7 +1,5 @@
 """Sets with WITH: together (or apart) first, otherwise when they must, and the answer says which hold."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

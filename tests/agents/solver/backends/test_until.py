@@ -1,7 +1,5 @@
 """Attempts that are cut short: on every device what was placed counts, and launches in parts change nothing."""
 
-from __future__ import annotations
-
 from time import monotonic
 
 import pytest

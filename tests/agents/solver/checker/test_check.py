@@ -1,7 +1,5 @@
 """Every message of the language beside an input that causes it; the documentation shows the same table."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from decimal import Decimal

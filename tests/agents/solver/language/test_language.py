@@ -1,7 +1,5 @@
 """Meaning of the language on small specifications, tables from outside, and the command."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Goals: the compiled ones are what the text says, and the best allocation is found where all can be tried."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """Whole tenants: jobs whose workers share bandwidth are placed as units, before any search, as well as by greedy."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import inf
 from typing import Any

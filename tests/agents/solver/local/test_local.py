@@ -1,7 +1,5 @@
 """Local search: what it keeps of an allocation is what a replay from nothing gives, and attempts are never better."""
 
-from __future__ import annotations
-
 from threading import Event
 from time import monotonic, sleep
 from typing import Any

@@ -1,7 +1,5 @@
 """Bounds beside exhaustive search: none is above what is needed, and each sees something that the others do not."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

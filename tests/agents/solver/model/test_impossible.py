@@ -1,7 +1,5 @@
 """What is plainly impossible is said at once, and only what is impossible."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from time import monotonic

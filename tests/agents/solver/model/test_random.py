@@ -1,7 +1,5 @@
 """Random numbers by counter: the same bits in Python, numba and OpenCL C, and evenly spread."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The reference back end and the verifier, which know nothing of each other's way to evaluate UTILFN."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations, product
 

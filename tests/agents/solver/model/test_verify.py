@@ -1,7 +1,5 @@
 """The verifier looks at all sets at once, and says what the plain rule says of each."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """The solver as an agent: what it answers fits, costs least, comes out again, and mistakes are told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The solver with several requests at once: a batch on servers and in networks, jobs with their slots, residents."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

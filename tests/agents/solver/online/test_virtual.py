@@ -1,7 +1,5 @@
 """The solver places virtual networks: what it answers is right, is what the slow search finds, and comes out again."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

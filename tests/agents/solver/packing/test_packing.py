@@ -1,7 +1,5 @@
 """Offline placement: inputs, heuristics beside slow references, bounds beside exhaustive search, files and command."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

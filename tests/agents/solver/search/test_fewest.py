@@ -1,7 +1,5 @@
 """Which numbers of bins are tried, and when the search ends."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The compiled searches: held to plain Python, indifferent to threads, and verified."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from time import monotonic, sleep

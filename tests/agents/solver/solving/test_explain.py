@@ -1,7 +1,5 @@
 """What is said to be in the way of a ball is what the verifier would say; totals are those of the replay."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small problems with everything that the language has, mixed at random, beside plain rules and all allocations."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

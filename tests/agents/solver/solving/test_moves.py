@@ -1,7 +1,5 @@
 """NOW, MOVES and DRAIN: held to what they mean over all allocations of small problems, and tried as a user would."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plain Python searches before anything is compiled, and while it is: small problems are answered at once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence

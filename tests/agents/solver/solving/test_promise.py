@@ -1,7 +1,5 @@
 """`--time` is a promise: by then, or within a second, there is an answer, the best one known."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

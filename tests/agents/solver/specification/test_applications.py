@@ -4,8 +4,6 @@ The rules read an example's numbers from its text and know nothing of the langua
 verifier of the answer and of every allocation that moves one ball of it, or two.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """How many bins `BINS ?` may use: never more than TO, never fewer than FROM, PIN and a bound say."""
 
-from __future__ import annotations
-
 import pytest
 
 import binwright as bw

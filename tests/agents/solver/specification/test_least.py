@@ -1,7 +1,5 @@
 """AT LEAST, and goals with `BINS ?`: they mean what a rule in Python says, and the best of tiny problems is proven."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path

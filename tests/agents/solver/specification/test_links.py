@@ -1,7 +1,5 @@
 """HOSE and PIPE add what is otherwise written by hand: the same to every dimension, whatever is placed."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

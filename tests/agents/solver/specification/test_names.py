@@ -1,7 +1,5 @@
 """Names in columns: they become numbers, the same wherever they stand AS the same, and answers have them again."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

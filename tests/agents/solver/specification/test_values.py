@@ -1,7 +1,5 @@
 """What comes from Python, tables and the command line is read as it is meant, or refused with a remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
