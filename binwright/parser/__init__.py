@@ -26,6 +26,9 @@ class _Parser(argparse.ArgumentParser):
     takes_expressions = False
     """Whether a word such as -free_cpu is an expression, and not an option."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "allow_abbrev": False})
+
     def parse_args(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:  # type: ignore[override]
         """Parse arguments; ends with an error, of the command that was asked for, where there are some too many."""
         asked, unknown = self.parse_known_args(arguments)

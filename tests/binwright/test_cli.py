@@ -242,6 +242,7 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run s.yaml --out file/below", ["cannot be written", "--out"]),
     ("run missing.yaml", ["was not found", "huawei-east-1", "Get it from github.com", "Licence: CC BY-NC 4.0"]),
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
+    ("run s.yaml --seed 2", ["there is no such option or argument: --seed 2", "Did you mean '--seeds'?"]),
     ("run -q -v s.yaml", ["--verbose: does not go with -q/--quiet"]),
     ("traces", ["binwright traces: ACTION is missing", "binwright help traces"]),
     ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
