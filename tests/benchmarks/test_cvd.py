@@ -7,19 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.cvd import (
-    BEST,
-    BOUND,
-    WARM,
-    few_days,
-    lengths,
-    markdown,
-    others,
-    percent,
-    ratio,
-    replayed,
-    table_of,
-)
+from benchmarks.cvd import BEST, BOUND, WARM, few_days, lengths, markdown, others, percent, ratio, replayed, table_of
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.build.plan import Run, plan
 from binwright.scenarios.schema.load import scenario_from

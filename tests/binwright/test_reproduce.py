@@ -16,15 +16,7 @@ import binwright as bw
 from binwright import cli
 from binwright.commands import reproducing
 from binwright.reproduction import PUBLICATIONS
-from binwright.reproduction.claims import (
-    Better,
-    Value,
-    Verdict,
-    everything,
-    judge,
-    keys_of,
-    published,
-)
+from binwright.reproduction.claims import Better, Value, Verdict, everything, judge, keys_of, published
 from binwright.reproduction.experiment import publication
 from binwright.reproduction.measures import Runs, above, of_blocks
 from binwright.reproduction.publications import wrasse

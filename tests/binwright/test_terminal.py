@@ -177,8 +177,7 @@ def test_a_terminal_that_can_do_little(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "said"),
-    [(0.0, "30 s to 15 min"), (0.099, "30 s to 15 min"), (0.1, "60 s"), (0.9, "60 s")],
+    ("share", "said"), [(0.0, "30 s to 15 min"), (0.099, "30 s to 15 min"), (0.1, "60 s"), (0.9, "60 s")]
 )
 def test_an_estimate_is_a_range_until_a_tenth_is_done(share: float, said: str) -> None:
     assert remaining(60.0, share) == said

@@ -75,11 +75,7 @@ roomy = st.sampled_from([0, 2, 4, 9])
 def clusters(draw: st.DrawFn) -> Cluster:
     """Up to three servers of up to three nodes and two resources."""
     nodes, resources = draw(st.integers(1, 3)), draw(forms(2, 1))
-    server = st.lists(
-        st.lists(roomy, min_size=resources, max_size=resources),
-        min_size=nodes,
-        max_size=nodes,
-    )
+    server = st.lists(st.lists(roomy, min_size=resources, max_size=resources), min_size=nodes, max_size=nodes)
     capacity = draw(st.lists(server, min_size=1, max_size=3))
     above = draw(st.lists(st.sampled_from([0, 2, 4, NEVER]), min_size=resources, max_size=resources))
     return Cluster(

@@ -455,8 +455,7 @@ def test_the_reason_names_the_tier() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("nodes", "mode"),
-    first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")]),
+    ("nodes", "mode"), first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")])
 )
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
     """For every agent that takes servers from a network, with failures, recorded, and in whole runs."""

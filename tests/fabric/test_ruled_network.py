@@ -276,10 +276,7 @@ def played(ledger: Watched, asked: Workload, agent: str, **options: Any) -> Simu
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "agent",
-    ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"],
-)
+@pytest.mark.parametrize("agent", ["random", "tetris", "nulb", "nalb", "feasible", "best-home", "nara", "solver"])
 def test_whatever_an_agent_takes_breaks_no_rule(agent: str) -> None:
     network = topology("alpha")
     asked = MultiServerRequests(150, Uniform(), holding=20).draw(("cpu", "mem"), 0)

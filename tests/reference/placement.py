@@ -91,13 +91,7 @@ def _keeps_as_a_whole(
 
 
 def _keeps(
-    labels: ServerLabels,
-    rules: Sequence[Rule],
-    rule: Rule,
-    lie: Sequence[Lies],
-    role: Role,
-    server: int,
-    now: float,
+    labels: ServerLabels, rules: Sequence[Rule], rule: Rule, lie: Sequence[Lies], role: Role, server: int, now: float
 ) -> bool:
     group = role.group
 

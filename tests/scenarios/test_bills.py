@@ -29,11 +29,7 @@ def data(costs: dict[str, Any], **changes: Any) -> dict[str, Any]:
 MISTAKES: list[tuple[dict[str, Any], str, str]] = [
     ({"servers": {"power": {"idle": 3}}}, "costs.servers.power.peak", "is missing"),
     ({"servers": {"power": {"idle": 3, "curve": [1, 2]}}}, "costs.servers.power.idle", "does not go with a curve"),
-    (
-        {"servers": {"power": {"idle": "1 kW", "peak": 300}}},
-        "costs.servers.power.idle",
-        "is more than its peak, 300 W",
-    ),
+    ({"servers": {"power": {"idle": "1 kW", "peak": 300}}}, "costs.servers.power.idle", "is more than its peak, 300 W"),
     ({"servers": {"power": {"curve": [1]}}}, "costs.servers.power.curve", "fewer than two points"),
     ({"servers": {"power": {"idle": "3 GB", "peak": 3}}}, "costs.servers.power.idle", "'GB' is not a unit of power"),
     ({"servers": {"power": {"idle": 1, "peak": "1e302 MW"}}}, "costs.servers.power.peak", "is more than 1000000000"),

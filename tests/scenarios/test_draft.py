@@ -219,9 +219,7 @@ def test_mistakes(
     assert said in capsys.readouterr().err
 
 
-@given(
-    st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=5),
-)
+@given(st.lists(st.tuples(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6)), min_size=1, max_size=5))
 @scaled(0.5)
 def test_proposed_servers_take_every_request_and_the_peak(rows: list[tuple[float, float]]) -> None:
     names = [f"r{number}" for number in range(len(rows))]

@@ -16,11 +16,7 @@ from tests.support.learning import small
 
 
 def test_a_mover_moves_in_a_run_and_twice_the_same(tmp_path: Path) -> None:
-    scenario = small(
-        overflow="drop",
-        rescheduling={"every": "5 s", "moves": 3, "mover": "empty"},
-        agents=["worst-fit"],
-    )
+    scenario = small(overflow="drop", rescheduling={"every": "5 s", "moves": 3, "mover": "empty"}, agents=["worst-fit"])
     done = [Batch(scenario_from(scenario), tmp_path / name).run().runs for name in ("one", "two")]
     assert done[0]["moves"].to_list() == done[1]["moves"].to_list()
     assert done[0]["scheduled"].to_list() == done[1]["scheduled"].to_list()

@@ -259,14 +259,7 @@ def goes_on_to_the_same_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("sent", "times"),
-    [
-        (signal.SIGINT, 1),
-        (signal.SIGINT, 2),
-        (signal.SIGTERM, 1),
-    ],
-)
+@pytest.mark.parametrize(("sent", "times"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 1)])
 def test_interrupts_leave_what_is_finished(
     tmp_path: Path, slow: tuple[list[str], Path], sent: signal.Signals, times: int
 ) -> None:

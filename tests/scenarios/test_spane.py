@@ -65,10 +65,7 @@ def test_some_starts_wait_as_the_published_program_says(trace: Path, tmp_path: P
 def test_all_starts_have_the_published_means(trace: Path, tmp_path: Path) -> None:
     results = Batch(load_scenario("spane/waits"), tmp_path / "out").run()
     runs, done = Runs(results, {name: name for name in ("first-fit", "balance-fit")}), results.done
-    measures: dict[str, Measure] = {
-        "trimmed mean of total wait": total_wait(10),
-        "mean of total wait": total_wait(),
-    }
+    measures: dict[str, Measure] = {"trimmed mean of total wait": total_wait(10), "mean of total wait": total_wait()}
     for one in published("spane"):
         assert measures[one.metric](runs, one.agent).mean == one.value
     rows = rows_of(trace)

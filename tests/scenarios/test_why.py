@@ -142,11 +142,7 @@ def test_who_is_refused_more_than_others_who_ask_for_the_same(
     bw.run(bw.scenario(data), out=tmp_path / "results", jobs=1)
     found = bw.why(tmp_path / "results")
     assert isinstance(found, RefusedRequests)
-    assert found.labels.rows() == [
-        ("team", "bob", 2, 2, 1.25),
-        ("team", "cid", 1, 0, 0.25),
-        ("team", "ann", 3, 1, 1.5),
-    ]
+    assert found.labels.rows() == [("team", "bob", 2, 2, 1.25), ("team", "cid", 1, 0, 0.25), ("team", "ann", 3, 1, 1.5)]
     runs = bw.load(tmp_path / "results").runs
     assert json.loads(runs["refused_by"].item()) == {"team": {"bob": [2, 2], "ann": [3, 1], "cid": [1, 0]}}
     assert json.loads(runs["refused_sizes"].item()) == {"4 cpu": [4, 1], "8 cpu": [2, 2]}
@@ -313,10 +309,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert again.servers["why"].to_list() == pl.read_csv(csv)["why"].to_list()
     assert isinstance(bw.why(bw.load(folder)), RefusedRequests)
     for arguments, said in (
-        (
-            ["--agent", "worst-fit"],
-            "Did you mean 'first-fit'? Known: best-fit, first-fit.",
-        ),
+        (["--agent", "worst-fit"], "Did you mean 'first-fit'? Known: best-fit, first-fit."),
         (["--seed", "7"], "seed: these results have no such run (got 7)"),
         (["--point", "cluster.servers=3"], "Nothing is swept here"),
     ):

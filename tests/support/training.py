@@ -10,10 +10,7 @@ from tests.support.networks import SMALL_FABRIC
 
 TINY: dict[str, Any] = {
     "name": "tiny",
-    "cluster": {
-        "network": {"topology": {"fabric": SMALL_FABRIC}},
-        "node": {"cpu": 10, "mem": 10},
-    },
+    "cluster": {"network": {"topology": {"fabric": SMALL_FABRIC}}, "node": {"cpu": 10, "mem": 10}},
     "workload": {"demand": "uniform", "requests": 12, "holding": 4},
     "pacing": {"step": 1, "await_room": True},
     "knowledge": {"lifetimes": "known"},

@@ -152,16 +152,8 @@ def test_superposed_windows(
         (Window(-1), ("cpu",), "workload.start: the window leaves the trace: it wants row -1 (got -1)"),
         (Window(8, 3), ("cpu",), "workload.start: the window leaves the trace: it wants 3 requests from row 8 (got 8)"),
         (Window(2, 5, 2), ("cpu",), "workload.start: the window leaves the trace: it wants 10 requests from row 2"),
-        (
-            Window(RandomStart(random=(0, 9)), 2),
-            ("cpu",),
-            "workload.start.random: the window leaves the trace: it",
-        ),
-        (
-            Window(ApartStart(apart=(0, 9)), 2),
-            ("cpu",),
-            "workload.start.apart: the window leaves the trace: it",
-        ),
+        (Window(RandomStart(random=(0, 9)), 2), ("cpu",), "workload.start.random: the window leaves the trace: it"),
+        (Window(ApartStart(apart=(0, 9)), 2), ("cpu",), "workload.start.apart: the window leaves the trace: it"),
         (Window(TimeStart(191)), ("cpu",), "workload.start: nothing arrives at that time or later (got '191 s')"),
         (Window(2, superpose=2), ("cpu",), "workload.requests: superposed windows from a fixed start"),
         (Window(), ("cpu", "gpu"), "cluster: the trace has no demand for gpu\n  Resources of this trace: cpu, mem."),

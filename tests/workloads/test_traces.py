@@ -38,11 +38,7 @@ def put(path: Path, text: str | bytes) -> Path:
 def packing(path: Path, vms: Sequence[tuple[object, ...]], types: Sequence[tuple[object, ...]] | None = None) -> Path:
     """vms: vmId, vmTypeId, starttime, endtime. types: vmTypeId, machineId, core, memory, hdd, ssd, nic."""
     if types is None:
-        types = [
-            (7, 0, 0.5, 0.25, None, 0.1, 0.1),
-            (7, 1, 0.25, 0.4, None, 0.1, 0.1),
-            (8, 1, 0.1, 0.1, 0.2, 0.0, 0.05),
-        ]
+        types = [(7, 0, 0.5, 0.25, None, 0.1, 0.1), (7, 1, 0.25, 0.4, None, 0.1, 0.1), (8, 1, 0.1, 0.1, 0.2, 0.0, 0.05)]
     with closing(sqlite3.connect(path)) as base:
         base.execute("CREATE TABLE vm (vmId, tenantId, vmTypeId, priority, starttime, endtime)")
         base.execute("CREATE TABLE vmType (id, vmTypeId, machineId, core, memory, hdd, ssd, nic)")

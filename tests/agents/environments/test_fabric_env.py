@@ -35,8 +35,7 @@ NUMA = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 
 
 
 @pytest.mark.parametrize(
-    ("scenario", "overrides", "mask"),
-    first(1, [("nara/table1", SHORT, "any"), ("nara/numa-fabric", NUMA, "feasible")]),
+    ("scenario", "overrides", "mask"), first(1, [("nara/table1", SHORT, "any"), ("nara/numa-fabric", NUMA, "feasible")])
 )
 def test_it_keeps_gymnasiums_contract(scenario: str, overrides: tuple[str, ...], mask: str) -> None:
     env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)

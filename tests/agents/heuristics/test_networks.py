@@ -377,12 +377,7 @@ def ledger_of(routing: Routing, nodes: int = 1, weighted: bool = False) -> Netwo
 
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("name", NAMES)
-@given(
-    shape=st.sampled_from(SHAPES),
-    nodes=st.integers(1, 2),
-    weighted=st.booleans(),
-    seed=st.integers(0, 2**32),
-)
+@given(shape=st.sampled_from(SHAPES), nodes=st.integers(1, 2), weighted=st.booleans(), seed=st.integers(0, 2**32))
 @scaled(0.15)
 @example(shape=SHAPES[0], nodes=2, weighted=True, seed=1)
 def test_all_or_nothing(name: str, masked: bool, shape: Routing, nodes: int, weighted: bool, seed: int) -> None:

@@ -154,10 +154,7 @@ def test_other_terms_are_not_mixed(tmp_path: Path) -> None:
         ({"agent": {"nara": {"rat": 1}}}, "train.agent.nara.rat: unknown option"),
         ({"agent": "nara", "episodes": {"workload.request": 6}}, "workload.request: unknown key"),
         ({"agent": "nara", "device": "gpu"}, "train.device: is no known value"),
-        (
-            {"agent": "nara", "episodes": {"workload.requests": 0}},
-            "workload.requests: expected 1 or more",
-        ),
+        ({"agent": "nara", "episodes": {"workload.requests": 0}}, "workload.requests: expected 1 or more"),
     ],
 )
 def test_mistakes_are_explained(train: Any, match: str, tmp_path: Path) -> None:

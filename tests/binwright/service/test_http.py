@@ -17,16 +17,7 @@ from binwright.agents.solver.model.verify import faults
 from tests.support.properties import first
 from tests.support.service import ENDLESS, SMALL, Server, gone, serving
 
-LIMITS = (
-    "time=20",
-    "spare=20",
-    "memory=6e8",
-    "check=2",
-    "body=300000",
-    "patience=1.5",
-    "queue=250",
-    "streams=4",
-)
+LIMITS = ("time=20", "spare=20", "memory=6e8", "check=2", "body=300000", "patience=1.5", "queue=250", "streams=4")
 TOKENS = ("first-token-0123456789", "second-token-0123456789")
 
 

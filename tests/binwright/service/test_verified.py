@@ -102,9 +102,7 @@ MINIMISE sum(b in BALLS: if ALLOC[b] == 0 then WEIGHT[b] else 0)
 """
 
 
-def test_a_goal_that_a_search_proved_is_optimal_in_the_service_as_in_the_command(
-    outcome: Callable[..., Row],
-) -> None:
+def test_a_goal_that_a_search_proved_is_optimal_in_the_service_as_in_the_command(outcome: Callable[..., Row]) -> None:
     answer = solve(problem(WEIGHTS))
     assert (answer.status, answer.goals[0].value, answer.goals[0].bound) == ("optimal", 3, 3)
     found = FOUND | {"alloc": answer.alloc, "bound": answer.bound, "goal_bounds": [3]}

@@ -30,8 +30,7 @@ PLAIN = {
     "ball 2 takes 3 of S, and no bin has more than 2": made(top="S[b in BINS] => 2"),
     "ball 1 takes 2 of S, and no bin has more than 1.5": made(top="S[b in BINS] => 1.5", bins="?"),
     "ball 2 takes 3 of A, 6 of B, and no bin has so much of all": made(
-        body="UTIL.A[BIN] += D[BALL] UTIL.B[BIN] += 2 * D[BALL]",
-        top="A[b in BINS] => 3 - b, B[b in BINS] => 5 + b",
+        body="UTIL.A[BIN] += D[BALL] UTIL.B[BIN] += 2 * D[BALL]", top="A[b in BINS] => 3 - b, B[b in BINS] => 5 + b"
     ),
     "balls 0, 2, 3 are FRIENDS, and together take 6 of S, and no bin has more than 4": made(
         "FRIENDS 0, 2 FRIENDS 3, 2"

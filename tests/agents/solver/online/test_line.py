@@ -174,11 +174,7 @@ def test_on_servers_residents_subtracted_are_residents_pinned(
 
 
 @scaled(0.15)
-@given(
-    st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), max_size=3),
-    st.integers(1, 2),
-    st.integers(0, 99),
-)
+@given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=2), max_size=3), st.integers(1, 2), st.integers(0, 99))
 def test_in_networks_residents_subtracted_are_residents_pinned(
     residents: list[list[int]], waiting: int, seed: int
 ) -> None:
