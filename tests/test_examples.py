@@ -25,7 +25,7 @@ def drawn() -> list[int]:
     return found
 
 
-def test_what_others_have_imported_changes_no_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_of_other_tests_change_no_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = drawn()
     file = tmp_path / "numbers_of_mine.py"
     file.write_text(f"NUMBERS = {[10**9 + 7919 * n for n in range(20)]}\n")

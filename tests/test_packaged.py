@@ -34,7 +34,7 @@ def test_every_file_is_installed() -> None:
     assert not left
 
 
-def test_the_citation_is_of_this_version() -> None:
+def test_citation_has_the_current_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert cited["version"] == version
@@ -42,7 +42,7 @@ def test_the_citation_is_of_this_version() -> None:
     assert f"## [{version}] - {cited['date-released']}" in log
 
 
-def test_the_notice_names_what_was_learned_from_a_trace() -> None:
+def test_notice_names_all_weights_learned_from_a_trace() -> None:
     weights = ROOT / "binwright/agents/learned/weights"
     learned = {file.stem for file in weights.glob("*.json") if '"trace"' in file.read_text(encoding="utf-8")}
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def test_the_notice_names_what_was_learned_from_a_trace() -> None:
     assert learned == {stem for stem in every if any(fnmatch(stem, pattern.strip()) for pattern in named)}
 
 
-def test_the_lowest_versions_are_those_that_are_declared() -> None:
+def test_lowest_tested_versions_are_those_declared() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     lines = (ROOT / "constraints-lowest.txt").read_text(encoding="utf-8").splitlines()
     lowest = dict(line.split("#")[0].strip().split("==") for line in lines if not line.startswith("#"))
@@ -78,14 +78,14 @@ def test_a_container_has_every_package_and_what_installs_them() -> None:
     assert parser().parse_args(entry[1:]).answer == "serving.serve"
 
 
-def test_the_sdist_has_what_its_tests_need() -> None:
+def test_sdist_has_the_files_of_its_tests() -> None:
     told = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").split()
     for name in ("tests", "docs", "examples", "benchmarks", "Makefile", "constraints.txt", "constraints-lowest.txt"):
         assert name in told
         assert (ROOT / name).exists()
 
 
-def test_what_is_said_names_pages_and_no_files_of_the_repository() -> None:
+def test_messages_name_pages_not_files_of_the_repository() -> None:
     """Whoever installed a wheel has no docs folder; what they can look for are titles of the documentation."""
     titles = {file.read_text(encoding="utf-8").split("\n", 1)[0][2:] for file in (ROOT / "docs").rglob("*.md")}
     named = []

@@ -61,7 +61,7 @@ def test_a_rule_goes_by_the_book_that_it_is_told(name: str, case: Case, more: in
     assert ask(agents["asked"], view, demand, spread) == found
 
 
-def test_the_fullest_by_one_book_is_the_emptiest_by_the_other() -> None:
+def test_requested_and_predicted_use_lead_fits_to_opposite_servers() -> None:
     """All servers are oversold: the first uses most, of the third most is asked."""
     view = view_of([[[3]], [[6]], [[9]]], [[[10]]] * 3)
     view = replace(view, asked=np.array([[[12]], [[20]], [[30]]]))

@@ -36,7 +36,7 @@ class Last(Policy):
 
 
 @pytest.mark.parametrize("given", first(2, [small(), small(overflow="drop"), ruled(), ruled(overflow="stop")]))
-def test_it_sees_what_the_environment_shows_and_comes_to_the_same_run(given: dict[str, Any]) -> None:
+def test_policy_agents_see_the_environments_observations_and_run_the_same(given: dict[str, Any]) -> None:
     gymnasium = pytest.importorskip("gymnasium")
     scenario = bw.scenario(given)
     agent, world = Last(), build_world(scenario)
@@ -95,7 +95,7 @@ def test_a_policy_of_a_library_trains_and_runs(name: str, needs: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", ["sb3", "cleanrl", "rllib"])
-def test_the_example_is_python_of_this_version(name: str) -> None:
+def test_policy_examples_compile_on_this_python(name: str) -> None:
     compile((LIBRARIES / f"{name}.py").read_text(), name, "exec")
     if name == "cleanrl" and find_spec("torch"):
         module = runpy.run_path(str(LIBRARIES / "cleanrl.py"))

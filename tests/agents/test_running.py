@@ -50,7 +50,7 @@ failures = st.lists(
 
 @scaled(1.5)
 @given(asked, failures, st.booleans(), st.sampled_from([0, 4]), st.integers(0, 2))
-def test_what_runs_is_seen(
+def test_agents_see_the_running_requests_and_their_ends(
     jobs: list[tuple[float, float, int]],
     failures: list[tuple[float, int, float]],
     requeue: bool,
@@ -73,7 +73,7 @@ LOST: list[tuple[float, float, Demand]] = [(0, 10, (1,)), (3, 20, (2,)), (4, 5, 
 """The first is interrupted by a failure from 1 to 2."""
 
 
-def test_who_was_interrupted_gives_nothing_back_later() -> None:
+def test_interrupted_requests_release_nothing_at_their_old_end() -> None:
     """The third has its turn at 23 and not at 10, so that the fourth need not wait for it."""
     todo = Case([[[3]]], [[3]], (99,), LOST, "wait", failures=[(1.0, 0, 1.0)], together=9)
     assert decided(todo, TwoStage()) == [0, 3, 23, 5]

@@ -30,7 +30,7 @@ def runs(lengths: tuple[float, ...], seeds: int = 40) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def test_who_stands_where() -> None:
+def test_standing_ranks_agents_and_tests_differences() -> None:
     standing = Standing(runs((900, 1000, 1001, 990, 1100, 1050)))
     assert standing.best in ("best-fit", "internal")
     assert standing.size == 15
@@ -49,13 +49,13 @@ def test_weights_stand_for_other_loads_of_the_same_requests() -> None:
     assert [said(p) for p in (0.0001, 0.0312, 1.0)] == ["<.001", ".031", "1"]
 
 
-def test_the_seeds_that_tell_two_agents_apart() -> None:
+def test_seeds_needed_to_tell_two_agents_apart_match_the_formula() -> None:
     rng = np.random.default_rng(2)
     noise = rng.normal(size=(2, 50_000))
     assert needed(np.stack([noise[0], noise[1] + 0.5])) == pytest.approx(7.85 * 2 / 0.25, rel=0.1)
 
 
-def test_what_is_replayed_is_what_runs_come_to(tmp_path: Path) -> None:
+def test_replays_of_regimes_equal_runs(tmp_path: Path) -> None:
     agents = "agents=[first-fit, random-top, {value-es: {weights: shapes}}]"
     scenario = load_scenario("regimes/shapes", [agents, "replications=1", "workload.requests=2000"])
     expected = Batch(scenario, tmp_path / "out").run().runs.select("agent", "scheduled", "allocation_cpu_end")

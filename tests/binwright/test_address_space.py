@@ -68,6 +68,6 @@ def test_where_there_are_few_each_library_has_one_thread(monkeypatch: pytest.Mon
         check_address_space(MUCH + 2**20)
 
 
-def test_the_modules_of_light_commands_are_there() -> None:
+def test_light_commands_name_existing_modules() -> None:
     folder = Path(__file__).parents[2] / "binwright" / "commands"
     assert {*LIGHT} <= {file.stem for file in folder.glob("*.py")}

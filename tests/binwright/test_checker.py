@@ -286,7 +286,7 @@ def test_only_agents_are_checked() -> None:
         check_agent(Right, speed=3)
 
 
-def test_the_command_line_checks_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agents_check_checks_an_agent_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.py"
     text = (
         "from binwright import Agent\n\n\nclass Mine(Agent):\n    def decide(self, view, request):\n        return {}\n"

@@ -188,7 +188,7 @@ def test_a_failed_run_is_exit_code_1(binwright: Asker) -> None:
 
 
 @pytest.mark.parametrize("text", ["[/red]", "[bold]words", "[first, second]", "[/]", "[link=x]", ":smile:", "\\[a]"])
-def test_the_text_of_an_error_is_printed_without_markup(binwright: Asker, text: str) -> None:
+def test_error_texts_are_printed_without_markup(binwright: Asker, text: str) -> None:
     Path("mine.py").write_text(AGENT.format(f"raise ValueError({text!r})"))
     said = binwright("run", "s.yaml", "--agents", "mine.py:Mine", "--seeds", "1")
     assert said.code == FAILED

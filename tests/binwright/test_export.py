@@ -18,7 +18,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return bw.run(folder / "small.yaml", out=folder / "out", jobs=1)
 
 
-def test_the_table_itself_says_what_its_columns_are(results: Any) -> None:
+def test_parquet_metadata_describes_the_columns(results: Any) -> None:
     metadata = pl.read_parquet_metadata(results.folder / "runs.parquet")
     said = json.loads(metadata["binwright"])
     assert said["version"] == bw.__version__

@@ -25,7 +25,7 @@ EXPORTED = [
 HEAVY = {"numba", "polars", "pydantic", "numpy", "scipy", "simpy", "yaml", "rich", "matplotlib", "llvmlite"}
 
 
-def test_the_public_names_are_pinned() -> None:
+def test_public_names_are_pinned() -> None:
     assert binwright.__all__ == EXPORTED
     assert dir(binwright) == EXPORTED
     assert sorted(EXPORTED) == EXPORTED
@@ -70,7 +70,7 @@ def test_importing_costs_nothing() -> None:
     assert loaded_after("from binwright import Agent, Placement, Request, View") == {"numpy"}
 
 
-def test_the_version_is_that_of_the_installation() -> None:
+def test_version_is_that_of_the_installation() -> None:
     assert binwright.__version__ == version("binwright")
 
 

@@ -72,7 +72,7 @@ def test_every_change_may_fail(here: Path, command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "every", "seeds"), first(1, [("run", 25, 1), ("run", 1, 2), ("train", 1, 3), ("tune", 5, 2)])
 )
-def test_the_power_may_be_cut_at_any_moment(
+def test_results_survive_a_power_cut_at_any_moment(
     here: Path, command: str, every: int, seeds: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("binwright.scenarios.batch.batch.SYNCED", 0.0)

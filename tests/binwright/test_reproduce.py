@@ -148,7 +148,7 @@ def test_a_verdict_depends_on_the_distance_and_the_direction_alone(
         assert judge(value, spread, closer, "higher", tolerance)[0] == Verdict.WITHIN
 
 
-def test_what_says_that_it_cannot_be_compared_has_no_other_verdict() -> None:
+def test_rows_that_cannot_be_compared_have_no_other_verdict() -> None:
     one = published("nara")[0]
     experiment = publication("nara").experiments[0]
     assert row(one, Value(0.71, None, None, 1), experiment=experiment).verdict == "within"
@@ -156,7 +156,7 @@ def test_what_says_that_it_cannot_be_compared_has_no_other_verdict() -> None:
     assert row(one, None, experiment=experiment).ours is None
 
 
-def test_the_gain_is_the_ratio_of_the_means() -> None:
+def test_gain_is_the_ratio_of_the_means() -> None:
     own, other = np.array([2.0, 4.0, 9.0]), np.array([1.0, 2.0, 3.0])
     mean, low, high, seeds = above(own, other)
     assert (mean, seeds) == (1.5, 3)
@@ -191,7 +191,7 @@ def test_intervals_over_days_hold_what_is_true() -> None:
     assert held["seeds"] < 42
 
 
-def test_the_published_settings_of_cvd_rl_are_those_of_its_scenario() -> None:
+def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
     train = load_scenario("cvd/published").train
     assert train
     settings = train.agent.chosen[1]
@@ -299,7 +299,9 @@ def test_data_that_is_here_is_taken_and_stand_ins_are_marked(tmp_path: Path, mon
     assert prepared[0].runs[azure].title == "demand azure (stand-in), topology beta"
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reproduce_writes_tables_and_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(FOLDER, str(tmp_path))
     assert cli.main(["reproduce", "fgd", "spane", "--quick", "--pages", "docs/experiments"]) == cli.FAILED
@@ -345,7 +347,7 @@ def test_times_beside_one_another() -> None:
     assert measures[wrasse.LATE](long, "slow").mean == pytest.approx(3000)
 
 
-def test_what_wrasse_is_held_to_follows_from_what_is_printed() -> None:
+def test_derived_values_of_wrasse_follow_from_printed_ones() -> None:
     derived = {
         (one.table, one.condition, one.agent, one.metric): one.printed
         for experiment in publication("wrasse").experiments

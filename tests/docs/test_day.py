@@ -23,7 +23,7 @@ def test_a_page_is_played_block_by_block(tmp_path: Path) -> None:
         played("```sh\nnonsense\n```\n", tmp_path)
 
 
-def test_the_page_has_output_and_a_picture() -> None:
+def test_day_page_has_output_and_a_picture() -> None:
     outputs = [block[2] for block in BLOCK.finditer(PAGE.read_text("utf-8")) if block[1] == "text"]
     assert len(outputs) > 10
     assert all(outputs)
@@ -31,7 +31,7 @@ def test_the_page_has_output_and_a_picture() -> None:
 
 
 @pytest.mark.long
-def test_the_day_prints_what_the_page_says(tmp_path: Path) -> None:
+def test_day_commands_print_what_the_page_says(tmp_path: Path) -> None:
     text = PAGE.read_text("utf-8")
     assert played(text, tmp_path) == text
     [named] = re.findall(r"\\includegraphics\{(.*)\}", (tmp_path / "paper.tex").read_text())

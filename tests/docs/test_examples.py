@@ -90,7 +90,7 @@ def test_its_evaluator_answers_as_evolutionary_searches_expect(tmp_path: Path) -
 @pytest.mark.long
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_it_ends_in_its_picture(folder: Path, desk: Path) -> None:
+def test_example_command_ends_in_its_picture(folder: Path, desk: Path) -> None:
     for part in command_of(folder).split(" && "):
         program, *arguments = shlex.split(part)
         if program == "python":

@@ -34,7 +34,7 @@ def test_ten_questions_have_short_files_and_answers() -> None:
 
 
 @pytest.mark.long
-def test_the_answers_are_what_the_commands_print(tmp_path: Path) -> None:
+def test_commands_print_the_answers_of_the_page(tmp_path: Path) -> None:
     log = Path(os.environ.get("BINWRIGHT_TRACES") or ROOT.parent / "shared/traces") / "lublin-256.swf"
     if not log.is_file():
         pytest.skip(f"{log} is not there: name its folder in $BINWRIGHT_TRACES")

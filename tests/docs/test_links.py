@@ -61,6 +61,6 @@ def test_a_link_that_leads_nowhere_is_found() -> None:
     assert astray(text, page) == ["../reference/agents.md", "service.md#security", "#nowhere"]
 
 
-def test_what_the_site_links_to_instead_is_there() -> None:
+def test_links_that_the_site_replaces_have_targets() -> None:
     assert set(INSTEAD.values()) <= PAGES.keys()
     assert [source for source in INSTEAD if not (ROOT / source).exists()] == []

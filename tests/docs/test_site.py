@@ -18,7 +18,7 @@ from tests.support.browser import CHROMIUM, DRIVER, Browser, browser
 
 
 @pytest.mark.long
-def test_it_builds_and_needs_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=quiet, check=False)
@@ -73,7 +73,7 @@ def search_finds(site: Path, word: str, page: str) -> None:
         assert window.errors() == []
 
 
-def test_the_reference_has_every_metric_command_and_name() -> None:
+def test_reference_has_every_metric_command_and_name() -> None:
     metrics, commands, python = generated.metrics_page(), generated.commands_page(), generated.python_page()
     assert "| `acceptance` | accepted % | higher |" in metrics
     assert "`allocation_<resource>`" in metrics
@@ -84,7 +84,7 @@ def test_the_reference_has_every_metric_command_and_name() -> None:
 
 
 @pytest.mark.long
-def test_the_reference_has_every_agent_with_its_options() -> None:
+def test_reference_has_every_agent_with_its_options() -> None:
     text = generated.agents_page()
     for name in AGENTS:
         part = text.split(f"\n## {name}\n")[1].split("\n## ")[0]
@@ -93,6 +93,6 @@ def test_the_reference_has_every_agent_with_its_options() -> None:
             assert f"| `{option}` |" in part
 
 
-def test_the_ladder_is_drawn_as_it_is() -> None:
+def test_drawn_ladder_names_the_packages_in_order() -> None:
     drawn = re.findall(r'font-size="16">(\w+)<', (ROOT / "docs/img/ladder.svg").read_text())
     assert drawn == ["binwright", "scenarios", "analysis", "agents", "workloads", "fabric", "simcore"]

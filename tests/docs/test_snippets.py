@@ -172,7 +172,7 @@ def test_python_runs(page: str, desk: Path, capsys: pytest.CaptureFixture[str]) 
                     signature(getattr(bw, call.func.attr)).bind(*call.args, **given)
 
 
-def test_the_tables_name_pages_and_text_that_there_is() -> None:
+def test_tables_of_exceptions_name_existing_pages_and_text() -> None:
     assert set(NOT_RUN) | LONG | set(BEFORE) <= set(PYTHON)
     assert set(MINIMALS) <= {name_of(page) for page in pages()}
     whole = "".join(block.text for found in PYTHON.values() for block in found)

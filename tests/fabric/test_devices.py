@@ -154,7 +154,7 @@ def workload(gpu: list[float], models: list[str] | None = None) -> Workload:
     return Workload(found.resources, found.arrival, found.duration, found.demand, found.id, models=named)
 
 
-def test_what_is_neither_a_part_nor_whole_devices_is_impossible() -> None:
+def test_requests_for_neither_a_part_nor_whole_devices_are_impossible() -> None:
     simulation = Simulation(workload([1.5, 1, 2, 3, 0.5], ["", "C|B", "A", "", "C"]), ledger_of([2, 1], [0, 1]))
     # 3 devices are on no server, and none is a C
     assert (simulation.record.outcome == IMPOSSIBLE).tolist() == [True, False, False, True, True]
@@ -162,7 +162,7 @@ def test_what_is_neither_a_part_nor_whole_devices_is_impossible() -> None:
     assert simulation.asked().models.tolist() == ["", "C|B", "A", "", "C"]  # type: ignore[union-attr]
 
 
-def test_the_usual_requests_are_counted_beforehand() -> None:
+def test_usual_device_requests_are_counted_beforehand() -> None:
     ledger = ledger_of([2, 1], [0, 1])
     asked = workload([1, 1, 0.5, 0.5], ["A", "A", "", ""])
     Simulation(Workload(**{**asked.__dict__, "usual": 3}), ledger)

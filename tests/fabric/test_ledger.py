@@ -127,7 +127,7 @@ EVICTED = [(what, 5, 0, 1, (3, 0), 5) for what in ("apply", "apply", "fail", "fa
 @given(clusters(), steps)
 @example(TWO_NODES, EVICTED)
 @example(TWO_NODES, [EVICTED[0], *EVICTED[-2:]])
-def test_the_ledger_is_its_model(cluster: Cluster, script: list[Step]) -> None:
+def test_ledger_equals_its_slow_model(cluster: Cluster, script: list[Step]) -> None:
     ledger = Ledger(cluster)
     model = Model(cluster.capacity.tolist(), cluster.growth.tolist())
     nodes, resources = cluster.growth.shape
@@ -183,7 +183,7 @@ def two_nodes() -> tuple[Ledger, Request]:
     return ledger, Request(5, 0.0, 1.0, (3,), False)
 
 
-def test_the_messages_say_what_is_wrong() -> None:
+def test_ledger_messages_name_what_is_wrong() -> None:
     ledger, request = two_nodes()
     ledger.apply(request, request.on(0, 1))
     more = Request(6, 0.0, 1.0, (3,), False)
@@ -216,7 +216,7 @@ def test_check_notices_a_lost_quantum() -> None:
         ledger.check()
 
 
-def test_what_agents_see_is_read_only() -> None:
+def test_view_arrays_are_read_only() -> None:
     ledger, request = two_nodes()
     for change in (lambda: None, lambda: ledger.grow(1), lambda: ledger.fail(0), lambda: ledger.repair(0)):
         change()
@@ -229,7 +229,7 @@ def test_what_agents_see_is_read_only() -> None:
     assert ledger.view.free.tolist() == [[[4], [4]], [[1], [4]]]
 
 
-def test_the_cluster_that_was_given_stays_as_it_is() -> None:
+def test_ledger_leaves_its_cluster_unchanged() -> None:
     capacity = np.full((1, 1, 1), 4, np.int64)
     ledger = Ledger(Cluster(("cpu",), capacity, (NEVER,), capacity[0]))
     request = Request(0, 0.0, 1.0, (3,), False)
@@ -248,7 +248,7 @@ def cut(found: list[tuple[int, int]], resources: int) -> list[Amounts]:
 
 
 @given(clusters(), demands)
-def test_what_is_spread_and_what_is_possible(cluster: Cluster, found: list[tuple[int, int]]) -> None:
+def test_spread_and_possible_requests_follow_the_plain_rules(cluster: Cluster, found: list[tuple[int, int]]) -> None:
     nodes, resources = cluster.growth.shape
     asked = cut(found, resources)
     array = np.array(asked, np.int64).reshape(len(asked), resources)
@@ -272,7 +272,7 @@ def test_why_not(cluster: Cluster, amounts: tuple[int, int], spread: bool, faile
     assert 0 <= code < len(ledger.reasons)
 
 
-def test_the_reasons_in_words() -> None:
+def test_reasons_for_refusals_are_named() -> None:
     """One server with a lot of a, one with a lot of b; the second has its a in two halves."""
     capacity = np.array([[[9, 1], [0, 0]], [[2, 9], [2, 0]]], np.int64)
     ledger = Ledger(Cluster(("a", "b"), capacity, (NEVER, NEVER), capacity[0]))
@@ -330,7 +330,7 @@ STEPS = st.lists(
 
 @given(st.sampled_from([7, 256]), STEPS)
 @scaled(1)
-def test_what_changed_is_counted_as_everything_is(servers: int, steps: list[tuple[str, int, int]]) -> None:
+def test_updated_stranded_amounts_equal_a_full_count(servers: int, steps: list[tuple[str, int, int]]) -> None:
     capacity = np.full((servers, 2, 2), 4)
     ledger = Ledger(Cluster(("cpu", "mem"), capacity, (10**18, 2), capacity[0]))
     row, held = 0, set()

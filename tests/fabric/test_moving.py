@@ -96,7 +96,7 @@ def test_nobody_joins_a_group_that_is_between_two_domains(per: str) -> None:
     ledger.check()
 
 
-def test_what_is_called_off_goes_back_to_where_it_still_counts() -> None:
+def test_cancelled_moves_return_to_the_old_place() -> None:
     ledger = ruled([AtMost(at_most=1, of="a", per="server")])
     first, second = asked(0, 0), asked(1, 0)
     ledger.apply(first, first.on(0, 0))

@@ -40,7 +40,7 @@ steps = st.lists(
 @given(
     st.sampled_from(sorted(NETWORKS)), st.sampled_from(["tetris", "nulb", "nalb", "random"]), st.integers(1, 2), steps
 )
-def test_what_is_free_returns_exactly(name: str, agent_name: str, nodes: int, todo: list[Any]) -> None:
+def test_free_servers_and_links_return_exactly(name: str, agent_name: str, nodes: int, todo: list[Any]) -> None:
     """Random sequences of place, release, fail and repair, against sums kept by hand."""
     ledger = ledger_of(name, nodes)
     network, view = ledger.topology, ledger.view
@@ -232,7 +232,7 @@ def state(ledger: NetworkLedger) -> tuple[Any, ...]:
 @pytest.mark.parametrize("kind", ["Placement", "Provisioned"])
 @given(st.sampled_from([*sorted(NETWORKS), "lone"]), st.integers(1, 2), st.integers(0, 2**32), st.data())
 @scaled(4)
-def test_the_ledger_takes_what_the_slow_rule_accepts(
+def test_network_ledger_accepts_what_the_slow_rule_accepts(
     kind: str, name: str, nodes: int, seed: int, data: st.DataObject
 ) -> None:
     """Right answers with something changed, and random ones, whoever says that he has proven them."""
@@ -341,7 +341,7 @@ def rewrite(table: Any, row: int) -> None:
     table[row] = table[0]
 
 
-def test_what_is_written_to_the_view_changes_nothing_and_is_told() -> None:
+def test_writes_to_the_network_view_change_nothing_and_are_reported() -> None:
     for written in ("free", "link_free"):
         ledger = ledger_of("fabric")
         ledger.apply(request(0, 1, 1, 0.1), Placement(((0, 0, (QUANTUM, QUANTUM)),)))
@@ -434,7 +434,7 @@ def test_a_link_that_was_repaired_carries_again() -> None:
     assert ledger.view.link_free[0] == ledger.view.link_capacity[0]
 
 
-def test_what_is_just_enough_is_no_reason() -> None:
+def test_requests_that_just_fit_the_room_have_no_reason() -> None:
     ledger = ledger_of("fabric")
     cpu, mem = (amount // QUANTUM for amount in ledger.room)
     for more, reason in (((0, 0), "agent declined"), ((1, 0), "not enough cpu"), ((0, 1), "not enough mem")):
@@ -443,7 +443,7 @@ def test_what_is_just_enough_is_no_reason() -> None:
         assert ledger.has_room(asked) == (more == (0, 0))
 
 
-def test_the_reason_names_the_tier() -> None:
+def test_reason_of_a_refusal_names_the_tier() -> None:
     ledger = ledger_of("fabric")
     agent = _started(AGENTS.load("tetris")(), ledger)
     for part in range(ledger.topology.servers):
@@ -457,7 +457,7 @@ def test_the_reason_names_the_tier() -> None:
 @pytest.mark.parametrize(
     ("nodes", "mode"), first(1, [(1, "wait"), (1, "drop"), (1, "stop"), (2, "wait"), (2, "drop"), (2, "stop")])
 )
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
+def test_network_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Any, mode: str, nodes: int) -> None:
     """For every agent that takes servers from a network, with failures, recorded, and in whole runs."""
     part = {"mtbf": "60 s", "mttr": "5 s"}
     data = {
@@ -503,7 +503,7 @@ PAPER = {  # acceptance on alpha and beta: the published value, and how far off 
 
 
 @pytest.mark.long
-def test_the_published_acceptance_in_a_short_form(tmp_path: Any) -> None:
+def test_short_runs_come_near_the_published_acceptance(tmp_path: Any) -> None:
     """Table 1 of arXiv:2106.02412, with few seeds and wide windows, so that no slip of semantics lands."""
     overrides = [
         "sweep={product: {cluster.network.topology: [alpha, beta]}}",
@@ -540,7 +540,7 @@ NETWORKED: dict[str, Any] = {
         ),
     ],
 )
-def test_what_networks_do_not_do_is_said(change: dict[str, Any], key: str, remedy: str) -> None:
+def test_unsupported_keys_of_networks_are_refused(change: dict[str, Any], key: str, remedy: str) -> None:
     overflow = {"overflow": change.pop("overflow")} if "overflow" in change else {}
     with pytest.raises(ScenarioError) as caught:
         scenario_from({**NETWORKED, **overflow, "cluster": {**NETWORKED["cluster"], **change}})

@@ -170,7 +170,7 @@ def test_a_refusal_names_the_rule() -> None:
     assert done.reasons[done.reason[3]] == "rule: at most 1 of web per zone"
 
 
-def test_who_waits_is_asked_again_when_a_rule_lets_it() -> None:
+def test_waiting_requests_are_offered_again_when_a_rule_allows_it() -> None:
     for overflow in (Overflow("wait"), Overflow("wait", together=3)):
         done = played(
             [AtMost(at_most=1, of="web", per="zone")],
@@ -191,7 +191,7 @@ def test_where_no_server_is_a_request_is_impossible() -> None:
     assert done.record.reasons[done.record.reason[2]] == "rule: drain 2, 3"
 
 
-def test_what_is_sent_back_keeps_its_role() -> None:
+def test_requeued_requests_keep_their_role() -> None:
     labels = ServerLabels(3, {"zone": np.array(list("aab"))})
     ledger = ConstrainedLedger(cluster_of(3), labels, [AtMost(at_most=1, of="web", per="zone")])
     simulation = Simulation(asking((NO_ROLE, WEB), [1, 0, 1]), ledger, Overflow("wait"))

@@ -78,7 +78,7 @@ def test_presets_in_the_order_of_networkx_path_by_path(name: str) -> None:
 
 @given(st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 4))
 @scaled(1)
-def test_the_shortest_paths_of_fabrics_in_the_order_of_networkx(
+def test_shortest_paths_of_fabrics_are_in_the_order_of_networkx(
     pods: int, per_pod: int, planes: int, uplinks: int
 ) -> None:
     found = pods_and_planes(pods * per_pod, 1, per_pod, planes, uplinks, (1, 1, 1))
@@ -116,7 +116,7 @@ def test_even_routes_load_all_planes_and_spines_alike(name: str, k: int) -> None
     assert min(counts) == max(counts) > 0
 
 
-def test_the_third_path_of_alpha_is_a_detour() -> None:
+def test_third_path_of_alpha_is_a_detour() -> None:
     """Two planes make two shortest paths; the next leads through the other pod, or through the neighbouring rack."""
     routing = Routing(topology("alpha"))
     assert [len(links) for links in routing.links(0, 1)] == [2, 2, 8]

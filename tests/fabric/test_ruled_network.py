@@ -211,7 +211,7 @@ def test_labels_that_a_topology_gives() -> None:
     assert list(homes.labels) == ["rack"]
 
 
-def test_what_no_allowed_servers_could_hold_together_is_impossible() -> None:
+def test_requests_too_large_for_all_allowed_servers_are_impossible() -> None:
     roles = (NO_ROLE, Role("", where_of({"rack": ["rack-1"]})))
     asked = asking(roles, [0, 1, 1])
     asked = replace(asked, demand=np.array([[7, 7], [7, 7], [6, 6]]) * QUANTUM)

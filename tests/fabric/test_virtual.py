@@ -200,7 +200,7 @@ WRONG_PAIRS: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("problem", "change"), WRONG_PAIRS)
-def test_what_carries_no_matrix_is_refused_and_changes_nothing(problem: str, change: Any) -> None:
+def test_embeddings_that_do_not_carry_the_matrix_are_refused_without_change(problem: str, change: Any) -> None:
     ledger = ledger_of("fat-tree")
     request, answer = pairs_embedding(ledger)
     with pytest.raises(InfeasiblePlacement, match=problem):
@@ -241,7 +241,7 @@ def test_a_cluster_reserves_at_least_what_every_link_needs() -> None:
     assert (ledger.view.link_free == ledger.view.link_capacity).all()
 
 
-def test_what_is_not_free_is_refused() -> None:
+def test_embeddings_beyond_free_slots_or_links_are_refused() -> None:
     ledger = ledger_of("two", slots=1)
     network = VirtualNetwork(np.ones((2, 2), np.int64), hose=600_000)
     for row, hosts, problem in (
@@ -269,7 +269,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "form", "where"), CASES)
 @given(data=st.data())
 @scaled(0.15)
-def test_what_is_free_returns_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
+def test_free_slots_and_links_return_exactly(name: str, form: str, where: str, data: st.DataObject) -> None:
     """Random sequences of place, release, fail and repair, against sums kept by hand."""
     ledger = ledger_of(where, nodes=data.draw(st.integers(1, 2)), wide=1.5)
     agent, view, net = started(name, ledger, form), ledger.view, ledger.topology
@@ -429,7 +429,7 @@ def test_without_a_network_it_says_so(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "form", "where"), CASES)
-def test_the_same_stream_gives_the_same_answers(name: str, form: str, where: str) -> None:
+def test_embeddings_depend_on_the_random_stream_alone(name: str, form: str, where: str) -> None:
     rng = np.random.default_rng(0)
     asking = []
     for row in range(8):

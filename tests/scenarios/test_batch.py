@@ -246,7 +246,7 @@ def test_a_failed_run_is_tried_again_and_a_finished_one_is_not(tmp_path: Path, e
     ],
     ids=["details", "warm", "failures"],
 )  # fmt: skip
-def test_the_saved_scenario_runs_again_to_the_same_numbers(
+def test_saved_scenario_runs_again_to_the_same_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
     first = Batch(scenario(**changes), tmp_path / "first").run()
@@ -258,7 +258,7 @@ def test_the_saved_scenario_runs_again_to_the_same_numbers(
     assert second.scenario_file.read_text() == first.scenario_file.read_text()
 
 
-def test_the_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_saved_scenario_of_files_runs_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = tmp_path / "here"
     here.mkdir()
     agent_file(here, "")
@@ -369,7 +369,7 @@ def test_a_failure_sent_back_is_a_row_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
 @pytest.mark.parametrize("agent", ON_SERVERS)
-def test_the_same_seed_gives_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
+def test_runs_with_the_same_seed_give_the_same_bytes(tmp_path: Path, agent: str, mode: Any) -> None:
     """For everything registered, with failures and a warm start; another seed gives others."""
     cluster = data()["cluster"] | {"failures": {"mtbf": "10 min", "mttr": "1 min", "on_failure": "requeue"}}
     asked = {

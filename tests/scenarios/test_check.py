@@ -112,7 +112,7 @@ def test_a_run_says_it_before_anything_is_compiled(tmp_path: Path) -> None:
     assert module.double.signatures == []
 
 
-def test_what_an_agent_breaks_by_itself_is_for_its_runs_to_say(tmp_path: Path) -> None:
+def test_agents_that_raise_fail_their_runs_not_the_check(tmp_path: Path) -> None:
     (tmp_path / "breaks.py").write_text(BREAKS)
     assert check_scenario(scenario_from({**SERVERS, "agents": [f"{tmp_path}/breaks.py:Breaks"]})) == 1
 

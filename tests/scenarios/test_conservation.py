@@ -242,7 +242,7 @@ def test_every_link_is_accounted_for(tmp_path_factory: pytest.TempPathFactory, d
 @pytest.mark.long
 @given(on_servers())
 @scaled(0.2)
-def test_the_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
+def test_record_of_a_run_adds_up(tmp_path_factory: pytest.TempPathFactory, data: dict[str, Any]) -> None:
     """By itself, whichever engine wrote it."""
     folder = tmp_path_factory.getbasetemp() / "record"
     data.pop("rescheduling", None)  # requests that are moved have several places

@@ -23,7 +23,7 @@ def small(**changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_what_is_left_costs_as_much_as_what_was_done(tmp_path: Path) -> None:
+def test_cost_of_the_rest_follows_from_the_finished_part(tmp_path: Path) -> None:
     before = cost(scenario_from(small()), tmp_path)
     assert not list(tmp_path.iterdir())
     assert (before.iterations, before.tried) == (8, 3)

@@ -103,7 +103,7 @@ def test_changes_make_no_lifetime_longer_than_the_trace(tmp_path: Path) -> None:
         assert one.lifetimes.quantiles[-2] == pytest.approx(other.lifetimes.quantiles[-2], rel=0.1)  # type: ignore[union-attr]
 
 
-def test_what_runs_at_the_start_tells_how_long_requests_stay(tmp_path: Path) -> None:
+def test_requests_running_at_the_start_tell_long_lifetimes(tmp_path: Path) -> None:
     """Of a window, the estimate of what stays long is that of the whole trace; arrivals are those of the window."""
     arrival, lifetime = stream(5, 400, 12000, median=5)
     file = export(tmp_path / "vms.csv", arrival, lifetime, 400 * DAY)

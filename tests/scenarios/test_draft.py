@@ -45,7 +45,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_what_a_strangers_columns_are(table: Path, tmp_path: Path) -> None:
+def test_columns_of_an_unknown_table_are_guessed(table: Path, tmp_path: Path) -> None:
     frame = pl.DataFrame(COLUMNS).with_columns(
         pl.col("CreatedAt", "TerminatedAt").str.to_datetime("%Y-%m-%dT%H:%M:%S%z", strict=False)
     )
@@ -136,7 +136,7 @@ def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
     assert frame["arrival"].max() > 5  # type: ignore[operator]
 
 
-def test_what_is_fitted_runs(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "sub/vms.yaml"]) == 0
     assert (
         main(["fit", "sub/vms.yaml", "--flavours", "2", "--points", "3", "--requests", "50", "--out", "fit.yaml"]) == 0
@@ -242,6 +242,6 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(st.text("xyz", min_size=1, max_size=3), VALUES, min_size=1, max_size=3))
 @scaled(0.5)
-def test_what_is_written_is_what_is_read(values: dict[str, Any]) -> None:
+def test_written_yaml_values_are_read_back(values: dict[str, Any]) -> None:
     assert yaml.safe_load(flow(values)) == values
     assert yaml.safe_load(block("key", values)) == {"key": values}

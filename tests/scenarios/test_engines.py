@@ -51,7 +51,7 @@ def loaded(name: str, trace: Path | None, *more: str) -> Scenario:
 
 
 @pytest.mark.parametrize("name", first(1, SHIPPED))
-def test_the_results_do_not_depend_on_the_engine(name: str, trace: Path, tmp_path: Path) -> None:
+def test_results_do_not_depend_on_the_engine(name: str, trace: Path, tmp_path: Path) -> None:
     scenario = loaded(name, trace, "agents=[first-fit, {best-fit: {node: loose}}, internal]")
     simpy = Batch(scenario, tmp_path / "simpy").run(engine="simpy")
     compiled = Batch(scenario, tmp_path / "compiled").run(engine="compiled")
@@ -135,7 +135,7 @@ OBSTACLES: list[tuple[list[str], str]] = [
 
 
 @pytest.mark.parametrize(("sets", "key"), OBSTACLES)
-def test_what_is_not_compiled_is_named(sets: list[str], key: str, tmp_path: Path) -> None:
+def test_keys_that_prevent_compiling_are_named(sets: list[str], key: str, tmp_path: Path) -> None:
     batch = Batch(load_scenario("quickstart", [*SMALL, *sets]), tmp_path / "out")
     with pytest.raises(ScenarioError, match=f"{key}.*cannot be compiled"):
         batch.run(engine="compiled")

@@ -71,7 +71,7 @@ class Tired(Agent):
         return None
 
 
-def test_the_warm_start_has_an_agent_of_its_own_as_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_start_of_an_evaluation_has_its_own_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(Path(__file__).parents[2])
     Path("mine.py").write_text("from tests.scenarios.test_evaluator import Tired\n")
@@ -162,7 +162,7 @@ def test_whatever_is_proposed_has_a_reason(said: str, evaluator: Evaluator) -> N
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_takes_too_long_has_a_reason(name: str, hasty: Evaluator) -> None:
+def test_policies_that_take_too_long_have_a_reason(name: str, hasty: Evaluator) -> None:
     _has_no_score(ENDLESS[name], "took longer than 0.7 s", hasty)
 
 
@@ -185,7 +185,7 @@ def test_a_score_that_is_no_number_refuses_as_a_run_does(rule: str, evaluator: E
     assert found.difference < 0
 
 
-def test_the_process_opens_nothing_and_takes_no_more_memory() -> None:
+def test_confined_process_opens_no_files_and_is_limited_in_memory() -> None:
     code = """
 import socket
 from binwright.scenarios.evaluation.confined import MB, _limit
@@ -241,7 +241,7 @@ def test_an_exception_of_a_policy_is_its_reason(said: str, text: str, evaluator:
     assert said in (evaluator(text).reason or "")
 
 
-def test_the_command_prints_a_table_json_or_the_reason(
+def test_evaluate_prints_a_table_json_or_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

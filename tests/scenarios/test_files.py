@@ -425,7 +425,7 @@ def test_an_agent_of_ones_own(tmp_path: Path, file: Path) -> None:
         TRACE + "sweep: {zip: {cluster.servers: [1, 2], overflow: [stop, {expand: {by: 1, limit: 9}}]}}\n",
     ],
 )
-def test_the_resolved_scenario_loads_to_an_equal_one_from_anywhere(tmp_path: Path, file: Path, text: str) -> None:
+def test_resolved_scenario_loads_to_an_equal_one_from_anywhere(tmp_path: Path, file: Path, text: str) -> None:
     file.write_text(text)
     scenario = load_scenario(file, ["seed=7", "replications=2"])
     elsewhere = tmp_path / "else" / "where.yaml"
@@ -490,7 +490,7 @@ def test_names_are_stable_and_depend_on_what_matters(file: Path) -> None:
     assert not set(names(TRACE, content=lambda trace: f"content of {trace.trace}")) & set(same)
 
 
-def test_the_same_point_twice_is_run_once(file: Path) -> None:
+def test_same_point_of_a_sweep_is_run_once(file: Path) -> None:
     file.write_text(TRACE + "sweep: {zip: {cluster.servers: [10, 10, 20]}}\n")
     assert len(plan(load_scenario(file))) == 2 * 3 * 3
 
@@ -604,6 +604,6 @@ def _written(file: Path, text: str) -> Path:
 # -- the reference -----------------------------------------------------------------------------------------------------
 
 
-def test_the_reference_is_current() -> None:
+def test_reference_of_scenarios_is_current() -> None:
     written = (ROOT / "docs" / "reference" / "scenario.md").read_text()
     assert written == reference(), "run: python -m binwright.scenarios.schema.reference > docs/reference/scenario.md"

@@ -134,7 +134,7 @@ def test_mistakes_are_told(parts: object, said: str) -> None:
         scenario_from(given)
 
 
-def test_what_does_not_go_with_gangs_is_refused() -> None:
+def test_keys_that_do_not_go_with_gangs_are_refused() -> None:
     with pytest.raises(UserError, match="does not go with make_room"):
         scenario_from(asked(overflow={"make_room": {"moves": 1}}))
     with pytest.raises(UserError, match="does not go with rescheduling"):

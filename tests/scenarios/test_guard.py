@@ -38,7 +38,7 @@ def test_many_quick_decisions_may_take_longer_than_the_limit(tmp_path: Path) -> 
     assert len(Batch(asked, tmp_path / "out").run().done) == 1
 
 
-def test_the_limit_changes_no_result(tmp_path: Path) -> None:
+def test_decision_limit_is_no_part_of_a_runs_identity(tmp_path: Path) -> None:
     names = {Batch(plain(decision_limit=limit), tmp_path).runs[0].name for limit in ("1 s", "2 s")}
     assert len(names) == 1
 
@@ -67,7 +67,7 @@ def test_an_agent_that_exits_python_fails_its_run_only(tmp_path: Path, when: str
     assert results.failed["error"][0].startswith(f"sys.exit(3) was called at {tmp_path / 'mine.py'}:")
 
 
-def test_who_ends_python_as_it_starts_or_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_agents_that_exit_at_start_or_import_are_caught(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     starts = FIRST.format("pass") + "\n    def start(self, view, rng):\n        raise SystemExit(3)\n"
     (tmp_path / "starts.py").write_text(starts)
     results = Batch(plain(agents=[f"{tmp_path / 'starts.py'}:Mine", "first-fit"]), tmp_path / "out").run()
@@ -77,7 +77,7 @@ def test_who_ends_python_as_it_starts_or_is_imported(tmp_path: Path, capsys: pyt
     assert "cannot import this agent: sys.exit(3) is called in it" in capsys.readouterr().out
 
 
-def test_what_an_agent_prints_is_in_a_file_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_an_agent_goes_to_a_file_of_the_run(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     line = "if request.index < 2: print('at', request.index, 'é'); print('oh', file=__import__('sys').stderr)"
     asked = plain(agents=[agent(tmp_path, line), "first-fit"], replications=1)
     for _ in range(2):

@@ -37,7 +37,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_it_is_one_message(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hostile_scenarios_get_one_message(what: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, problem = HOSTILE[what]
     file = tmp_path / "s.yaml"
     file.write_text(text)

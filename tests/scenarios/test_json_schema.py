@@ -95,7 +95,7 @@ def absolute(data: Any, file: Path) -> Any:
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_the_json_schema_takes_all_shipped_scenarios(name: str) -> None:
+def test_json_schema_accepts_all_shipped_scenarios(name: str) -> None:
     data = yaml.safe_load(shipped()[name].read_text())
     assert [error.message for error in validator().iter_errors(data)] == []
 
@@ -111,7 +111,7 @@ SOME, MORE = 20, 30
     ("name", "most"),
     [*((name, SOME) for name in CASES), *(pytest.param(name, MORE, marks=pytest.mark.long) for name in shipped())],
 )
-def test_the_json_schema_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Path) -> None:
+def test_json_schema_agrees_with_validate_on_mutations(name: str, most: int, tmp_path: Path) -> None:
     file = LIBRARY / f"{name}.yaml"
     data = absolute(yaml.safe_load(file.read_text()), file)
     wrong: list[str] = []
@@ -151,7 +151,7 @@ def test_a_topology_numbers_its_servers(numbering: str, fits: bool, tmp_path: Pa
         ("gangs/training", ("workload", "flavours", 1, "parts"), ({"number": 2}, {"by": "words"})),
     ],
 )
-def test_it_knows_options_of_teachers_and_where_parts_go_by_a_trace(
+def test_json_schema_knows_options_of_teachers_and_parts_by_trace(
     name: str, keys: tuple[Any, ...], values: tuple[Any, Any], tmp_path: Path
 ) -> None:
     file = LIBRARY / f"{name}.yaml"

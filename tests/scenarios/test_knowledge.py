@@ -60,7 +60,7 @@ def test_an_agent_that_asks_for_what_is_hidden_is_refused_by_name(agents: Any, m
         check_scenario(scenario("known", agents=agents, **more))
 
 
-def test_what_agents_are_told() -> None:
+def test_agents_see_lifetimes_as_the_scenario_says() -> None:
     drawn = {str(how): build_world(scenario(how)).draw(3) for how in (None, "known", "hidden")}
     truth = drawn["known"].duration
     assert drawn["known"].expected is truth
@@ -118,7 +118,7 @@ def test_traces_are_predicted_by_rows_that_no_run_meets(tmp_path: Path) -> None:
         build_world(generated)
 
 
-def test_what_never_ends_was_seen_until_the_last_moment_of_the_trace(tmp_path: Path) -> None:
+def test_endless_requests_count_as_seen_until_the_end_of_the_trace(tmp_path: Path) -> None:
     """Ten ended after 50 s; twenty had been seen for no longer than that, which says nothing against it."""
     rows = [(n, n, 50 if n < 10 else "inf" if n < 30 else 1, 1) for n in range(60)]
     (tmp_path / "t.csv").write_text("id,arrival,lifetime,cpu\n" + "".join(f"{','.join(map(str, r))}\n" for r in rows))
@@ -262,9 +262,7 @@ def played_with(name: str, folder: Path) -> Simulation:
         ("Nothing", "again of .*Nothing returned None"),
     ],
 )
-def test_what_is_wrong_with_a_second_prediction_is_said_of_the_predictor(
-    agent: str, name: str, said: str, tmp_path: Path
-) -> None:
+def test_mistakes_in_repeated_predictions_name_the_predictor(agent: str, name: str, said: str, tmp_path: Path) -> None:
     simulation = played_with(name, tmp_path)
     made = AGENTS.load(agent)()
     made.start(simulation.view, np.random.default_rng(0))
@@ -283,7 +281,7 @@ def test_nobody_is_told_a_time_that_is_over(tmp_path: Path) -> None:
     assert again
 
 
-def test_what_was_learned_is_used_where_it_belongs_only(tmp_path: Path) -> None:
+def test_learned_lifetimes_are_used_for_their_resources_and_file_only(tmp_path: Path) -> None:
     """The tables of a sweep's points differ where the resources stand in another order, or the file has changed."""
     file = tmp_path / "t.csv"
 

@@ -57,7 +57,7 @@ def test_a_request_lies_on_nodes_that_there_are(tmp_path: Path) -> None:
     assert (found["outcome"] == "impossible").any()
 
 
-def test_the_results_do_not_depend_on_the_engine(tmp_path: Path) -> None:
+def test_results_of_mixed_clusters_do_not_depend_on_the_engine(tmp_path: Path) -> None:
     scenario = load_scenario("mixed", ["workload.requests=400", "replications=1", "agents=[balance-fit]"])
     [run] = plan(scenario.model_copy(update={"record": ("requests",)}))
     rows = []
@@ -78,7 +78,7 @@ def test_the_results_do_not_depend_on_the_engine(tmp_path: Path) -> None:
         ({"groups": [{**GROUPS[0], "nodes": 0}]}, "cluster.groups.0.nodes"),
     ],
 )
-def test_what_does_not_go_together(cluster: dict[str, Any], said: str) -> None:
+def test_keys_that_do_not_go_with_mixed_groups_are_refused(cluster: dict[str, Any], said: str) -> None:
     with pytest.raises(ScenarioError, match=said):
         scenario_from(scenario_of(**cluster))
 

@@ -89,7 +89,7 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
     assert found[0][1] > 0
 
 
-def test_who_chooses_devices_is_refused_where_there_are_none() -> None:
+def test_movers_for_devices_are_refused_on_servers_without_any() -> None:
     mover = {"agent": {"agent": "fgd"}}
     [one] = plan(scenario_from(small(rescheduling={"every": "5 s", "moves": 3, "mover": mover}, agents=["worst-fit"])))
     with pytest.raises(UserError, match="chooses devices, and the servers have none"):

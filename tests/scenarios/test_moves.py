@@ -236,7 +236,7 @@ def test_room_that_is_made_is_worth_its_cost(tmp_path: Path) -> None:
     assert refused(one).reasons["requests"].sum() == row["rejected"]
 
 
-def test_the_compiled_loop_says_that_it_moves_nothing(tmp_path: Path) -> None:
+def test_compiled_engine_refuses_rescheduling(tmp_path: Path) -> None:
     [one] = plan(scenario_from(scenario(rescheduling={"every": "1 h", "moves": 3})))
     with pytest.raises(UserError, match="rescheduling: cannot be compiled: requests that run are moved"):
         execute(one, tmp_path, "compiled")

@@ -61,9 +61,7 @@ def test_one_is_no_overcommitment() -> None:
 
 
 @pytest.mark.parametrize("overflow", ["drop", "wait", {"expand": {"by": 1, "limit": 4}}])
-def test_what_is_placed_is_as_on_larger_servers_and_what_is_measured_is_what_is_there(
-    overflow: Any, tmp_path: Path
-) -> None:
+def test_overcommitted_servers_place_as_larger_ones(overflow: Any, tmp_path: Path) -> None:
     triple = runs(overcommitted(3, overflow=overflow), tmp_path / "triple")
     larger = runs(overcommitted(1, 3, overflow=overflow), tmp_path / "larger")
     clock = runs(overcommitted(3, overflow=overflow), tmp_path / "clock", "simpy")
@@ -95,7 +93,7 @@ def test_peaks_that_are_predicted_admit_more_and_replay_alike(predict: Any, tmp_
     assert found["acceptance"].mean() >= without["acceptance"].mean()  # type: ignore[operator]
 
 
-def test_the_urgent_have_others_give_way_where_peaks_are_predicted(tmp_path: Path) -> None:
+def test_urgent_requests_preempt_on_servers_with_predicted_peaks(tmp_path: Path) -> None:
     given = data(warm_start=None, replications=1, overflow={"preempt": {}})
     given["cluster"] |= {"node": {"cpu": 2, "mem": "64 GB"}, "overcommit": {"cpu": {"predict": {"limit": 0.8}}}}
     for priority, flavour in enumerate(given["workload"]["flavours"]):

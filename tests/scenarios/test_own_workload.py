@@ -36,7 +36,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_runs_and_all_agents_of_a_seed_meet_the_same(here: Path) -> None:
+def test_own_workload_is_the_same_for_all_agents_of_a_seed(here: Path) -> None:
     results = Batch(load_scenario("s.yaml"), here / "out").run()
     assert not len(results.failed), results.failed["error"].to_list()
     assert results.runs["random"].all()
@@ -51,7 +51,7 @@ def test_it_runs_and_all_agents_of_a_seed_meet_the_same(here: Path) -> None:
     assert world.draw(0).arrival.tolist() == first.arrival.tolist()
 
 
-def test_it_is_resolved_to_the_same(here: Path) -> None:
+def test_own_workload_resolves_to_an_equal_scenario(here: Path) -> None:
     (here / "other").mkdir()
     scenario = load_scenario("s.yaml")
     (here / "other" / "again.yaml").write_text(resolved(scenario))
@@ -126,7 +126,7 @@ def test_plain_numbers_are_columns() -> None:
         ("{requests: 40}", "draw = lambda s, r, _: Workload.of_units([0], 1, all_of(r, -1))", "below zero"),
     ],
 )
-def test_what_is_wrong_is_said(
+def test_mistakes_in_an_own_workload_are_named(
     here: Path, capsys: pytest.CaptureFixture[str], options: str, change: str, said: str
 ) -> None:
     (here / "s.yaml").write_text(TEXT.replace("{requests: 40}", options))
@@ -148,7 +148,7 @@ def test_what_is_wrong_is_said(
         ("return replace(found, demand=found.demand[:, :1])", "its demand has the shape [40, 1], not [40, 2]"),
     ],
 )
-def test_what_a_class_does_wrong_is_its_mistake(
+def test_wrong_draws_of_an_own_workload_are_its_mistake(
     here: Path, capsys: pytest.CaptureFixture[str], body: str, said: str
 ) -> None:
     more = "\nfrom dataclasses import replace\ninner = Waves.draw\ndef outer(self, resources, seed):\n"

@@ -232,7 +232,7 @@ def test_rules_that_keep_all_out_for_ever_are_refused(rules: list[Any], key: str
     assert caught.value.key == key
 
 
-def test_what_does_not_go_with_rules() -> None:
+def test_agents_that_cannot_see_rules_or_domains_are_refused() -> None:
     data = ZONES | {"overflow": {"wait": {"together": 4}}, "knowledge": {"lifetimes": "known"}, "agents": ["two-stage"]}
     with pytest.raises(UserError, match=r"chooses among requests that wait(.|\n)*or remove rules of placement"):
         execute(plan(scenario_from(data))[0], Path())
@@ -305,7 +305,7 @@ def test_a_group_that_no_row_of_a_table_has(tmp_path: Path, capsys: pytest.Captu
     assert "Known: db, web." in said
 
 
-def test_the_record_of_requests_says_their_groups(tmp_path: Path) -> None:
+def test_record_of_requests_has_their_groups(tmp_path: Path) -> None:
     flavours = [{"cpu": 1, "group": "web"}, {"cpu": 2, "group": "db"}, {"cpu": 3}]
     given = {
         "cluster": {"servers": 3, "node": {"cpu": 8}},

@@ -96,7 +96,7 @@ def test_short_runs_come_in_portions_of_whole_seeds_and_long_ones_alone() -> Non
     assert len(handout.take(2)) == 1
 
 
-def test_the_last_runs_are_handed_out_one_by_one() -> None:
+def test_last_runs_are_handed_out_one_by_one() -> None:
     handout = Handout(tasks(1, 16), 2)
     for _ in range(30):
         handout.done(row(0.001))

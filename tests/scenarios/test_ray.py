@@ -140,7 +140,7 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_done_needs_no_cluster(tmp_path: Path) -> None:
+def test_finished_runs_need_no_cluster(tmp_path: Path) -> None:
     first = Batch(scenario(), tmp_path / "out").run()
     assert same(Batch(scenario(), tmp_path / "out").run(on="ray://127.0.0.1:1"), first)
 
@@ -159,7 +159,7 @@ def test_nothing_of_ray_outlives_a_command_that_was_killed() -> None:
     gone(family)
 
 
-def test_the_one_node_of_our_own_does_not_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_local_node_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed, it is not waited for; the nodes of a cluster that others started may come again."""
     monkeypatch.setattr(
         vars(on_ray)["ray"], "remote", lambda **_: lambda do: SimpleNamespace(remote=lambda tasks: object())

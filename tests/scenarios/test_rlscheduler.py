@@ -55,7 +55,7 @@ logs = st.lists(st.builds(Job, st.integers(1, 15), st.integers(1, 8), st.integer
 
 @scaled(2)
 @given(logs, st.sampled_from(sorted(ORDERS)), st.booleans())
-def test_the_engine_is_that_program(jobs: list[Job], rule: str, backfilling: bool) -> None:
+def test_engine_starts_jobs_as_rlscheduler_does(jobs: list[Job], rule: str, backfilling: bool) -> None:
     jobs = sorted(jobs, key=lambda job: job.submitted)
     agent = InLine(order=ORDERS[rule], backfilling="easy" if backfilling else "none", commit=True)
     assert played(jobs, agent, 8) == rlscheduler.starts(jobs, rule, backfilling, 8)
@@ -85,7 +85,7 @@ def check(jobs: list[Job], tmp_path: Path, *overrides: str) -> None:
             assert found == pytest.approx(rlscheduler.slowdown(sequence, starts), rel=1e-12), (seed, rule, backfilling)
 
 
-def test_the_beginning_of_a_sequence_is_as_that_program_has_it(traces: list[Path], tmp_path: Path) -> None:
+def test_beginning_of_a_sequence_equals_rlschedulers(traces: list[Path], tmp_path: Path) -> None:
     check(rlscheduler.log(traces[0]), tmp_path, "seed=2", "replications=1", "workload.requests=300")
 
 

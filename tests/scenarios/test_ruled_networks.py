@@ -133,7 +133,7 @@ def test_a_table_says_groups_and_labels(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_shipped_scenario_empties_a_rack(tmp_path: Path) -> None:
+def test_shipped_scenario_empties_a_rack(tmp_path: Path) -> None:
     run = plan(load_scenario("placement/racks"))[0]
     execute(run, tmp_path)
     frame = pl.read_parquet(tmp_path / "details" / f"{run.name}.requests.parquet")

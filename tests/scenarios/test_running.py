@@ -58,7 +58,7 @@ def played(folder: Path, given: Scenario) -> tuple[dict[str, Any], pl.DataFrame]
     return row, pl.read_parquet(next((folder / "details").glob("*.requests.parquet")))
 
 
-def test_what_runs_is_taken_over_with_what_is_left_of_its_lifetime() -> None:
+def test_running_requests_are_taken_over_with_their_remaining_lifetime() -> None:
     found = select(frame(LONG), Window(5, running=True), ("cpu",), 0)
     assert found.id.tolist() == [0, 1, 5, 6, 7]
     assert found.arrival.tolist() == [0, 0, 0, 30, 40]
@@ -75,7 +75,7 @@ def test_what_runs_is_taken_over_with_what_is_left_of_its_lifetime() -> None:
     first=st.integers(0, 24),
     scale=st.sampled_from([0.5, 1.0, 3.0]),
 )
-def test_the_running_are_those_of_the_whole_trace(rows: list[tuple[int, float]], first: int, scale: float) -> None:
+def test_running_requests_are_those_of_the_whole_trace(rows: list[tuple[int, float]], first: int, scale: float) -> None:
     """What is held at any time is what the whole trace would hold then, had it found room."""
     first %= len(rows)
     whole = frame(
@@ -137,7 +137,7 @@ def test_running_requests_without_a_place_are_counted_and_reported(
     assert "the cluster cannot hold what runs already at the start: 50.00% of these requests got no place there" in said
 
 
-def test_what_runs_already_and_waits_for_a_place_has_lost_it(
+def test_running_requests_without_a_place_are_reported(
     tmp_path: Path, trace: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "small.yaml"
@@ -167,7 +167,7 @@ def test_a_warm_start_places_it_first(tmp_path: Path, trace: dict[str, Any]) -> 
     assert row["offered"] == 2
 
 
-def test_what_is_repeated_without_an_end_takes_nothing_over(trace: dict[str, Any]) -> None:
+def test_inflated_workloads_take_over_no_running_requests(trace: dict[str, Any]) -> None:
     given = scenario({**trace, "inflate": {"until": 1.0, "of": "cpu"}})
     assert build_world(given).draw(0).running == 0
     assert running_at_start(given) == ""
@@ -258,7 +258,7 @@ def test_nothing_is_learned_from_ends_after_the_start(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.integers(0, 8)), min_size=1, max_size=30))
-def test_the_estimate_is_kaplan_and_meiers(some: list[tuple[int, bool, int]]) -> None:
+def test_survival_estimate_is_kaplan_and_meiers(some: list[tuple[int, bool, int]]) -> None:
     kept = [(seen, ended, entered) for seen, ended, entered in some if entered < seen]
     if not any(ended for _, ended, _ in kept):
         return

@@ -51,7 +51,7 @@ def test_a_play_is_what_a_run_comes_to(metric: str, overflow: str, tmp_path: Pat
         assert plays.values(formulas, 7)[:3] == quick[:3]
 
 
-def test_the_same_seed_finds_the_same_in_one_sitting_or_several(tmp_path: Path) -> None:
+def test_search_finds_the_same_in_one_sitting_or_several(tmp_path: Path) -> None:
     scenario = scenario_from(TINY)
     whole = bw.search(scenario, out=tmp_path / "whole", **HOW)
     steps = 0
@@ -79,7 +79,7 @@ def test_the_same_seed_finds_the_same_in_one_sitting_or_several(tmp_path: Path) 
     assert bw.search(scenario, out=tmp_path / "other", **{**HOW, "seed": 1}).finalists.equals(whole.finalists) is False
 
 
-def test_the_chosen_rule_is_an_agent_and_is_compared_on_seeds_that_it_never_met(tmp_path: Path) -> None:
+def test_chosen_rule_is_an_agent_compared_on_unseen_seeds(tmp_path: Path) -> None:
     found = bw.search(scenario_from(TINY), out=tmp_path, **HOW)
     assert found.finalists.filter("chosen")["rule"].to_list() == [found.chosen]
     assert found.finalists["search"].is_sorted(descending=True)
@@ -104,7 +104,7 @@ def test_mistakes_are_refused(tmp_path: Path) -> None:
     assert bw.search(scenario, out=tmp_path, fresh=True, **{**HOW, "seed": 4}).chosen
 
 
-def test_the_command_prints_the_rule_and_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_prints_the_rule_and_the_comparison(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(yaml.safe_dump(TINY))
     options = "--metric scheduled --seeds 12 --validation 10 --test 6 --evaluations 300 --jobs 1 --out"

@@ -72,7 +72,7 @@ ALIKE = [file for file in FILES if file.parent.name == "regimes" and "-" in file
     [pytest.param(file, marks=[pytest.mark.long] * (file in ALIKE)) for file in FILES],
     ids=lambda file: file.relative_to(LIBRARY).as_posix(),
 )
-def test_it_is_valid_and_says_what_it_is_for(file: Path) -> None:
+def test_shipped_scenario_is_valid_and_described(file: Path) -> None:
     scenario = load_scenario(file)
     assert scenario.description
     assert check_scenario(scenario) > 0
@@ -83,7 +83,7 @@ def test_it_is_valid_and_says_what_it_is_for(file: Path) -> None:
 
 
 @pytest.mark.parametrize("file", cases())
-def test_it_runs(file: Path, tmp_path: Path) -> None:
+def test_shipped_scenario_runs(file: Path, tmp_path: Path) -> None:
     scenario = short(file)
     if isinstance(scenario.workload, Trace):
         try:
@@ -99,12 +99,12 @@ def test_it_runs(file: Path, tmp_path: Path) -> None:
     assert [row.agent for row in results.table().rows] == results.done["agent"].to_list()
 
 
-def test_the_report_of_the_quickstart_has_a_replay() -> None:
+def test_quickstart_records_the_states_that_its_report_replays() -> None:
     """The guide of the report begins with it."""
     page = (ROOT / "docs" / "guides" / "report.md").read_text("utf-8")
     assert "```sh\nbinwright run quickstart\nbinwright report results/quickstart" in page
     assert "states" in load_scenario("quickstart").record
 
 
-def test_the_quickstart_needs_no_download() -> None:
+def test_quickstart_needs_no_download() -> None:
     assert not isinstance(load_scenario("quickstart").workload, Trace)

@@ -119,7 +119,7 @@ def test_a_process_that_is_killed_is_a_message_and_what_it_has_is_kept(tmp_path:
 
 
 @pytest.mark.long
-def test_the_command_says_what_is_wrong_in_a_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_reports_mistakes_of_its_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(yaml.safe_dump(given(sweep={"rate": [0.001, 1e30]}).dump()))
     asked = ["train", str(file), "--out", str(tmp_path / "out"), "--jobs", "2"]

@@ -156,7 +156,7 @@ COURSE = st.tuples(
     st.integers(0, 20).map(lambda quarters: 900.0 * quarters),
     st.lists(COURSE, min_size=2, max_size=2),
 )
-def test_the_best_hour_is_that_of_the_reference(
+def test_best_hour_equals_the_reference(
     rows: list[tuple[float, float, int]], slack: float, series: list[reference.Series]
 ) -> None:
     arrival, stays, homes = (np.array(column) for column in zip(*rows, strict=True))
@@ -179,7 +179,7 @@ def test_constant_rates_are_looked_at_once() -> None:
     assert late.tolist() == [23 * 3600, 23 * 3600]
 
 
-def test_the_shipped_scenario_saves_carbon(tmp_path: Path) -> None:
+def test_shipped_scenario_of_sites_saves_carbon(tmp_path: Path) -> None:
     changes = {"workload.requests": 600, "sweep.product": {"sites.router": ["home", "carbon"]}, "replications": 2}
     runs = bw.run(load_scenario("sites/three", [changes]), out=tmp_path).runs
     home, green = (runs.filter(runs["sites.router"] == router)["carbon"].to_numpy() for router in ("home", "carbon"))

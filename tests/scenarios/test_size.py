@@ -192,7 +192,7 @@ def answered(values: Callable[[int], Any], target: float, most: int) -> dict[str
 
 @pytest.mark.long
 @pytest.mark.parametrize("skewed", [False, True])
-def test_the_interval_covers_the_size_of_a_known_curve(skewed: bool) -> None:
+def test_interval_covers_the_size_of_a_known_curve(skewed: bool) -> None:
     """Each seed has a curve of its own; the mean over all seeds crosses the target at a known size."""
     draw_of, right, runs, most = np.random.default_rng(1), 0, 1000, 600
     sizes = np.arange(1, most + 1)
@@ -247,9 +247,7 @@ def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
 # -- the command, and what it leaves -------------------------------------------------------------------------------
 
 
-def test_the_answer_is_in_the_folder_and_the_same_again_runs_nothing(
-    sized: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sizing_again_reads_the_answer_and_runs_nothing(sized: Any, capsys: pytest.CaptureFixture[str]) -> None:
     folder = sized.results.folder
     journal = (folder / "journal.jsonl").read_text()
     asked = ["size", str(folder.parent / "tiny.yaml"), "--most", "30", "--jobs", "1", "--out", str(folder)]
@@ -304,7 +302,7 @@ def test_interrupted_it_keeps_what_is_known_and_goes_on(
     assert len(sized.results.runs) == len(bw.load(tiny.parent / "cut").runs)
 
 
-def test_what_the_scenario_asks_is_taken_and_the_command_line_comes_first(tiny: Path) -> None:
+def test_arguments_of_size_replace_the_scenarios(tiny: Path) -> None:
     few = {**TINY, "agents": ["first-fit"], "replications": 2}
     tiny.write_text(yaml.safe_dump({**few, "size": {"until": "acceptance >= 90 %", "most": 25}}))
     found: Any = bw.size(tiny, jobs=1, out=tiny.parent / "size")
@@ -425,7 +423,7 @@ def test_clusters_and_agents_of_one_size_are_refused(
 # -- the figure ----------------------------------------------------------------------------------------------------
 
 
-def test_the_figure_draws_the_target_and_every_answer(sized: Any) -> None:
+def test_size_figure_draws_the_target_and_every_answer(sized: Any) -> None:
     found = sized
     figure = found.results.figure("size")
     above, below = figure.axes
@@ -512,7 +510,7 @@ def test_every_point_of_a_sweep_has_the_answer_that_it_has_alone(
     assert never["size"].null_count() > 0, "where nobody has enough, that is an answer, too"
 
 
-def test_what_is_looked_for_cannot_be_swept(tmp_path: Path) -> None:
+def test_number_that_is_sized_cannot_be_swept(tmp_path: Path) -> None:
     swept = bw.scenario({**TINY, "sweep": {"product": {"cluster.servers": [1, 2]}}})
     with pytest.raises(UserError, match="sweep: the number that is looked for is swept"):
         bw.size(swept, out=tmp_path, jobs=1)

@@ -76,7 +76,7 @@ def test_an_edit_of_ours_is_other_runs(copied: Path, edited: str) -> None:
     assert names() == before
 
 
-def test_what_was_edited_while_a_process_ran_is_known_to_nobody(copied: Path) -> None:
+def test_modules_edited_while_a_process_runs_change_every_identity(copied: Path) -> None:
     """It may have imported either."""
     file = copied / "agents" / "__init__.py"
     try:
@@ -223,7 +223,7 @@ def test_other_agents_and_seeds_of_the_folder_stay_in_the_table(tmp_path: Path) 
     assert shown(again) == shown(fewer)
 
 
-def test_what_is_of_another_scenario_is_left_out_and_said(tmp_path: Path) -> None:
+def test_runs_of_another_scenario_are_left_out_and_counted(tmp_path: Path) -> None:
     Batch(scenario(), tmp_path).run()
     batch = Batch(scenario(prices={"cpu_hour": 0.7}, agents=["first-fit"]), tmp_path)
     assert len(batch.run().runs) == 3

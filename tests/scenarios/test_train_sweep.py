@@ -117,7 +117,7 @@ def test_a_sweep_that_could_not_begin_is_refused(sweep: dict[str, Any], message:
         check_sweep(tiny(sweep=sweep))
 
 
-def test_the_command_shows_a_row_for_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_shows_a_row_for_every_point_of_its_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "tiny.yaml"
     file.write_text(json.dumps({**TINY, "train": {**SHORT, "iterations": 1, "sweep": {"epochs": [1, 2]}}}))
     assert main(["train", str(file), "--jobs", "1", "--out", str(tmp_path / "out")]) == 0

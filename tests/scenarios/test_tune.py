@@ -88,7 +88,7 @@ def test_less_may_be_better(tiny: Path) -> None:
     assert next(iter(found.agent.values()))["most"] == 1
 
 
-def test_the_same_again_runs_nothing_again(tiny: Path) -> None:
+def test_tuning_again_runs_nothing(tiny: Path) -> None:
     first = quick(tiny, rounds=2)
     journals = {file: file.read_text() for file in tiny.parent.rglob("journal.jsonl")}
     second = quick(tiny, rounds=2)

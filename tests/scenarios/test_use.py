@@ -46,7 +46,7 @@ def test_both_engines_measure_the_same(tmp_path: Path) -> None:
     assert urgent["contended_requests"] < slow["contended_requests"]
 
 
-def test_what_is_used_and_missing_is_recorded_by_step_and_drawn(tmp_path: Path) -> None:
+def test_used_and_missing_amounts_are_recorded_by_step_and_drawn(tmp_path: Path) -> None:
     given = data(record=["use"], replications=2, agents=["first-fit", "worst-fit"])
     results = bw.run(scenario_from(given), out=tmp_path / "use", jobs=1)
     for row in results.runs.iter_rows(named=True):
@@ -73,7 +73,7 @@ def test_what_is_used_and_missing_is_recorded_by_step_and_drawn(tmp_path: Path) 
     ],
     ids=str,
 )
-def test_it_goes_with_what_else_there_is(more: dict[str, Any], tmp_path: Path) -> None:
+def test_use_goes_with_other_features(more: dict[str, Any], tmp_path: Path) -> None:
     found = run(data(**more), tmp_path)
     assert found["status"] == "done", found["error"]
     assert 0 < found["used_cpu"] <= 1

@@ -182,7 +182,7 @@ def test_runs_with_failures_details_and_a_report(data: dict[str, Any], tmp_path:
 
 
 @pytest.mark.long
-def test_the_solvers_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
+def test_solver_options_are_checked_for_virtual_networks(tmp_path: Path) -> None:
     """Before anything is written: with a template of one's own, and a fallback that places the other form."""
     template = tmp_path / "mine.alloc"
     template.write_text(files("binwright.agents.solver").joinpath("templates", "oktopus.alloc").read_text())

@@ -82,7 +82,7 @@ def test_its_starts_last_as_long_as_in_the_program(tmp_path: Path, events: Path,
         assert found == [pytest.approx(one) for one in expected]
 
 
-def test_the_shipped_starts_are_measured_as_the_program_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shipped_starts_are_measured_as_vmagent_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if SHARED.is_dir():
         monkeypatch.setenv(FOLDER, str(SHARED))
     try:

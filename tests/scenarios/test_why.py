@@ -126,7 +126,7 @@ def test_refusals_of_a_replay_equal_the_refusals_of_the_run(tmp_path: Path) -> N
     assert spans["offered"].sum() == len(rows)
 
 
-def test_who_is_refused_more_than_others_who_ask_for_the_same(
+def test_labels_refused_most_for_the_same_requests_come_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One server: a large request always finds it taken, whoever asks; of the small ones one tenant's come late."""
@@ -287,7 +287,7 @@ def test_mistakes() -> None:
         why(stops, "59")
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_prints_the_refusal_and_writes_the_servers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = SMALL | {"agents": ["best-fit", "first-fit"], "replications": 2}
     folder = tmp_path / "results"
     bw.run(scenario_from(data), out=folder)

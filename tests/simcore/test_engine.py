@@ -51,7 +51,7 @@ ENDS = (
 
 @scaled(4)
 @given(cases(), deciders)
-def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+def test_engine_equals_its_reference(case: Case, decide: Decide) -> None:
     reference = Reference(case, decide)
     simulation = simulate(case)
     compare(simulation, drive(simulation, decide), reference)
@@ -113,7 +113,7 @@ def test_nobody_overtakes_in_the_line(case: Case, decide: Decide) -> None:
 
 
 @given(cases(), st.integers(0, 99))
-def test_the_reason_for_a_rejection_is_the_obvious_one(case: Case, salt: int) -> None:
+def test_rejections_have_the_obvious_reason(case: Case, salt: int) -> None:
     decide = moody(salt)
     simulation = simulate(case)
     seen: dict[int, int] = {}
@@ -204,7 +204,7 @@ def first_outage(seed: int, server: int) -> tuple[float, float]:
     return (down := rng.exponential(1000.0)), down + rng.exponential(10.0)
 
 
-def test_who_waits_for_a_repair_gets_its_place() -> None:
+def test_request_waiting_for_a_repair_gets_its_place() -> None:
     """Random failures go on for ever, but a server that is down now does come back."""
     faults = Faults(1000.0, 10.0, (), False, 3)
     down, up = first_outage(3, 0)
@@ -214,7 +214,7 @@ def test_who_waits_for_a_repair_gets_its_place() -> None:
     assert simulation.record.decided[1] == up
 
 
-def test_the_last_release_does_not_end_the_wait_for_a_repair() -> None:
+def test_last_release_does_not_end_the_wait_for_a_repair() -> None:
     """It comes while the server that the last in line needs is down, and frees another that is too small."""
     seed = next(seed for seed in range(99) if first_outage(seed, 1)[0] > first_outage(seed, 0)[1])
     down, up = first_outage(seed, 0)
@@ -350,7 +350,7 @@ def test_equal_amounts_of_another_type_are_taken_or_refused_but_not_half(amounts
         assert simulation.view.free.tolist() == [[[0, 1], [2, 2]]]
 
 
-def test_what_an_agent_does_to_its_answer_later_changes_nothing() -> None:
+def test_later_changes_to_an_answer_have_no_effect() -> None:
     simulation = pair()
     request = simulation.advance()
     assert request is not None
@@ -428,7 +428,7 @@ def bytes_of(record: Record) -> bytes:
 
 @scaled(0.5)
 @given(cases(), deciders, st.integers(0, 9))
-def test_the_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: int) -> None:
+def test_same_arguments_give_the_same_bytes(case: Case, decide: Decide, seed: int) -> None:
     seen = set()
     for _ in range(2):
         simulation = simulate(case, Faults(9.0, 2.0, tuple(case.failures), case.requeue, seed))
@@ -542,7 +542,7 @@ def test_agents_cannot_change_what_they_are_asked(field: str, value: Any, togeth
     assert outcomes(simulation) == ["pending", "pending"]
 
 
-def test_the_time_is_the_engines_own() -> None:
+def test_agents_cannot_change_the_time() -> None:
     class Backdater(Agent):
         def decide(self, view: View, request: Request) -> Placement | None:
             view.now = -99.0

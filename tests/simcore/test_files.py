@@ -80,7 +80,7 @@ def test_temporary_files_of_killed_commands_are_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == [".notes", ".notes.txt", "runs.parquet"]
 
 
-def test_what_a_killed_command_left_of_a_file_goes_when_it_is_written_again(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_command_go_with_the_next_write(tmp_path: Path) -> None:
     """But not what somebody may be at: here, or a moment ago on another machine."""
     with subprocess.Popen(["true"]) as over:
         over.wait()

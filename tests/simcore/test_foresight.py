@@ -42,7 +42,9 @@ def played(case: Case, predictor: Predictor | None, patch: pytest.MonkeyPatch) -
 
 @scaled(1)
 @given(cases(), deciders, st.sampled_from([None, Noise(sigma=0.0), Noise(sigma=1.0), Shuffled()]))
-def test_the_run_keeps_to_the_truth(case: Case, decide: Decide, predictor: Predictor | None) -> None:
+def test_runs_keep_to_true_lifetimes_under_any_prediction(
+    case: Case, decide: Decide, predictor: Predictor | None
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         simulation = played(case, predictor, patch)
     compare(simulation, drive(simulation, decide), Reference(case, decide))
@@ -73,7 +75,7 @@ class Curious(Agent):
         return None if request.duration > 5 else request.on(0, 0)
 
 
-def test_who_asks_for_what_is_hidden_is_named() -> None:
+def test_agents_that_read_hidden_lifetimes_are_named() -> None:
     case = Case([[[4]]], [[4]], (9,), [(0.0, 3.0, (1,))], "drop", 1, 0, "stop", [], [], False)
     with pytest.MonkeyPatch.context() as patch:
         simulation = played(case, None, patch)
@@ -152,7 +154,7 @@ def test_a_table_goes_by_labels_and_groups_too() -> None:
         Survival(by="owner").fit(workload)
 
 
-def test_the_control_tells_the_mix_and_nothing_else() -> None:
+def test_shuffled_predictions_keep_only_the_mix_of_lifetimes() -> None:
     workload = workload_of([(0.0, float(n), (1,)) for n in range(99)])
     found: Floats = Shuffled().predict(workload, np.random.default_rng(0))
     assert sorted(found) == sorted(workload.duration)
@@ -161,7 +163,7 @@ def test_the_control_tells_the_mix_and_nothing_else() -> None:
     assert Shuffled().again(workload, 0, 5.0, 8.0) == 16
 
 
-def test_what_has_ended_is_forgotten() -> None:
+def test_ended_placements_are_forgotten() -> None:
     running: set[int] = set()
     placements = Placements(running)
     for row in range(5000):

@@ -211,7 +211,7 @@ def test_nobody_gives_way_to_an_equal_and_nothing_is_lost(case: Reference, toget
 
 @scaled(1)
 @given(references())
-def test_who_is_offered_together_becomes_what_he_does_alone(case: Reference) -> None:
+def test_gangs_offered_together_fare_as_when_offered_alone(case: Reference) -> None:
     case = replace(case, waits=True, failures=[], asks=[replace(ask, least=ask.parts) for ask in case.asks])
     alone, together = simulation_of(case), simulation_of(case, together=1)
     play(alone, Picks(case.pick))

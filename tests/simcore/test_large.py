@@ -25,7 +25,7 @@ def resident(array: np.ndarray) -> int:
     return found
 
 
-def test_what_is_let_go_is_still_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_released_pages_of_large_arrays_are_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memmap, "LARGE", 8_000_000)
     with in_files(tmp_path / "new"):
         array, small = zeros((1_000_000, 1), np.int64), zeros(9, np.int8)

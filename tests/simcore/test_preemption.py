@@ -119,7 +119,7 @@ def check(simulation: Simulation, preempting: Preemption) -> None:
 
 @scaled(3)
 @given(preempting_cases(), deciders)
-def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+def test_preempting_engine_equals_its_reference(case: Case, decide: Decide) -> None:
     check(*held_to(case, decide))
 
 
@@ -234,7 +234,7 @@ def test_a_rule_of_victims_returns_a_number(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("victims", [*VICTIMS, OWN])
-def test_what_a_scenario_says_is_done(victims: str, tmp_path: Path) -> None:
+def test_preemption_follows_the_keys_of_the_scenario(victims: str, tmp_path: Path) -> None:
     preempt = {
         "victims": victims,
         "grace": "5 s",

@@ -61,7 +61,7 @@ def test_others_pass_whom_a_limit_keeps_waiting(tmp_path: Path, agent: Any, limi
 
 
 @pytest.mark.parametrize("agent", ["in-line", "best-fit", {"in-line": {"order": "sjf", "backfilling": "easy"}}])
-def test_the_queue_of_the_highest_priority_goes_first(tmp_path: Path, agent: Any) -> None:
+def test_queue_of_highest_priority_goes_first(tmp_path: Path, agent: Any) -> None:
     jobs = "0,0,10,4,a,l\n1,1,5,4,a,l\n2,2,20,4,a,s\n"
     assert decided(tmp_path, jobs, {"short": SHORT, "long": {}}, agent)[1] == 10
     assert decided(tmp_path, jobs, {"short": {**SHORT, "priority": 1}, "long": {}}, agent)[2] == 10

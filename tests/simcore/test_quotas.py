@@ -133,7 +133,7 @@ def watched(case: Case, salt: int) -> tuple[Simulation, Watched]:
 
 @scaled(2)
 @given(st.integers(0, 10**6))
-def test_what_is_left_is_what_kueue_says(seed: int) -> None:
+def test_remaining_quota_equals_kueues(seed: int) -> None:
     rng = Random(seed)
     queues, used = [*drawn_quotas(rng).values()], [0, 0, 0]
     quotas = tuple(quota_of(name, queue) for name, queue in zip("abc", queues, strict=True))
@@ -224,7 +224,7 @@ def test_tenants_are_measured(tmp_path: Path) -> None:
     assert row["preemptions"] > 0
 
 
-def test_who_is_above_a_quota_is_refused_where_it_says_so(tmp_path: Path) -> None:
+def test_requests_above_a_quota_are_refused_under_refuse(tmp_path: Path) -> None:
     [run] = plan(scenario({"of": {"a": {"nominal": {"cpu": 4}}}, "above": "refuse"}))
     row = execute(run, tmp_path)
     assert set(json.loads(row["reasons"])) == {"quota: cpu of group a"}
@@ -282,7 +282,7 @@ def test_room_that_an_arrival_reclaims_is_offered_to_the_first_in_line_at_once(t
 
 
 @pytest.mark.parametrize("then", ["requeue", "drop"])
-def test_who_is_reclaimed_goes_on_as_quotas_say_where_others_are_preempted(tmp_path: Path, then: str) -> None:
+def test_reclaimed_requests_continue_as_quotas_say_beside_preemption(tmp_path: Path, then: str) -> None:
     rows = reclaimed(tmp_path, overflow={"preempt": {"then": then, "checkpoint": 100}})
     assert [row[0] for row in rows] == list("xaabaa")
 
@@ -340,7 +340,7 @@ def test_budgets_count_who_was_reclaimed_and_waits_above_its_quota(tmp_path: Pat
     assert all(row != 0 for row, _ in evicted)
 
 
-def test_who_is_held_is_looked_at_again_only_when_quota_was_given_back() -> None:
+def test_held_requests_are_checked_again_only_after_quota_returns() -> None:
     """400 requests of two sizes, of which 10 run at a time: each is looked at a few times, not at every event."""
     looked = []
 

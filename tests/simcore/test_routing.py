@@ -133,7 +133,7 @@ FULL: dict[str, Any] = {
 }
 
 
-def test_who_has_no_room_at_its_site_is_told_so() -> None:
+def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:
     for spill, servers, reason in ((False, [0, -1, 1, 1], "no room at its site"), (True, [0, 1, 1, -1], "")):
         simulation = simulated(FULL, "home", spill=spill)
         record = simulation.record

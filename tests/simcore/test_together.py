@@ -40,7 +40,7 @@ def together_cases(draw: st.DrawFn) -> Case:
 
 @scaled(3)
 @given(together_cases(), deciders)
-def test_the_engine_is_its_reference(case: Case, decide: Decide) -> None:
+def test_engine_offering_together_equals_its_reference(case: Case, decide: Decide) -> None:
     simulation = simulate(case)
     compare(simulation, drive(simulation, decide), Reference(case, decide))
 
@@ -164,7 +164,7 @@ def test_a_request_of_its_own_making_is_not_the_one_that_was_offered() -> None:
     assert not simulation.record.sequence
 
 
-def test_what_an_agent_raises_names_the_offer() -> None:
+def test_errors_of_an_agent_name_the_offer() -> None:
     with pytest.raises(AgentError, match=r"raised IndexError.* for 2 requests from request 0 \("):
         play(simulate(TWO), Answering([(7, None)]))
     unpaired = Answering([])

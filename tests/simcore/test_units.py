@@ -105,7 +105,7 @@ def test_resources_are_measured_by_their_name() -> None:
 
 
 @given(st.sampled_from(MEASURES), st.floats(0, 1e300))
-def test_what_is_shown_parses_to_the_same(measure: Measure, number: float) -> None:
+def test_shown_amounts_parse_to_the_same(measure: Measure, number: float) -> None:
     number = min(number, measure.largest)
     assert measure.parse(measure.show(number)) == number
 

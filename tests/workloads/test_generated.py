@@ -64,7 +64,7 @@ def content(workload: Workload) -> tuple[bytes, ...]:
 # Windows
 
 
-def test_the_whole_trace_in_quanta() -> None:
+def test_window_of_the_whole_trace_is_in_quanta() -> None:
     workload = select(trace(3), Window(), ("mem", "cpu"), seed=0)
     assert workload.resources == ("mem", "cpu")
     assert workload.arrival.tolist() == [0.0, 10.0, 20.0]
@@ -166,7 +166,7 @@ def test_impossible_windows(window: Window, resources: tuple[str, ...], message:
     assert caught.value.remedy
 
 
-def test_what_is_too_little_to_be_counted_is_not_nothing() -> None:
+def test_demands_below_one_quantum_are_refused_not_dropped() -> None:
     frame = trace(3).with_columns(gpu=pl.Series([0.0, 0.5, 1e-8]))
     with pytest.raises(
         WorkloadError, match=r"gpu: 1 of 3 requests ask for less than can be counted: 1e-06 \(got 1e-08\)"
@@ -342,7 +342,7 @@ def test_fit_of_a_flavour_that_never_ends() -> None:
         fit(frame.head(1))
 
 
-def test_the_rate_goes_by_hours_days_and_growth() -> None:
+def test_poisson_rate_follows_hours_days_and_growth() -> None:
     hours, days = (0.5,) * 12 + (1.5,) * 12, (1.2,) * 5 + (0.5,) * 2
     rates = Poisson(every=60.0, hours=hours, days=days, growth=2.0)
     times = rates.draw(200_000, np.random.default_rng(0)) / 86_400

@@ -59,7 +59,7 @@ def sizes_of(workload: Workload) -> Floats:
 
 
 @pytest.mark.parametrize("jobs", list(PROGRAM))
-def test_the_distributions_are_those_of_the_program(jobs: str) -> None:
+def test_distributions_equal_those_of_the_authors_program(jobs: str) -> None:
     work, said = drawn(jobs=jobs), PROGRAM[jobs]
     sizes = sizes_of(work)
     powers = np.log2(sizes) % 1 == 0
@@ -91,7 +91,7 @@ def test_both_classes_come_in_the_order_of_their_arrival() -> None:
     ("log", "options"),
     [("1", {"jobs": "all"}), ("2", {"batch": {"umed": 5.5}, "interactive": {"umed": 5.5, "uhi": 8.0}})],
 )
-def test_the_logs_of_rlscheduler_are_of_this_model(log: str, options: dict[str, Any]) -> None:
+def test_rlscheduler_logs_follow_this_model(log: str, options: dict[str, Any]) -> None:
     from scipy.stats import ks_2samp
 
     try:
@@ -125,7 +125,7 @@ def test_sizes_fit_any_machine_and_more_jobs_continue_fewer(processors: int, see
 
 
 @pytest.mark.parametrize("load", [0.4, 1.2])
-def test_the_load_is_what_was_asked_for_and_the_day_stays(load: float) -> None:
+def test_load_option_sets_the_load_and_keeps_the_day(load: float) -> None:
     work = drawn(n=300_000, processors=64, jobs="all", load=load)
     found = (sizes_of(work) * work.duration).sum() / (64 * work.arrival[-1])
     assert found == pytest.approx(load, rel=0.04)
@@ -133,7 +133,7 @@ def test_the_load_is_what_was_asked_for_and_the_day_stays(load: float) -> None:
     assert day == pytest.approx(PROGRAM["all"]["day"], abs=0.02)
 
 
-def test_the_rate_multiplies_the_jobs_of_a_day() -> None:
+def test_rate_multiplies_the_jobs_of_a_day() -> None:
     once, thrice = drawn(n=20_000, jobs="batch"), drawn(n=20_000, jobs="batch", rate=3.0)
     assert once.arrival[-1] / thrice.arrival[-1] == pytest.approx(3, rel=0.01)
 

@@ -64,7 +64,7 @@ def test_draws_follow_the_law(name: str) -> None:
     assert chisquare(counts, law.weights * len(drawn)).pvalue > 0.01
 
 
-def test_the_published_laws() -> None:
+def test_published_demand_laws_are_exact() -> None:
     law = Uniform().law()
     assert law.pairs.tolist() == [[cpu, mem] for cpu in range(1, 51) for mem in range(1, 51)]
     assert set(law.weights) == {1 / 2500}
@@ -181,7 +181,7 @@ def simulated(spec: MultiServerRequests, capacity: float, seed: int) -> float:
 
 @pytest.mark.parametrize("demand", POOL)
 @pytest.mark.parametrize("holding", [1, 9, 40])
-def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: int) -> None:
+def test_expected_load_is_the_mean_of_simulated_loads(demand: str, holding: int) -> None:
     spec = MultiServerRequests(120, POOL[demand], holding)
     loads = np.array([simulated(spec, 400, seed) for seed in range(120)])
     error = loads.std(ddof=1) / np.sqrt(len(loads))
@@ -189,7 +189,9 @@ def test_the_expected_load_is_the_mean_of_simulated_ones(demand: str, holding: i
 
 
 @pytest.mark.parametrize(("capacity", "published", "found"), [(ALPHA, 30, 29), (GAMMA, 480, 476), (DELTA, 1920, 1906)])
-def test_the_published_holding_times(capacity: dict[str, float], published: int, found: int) -> None:
+def test_published_holding_times_are_found_for_their_load(
+    capacity: dict[str, float], published: int, found: int
+) -> None:
     """What is printed is 95 %; the program's holding times have a little more."""
     assert find_holding(Uniform(), capacity, 0.95) == found
     assert 0.95 < average_load(Uniform(), capacity, published) < 0.99

@@ -87,7 +87,7 @@ def test_openb_units(tmp_path: Path) -> None:
     assert detect(path) == "alibaba-openb"
 
 
-def test_the_other_lists_of_openb(tmp_path: Path) -> None:
+def test_other_openb_lists_are_read_in_order_of_time(tmp_path: Path) -> None:
     """Some are in no order of time, and some have no times or models: then all pods come at once, and none ends."""
     rows = "p-1,500,0,0,0,,BE,Pending,7,20,\np-0,12000,1000,1,460,,LS,Running,0,100,0\n"
     frame = read("alibaba-openb", put(tmp_path / "gpushare100.csv", OPENB + rows))
@@ -294,7 +294,7 @@ def test_cache_is_keyed_by_content_and_remade_when_corrupt(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("ids", [[1, 2, 3], ["a", "", "über/ärger"]])
-def test_the_mapped_copy_says_the_same(tmp_path: Path, ids: list[int] | list[str]) -> None:
+def test_mapped_copy_of_a_trace_has_the_same_rows(tmp_path: Path, ids: list[int] | list[str]) -> None:
     columns = {"id": ids, "arrival": [0.0, 0.1, 7.0], "lifetime": [1.0, float("inf"), 0.5], "cpu": [0.1, 1.0, 3.0]}
     path = _parquet(tmp_path / "t.parquet", columns)
     window, resources = Window(1, 2), ("cpu",)

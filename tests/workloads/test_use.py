@@ -82,7 +82,7 @@ def test_use_follows_the_day_and_the_tenant_and_itself() -> None:
     assert abs(again[1]) < 0.1
 
 
-def test_the_first_case_that_a_request_is_in_holds() -> None:
+def test_first_matching_case_gives_the_use() -> None:
     base = workload(3, kind=["a", "b", "c"], most=["20", "30", "40"])
     cases: list[dict[str, object]] = [
         {"of": {"kind": "a"}, "share": 0.5},
@@ -111,7 +111,7 @@ def test_a_shape_has_its_moments(low: float, p95: float, peak: float) -> None:
     assert (np.diff(found) >= -1e-12).all()
 
 
-def test_what_was_recorded_begins_with_the_request_and_repeats(tmp_path: Path) -> None:
+def test_recorded_use_begins_with_the_request_and_repeats(tmp_path: Path) -> None:
     """Half of a step of .2 and .4 is .3, a step that is missing has what the one before has, and c has no rows."""
     file = tmp_path / "use.csv"
     file.write_text("vm,t,cpu\nb,1000,20\na,5300,90\na,5000,20\na,5100,40\na,5900,10\n")
@@ -161,7 +161,7 @@ def test_fragments_of_opendc(tmp_path: Path) -> None:
     assert (use.at(np.arange(4), 1)[:, 1] == 1).all()
 
 
-def test_what_machines_of_bitbrains_used(tmp_path: Path) -> None:
+def test_bitbrains_use_is_read_as_shares(tmp_path: Path) -> None:
     """Shares are of the most that a machine ever had; the copy that is kept of the trace is mapped."""
     header = "Timestamp [ms];\tCPU cores;\tMHZ;\tMHZ;\t%;\tKB;\tKB\n"
     rows = "1376314846;\t1;\t2600;\t1300;\t50;\t1000;\t250\n1376315146;\t2;\t5200;\t5200;\t100;\t2000;\t500\n"
@@ -185,7 +185,7 @@ def test_what_machines_of_bitbrains_used(tmp_path: Path) -> None:
     assert isinstance(mapped.values, np.memmap)
 
 
-def test_what_containers_of_alibaba_used(tmp_path: Path) -> None:
+def test_alibaba_container_use_is_read_as_shares(tmp_path: Path) -> None:
     """Rows are in no order, cells may be empty, and -1 and 101 are no percentages."""
     path = tmp_path / "container_usage.csv"
     rows = ["c_1,m_1,620,40,70", "c_1,m_1,10,20,50", "c_1,m_1,20,30,", "c_1,m_1,320,101,60", "c_2,m_1,0,-1,10"]

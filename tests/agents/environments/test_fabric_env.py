@@ -37,12 +37,12 @@ NUMA = ("workload={demand: uniform, requests: 6, holding: 4}", "pacing={step: 1 
 @pytest.mark.parametrize(
     ("scenario", "overrides", "mask"), first(1, [("nara/table1", SHORT, "any"), ("nara/numa-fabric", NUMA, "feasible")])
 )
-def test_it_keeps_gymnasiums_contract(scenario: str, overrides: tuple[str, ...], mask: str) -> None:
+def test_network_environment_passes_gymnasiums_checker(scenario: str, overrides: tuple[str, ...], mask: str) -> None:
     env = gymnasium.make("binwright/Fabric-v0", scenario=scenario, overrides=overrides, mask=mask)
     check_env(env.unwrapped)
 
 
-def test_it_is_made_by_name() -> None:
+def test_gymnasium_makes_single_and_vector_environments_by_name() -> None:
     env = gymnasium.make("binwright/Fabric-v0", scenario="nara/table1", overrides=SHORT)
     assert isinstance(env.unwrapped, FabricEnv)
     many = gymnasium.make_vec("binwright/Fabric-v0", 3, scenario="nara/table1", overrides=SHORT)
@@ -53,7 +53,7 @@ def test_it_is_made_by_name() -> None:
 
 
 @pytest.mark.long
-def test_the_name_needs_no_other_import() -> None:
+def test_module_prefix_in_the_name_replaces_an_import() -> None:
     code = (
         "import gymnasium\n"
         "env = gymnasium.make('binwright.environments:binwright/Fabric-v0', scenario='nara/table1')\n"
@@ -115,7 +115,7 @@ def reference(
 
 @given(seed=st.integers(0, 1000), steps=st.integers(0, 60))
 @scaled(0.25)
-def test_what_is_observed(seed: int, steps: int) -> None:
+def test_observation_shows_free_shares_links_and_the_request(seed: int, steps: int) -> None:
     env = fabric("nara/table1", ("workload.requests=40",), mask="feasible")
     observation, _ = env.reset(seed=seed)
     rng, over = np.random.default_rng(seed), False

@@ -118,6 +118,6 @@ def test_an_episode_of_requests_that_fit_nowhere_ends_at_once() -> None:
         ({"cluster": CLUSTER | {"numbering": "drawn"}}, {}, "cluster.numbering: nothing is learned with it"),
     ],
 )
-def test_what_it_is_not_for(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:
+def test_numa_environment_refuses_other_scenarios(changed: dict[str, Any], options: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         gymnasium.make(NAME, scenario=small(**changed), **options)

@@ -57,7 +57,9 @@ def drawn(mask: np.ndarray, rng: np.random.Generator, wrong: float = 0.05) -> np
     mode=st.sampled_from(list(AutoresetMode)[:2]),
 )
 @scaled(0.2)
-def test_what_changed_on_servers_is_all_there_is(seed: int, reward: Any, overflow: str, mode: AutoresetMode) -> None:
+def test_updated_numa_observations_equal_recomputed_ones(
+    seed: int, reward: Any, overflow: str, mode: AutoresetMode
+) -> None:
     envs = numa_vector(servers(overflow=overflow), num_envs=3, reward=reward, autoreset_mode=mode)
     episodes, rng = envs._face.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NumaEpisodes)
@@ -81,7 +83,7 @@ def test_what_changed_on_servers_is_all_there_is(seed: int, reward: Any, overflo
 @pytest.mark.long
 @given(seed=st.integers(0, 1000), mask=st.sampled_from(["any", "feasible"]))
 @scaled(0.1)
-def test_what_changed_in_a_network_is_all_there_is(seed: int, mask: Any) -> None:
+def test_updated_network_observations_equal_recomputed_ones(seed: int, mask: Any) -> None:
     envs = fabric_vector("nara/table1", ("workload.requests=12",), num_envs=3, mask=mask)
     episodes, rng = envs._face.episodes, np.random.default_rng(seed)
     assert isinstance(episodes, NetworkEpisodes)
@@ -185,7 +187,7 @@ def test_buffers_are_written_in_place(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["Numa-v0", pytest.param("Fabric-v0", marks=pytest.mark.long)])
-def test_what_is_returned_stays_as_it_is_unless_it_is_in_place(name: str) -> None:
+def test_observations_are_overwritten_only_in_place(name: str) -> None:
     for in_place in (False, True):
         envs = many(name, 2, in_place=in_place)
         one, _ = envs.reset(seed=0)

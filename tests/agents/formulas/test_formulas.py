@@ -26,7 +26,7 @@ from tests.support.rooms import Case, cases
 @example("1 / (free_a - 1)", ([[[2]], [[1]], [[4]]], [[[5]], [[5]], [[5]]], (1,), False))
 @example("log(free_a - 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
 @example("min(0 / 0 * free_a, 1)", ([[[2]], [[1]]], [[[5]], [[5]]], (1,), False))
-def test_the_interpreter_scores_as_python_does(text: str, case: Case) -> None:
+def test_interpreter_scores_as_python_does(text: str, case: Case) -> None:
     assert played(Formula(text), case) == formulas.chosen(text, *in_units(case))
 
 
@@ -55,7 +55,7 @@ STRANGE = f"-where({GAP} == 0, 0/0, where({GAP} == 1, 1/0, where({GAP} == 2, -lo
 
 @given(case=cases())
 @scaled(6)
-def test_the_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:
+def test_interpreter_chooses_as_the_compiled_form_does(case: Case) -> None:
     assert played(Formula(STRANGE), case) == played(Strange(), case)
 
 
@@ -175,7 +175,7 @@ def test_source_that_is_more_than_arithmetic_is_refused(text: str) -> None:
         checked(text + "def score(free_a):\n    return 1\n")
 
 
-def test_what_source_can_call_is_python_s_own_arithmetic_alone() -> None:
+def test_source_can_call_only_builtin_arithmetic() -> None:
     with pytest.raises(NameError):
         ScoreFunction(checked("x = open\ndef score(free_a):\n    return 1"))
 

@@ -108,7 +108,7 @@ def test_processors_of_many_servers_are_as_those_of_one(jobs: list[Job]) -> None
 
 @scaled(2)
 @given(servers, jobs, st.sampled_from(["none", "easy"]), st.integers(1, 12))
-def test_what_another_agent_placed_counts(
+def test_jobs_placed_by_another_agent_count(
     servers: list[int], jobs: list[Job], backfilling: Backfilling, before: int
 ) -> None:
     agent = InLine(backfilling=backfilling)
@@ -125,7 +125,7 @@ FULL = [Job(0, 4, 4, 3), Job(0, 4, 4, 4), Job(0, 5, 5, 1), Job(0, 4, 4, 1)]
     ("backfilling", "starts"),
     [("none", [0, 4, 8, 8]), ("any", [0, 8, 0, 4]), ("easy", [0, 4, 8, 0]), ("conservative", [0, 4, 8, 0])],
 )
-def test_who_passes(backfilling: Backfilling, starts: list[float]) -> None:
+def test_each_backfilling_lets_its_jobs_pass(backfilling: Backfilling, starts: list[float]) -> None:
     assert played([4], FULL, InLine(backfilling=backfilling)) == starts
 
 
@@ -160,13 +160,13 @@ def test_a_job_of_no_time_is_not_passed(commit: bool) -> None:
         assert played([4], todo, InLine(backfilling=backfilling, commit=commit)) == [0, 10, 10]  # type: ignore[arg-type]
 
 
-def test_who_runs_longer_than_asked_delays_but_stops_nothing() -> None:
+def test_jobs_that_overrun_their_requested_time_delay_others_only() -> None:
     late = [Job(0, 9, 3, 3), Job(1, 2, 2, 4), Job(1, 1, 1, 1), Job(4, 1, 1, 1)]
     for backfilling in ("easy", "conservative"):
         assert played([4], late, InLine(backfilling=backfilling))[:3] == [0, 9, 1]
 
 
-def test_the_chosen_one_stays_chosen() -> None:
+def test_commit_keeps_the_chosen_job_first_though_a_shorter_one_arrives() -> None:
     """A shorter job comes while the first waits; whoever passes must be over before the first could start."""
     todo = [Job(0, 6, 6, 3), Job(1, 5, 5, 2), Job(2, 1, 1, 2), Job(3, 3, 3, 1), Job(3, 2, 2, 1)]
     assert played([4], todo, InLine(order="sjf")) == [0, 7, 6, 6, 6]
@@ -266,7 +266,7 @@ def test_requested_times_are_apart_from_real_ones(ends: str, waits: list[float],
     assert [found["wait_max"].item(), found["wait_total"].item()] == [waits[1], sum(waits)]
 
 
-def test_who_was_running_and_over_is_gone(tmp_path: Path) -> None:
+def test_running_jobs_beyond_their_requested_time_end_before_the_window(tmp_path: Path) -> None:
     """What had run for longer than it asked for when a window begins has been ended before."""
     path = jobs_log(tmp_path, (0, 90, 1, 10), (1, 90, 1, 40), (20, 5, 1, 5), (21, 5, 1, 5))
     for ends, running in (("keep", [70.0, 71.0]), ("requested", [21.0])):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
 
 @pytest.mark.parametrize("bandwidth", [2, 1000, 10**6])
 @pytest.mark.parametrize("weight", [1.0, 1000.0])
-def test_the_tier_that_lacks_bandwidth_is_named_however_dear_links_are(weight: float, bandwidth: int) -> None:
+def test_tier_without_bandwidth_is_named_at_any_weight_of_links(weight: float, bandwidth: int) -> None:
     """However dear a placement would be, there is none for want of bandwidth."""
     view = ledger("alpha").view
     agent = BestHome(links=weight, uplinks=weight)

@@ -102,7 +102,7 @@ def test_fragments_add_up_to_what_is_free(case: Case, kinds: list[tuple[Ask, int
         assert (out >= 0).all()
 
 
-def test_the_most_usual_kinds_make_up_the_share() -> None:
+def test_most_frequent_kinds_of_requests_make_up_the_share() -> None:
     """Memory tells no kinds apart; of equally usual ones more cpu is first."""
     ledger = ledger_of([2], [0])
     kinds = [(Ask(UNIT, 1, 500_000), 3), (Ask(UNIT, 2, 500_000), 3), (Ask(2 * UNIT, 1, UNIT), 2), (Ask(0, 1, UNIT), 2)]

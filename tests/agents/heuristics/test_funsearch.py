@@ -39,7 +39,7 @@ def test_every_item_goes_where_the_printed_program_puts_it(rule: str, name: str)
         free[where[0]][0][0] -= item
 
 
-def test_the_published_instances_are_there() -> None:
+def test_published_instances_have_their_sizes_and_bounds() -> None:
     assert [len(sizes(name, 3)[0]) for name in NAMES] == [120, 250, 500, 1000, 5000, 10_000, 100_000]
     first, room = sizes("binpack1", 0)
     assert (first[:6].tolist(), room) == ([42, 69, 67, 57, 93, 90], 150)  # u120_00

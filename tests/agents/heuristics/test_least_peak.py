@@ -70,7 +70,7 @@ def test_day_and_night_share_a_server() -> None:
     assert places[""] == [0, 1, 0, 1]
 
 
-def test_the_meter_does_not_tell_of_what_is_to_come() -> None:
+def test_meter_hides_future_use() -> None:
     workload = Workload(
         ("cpu",), np.zeros(1), np.ones(1), np.ones((1, 1), np.int64), np.zeros(1), use=by_day_and_by_night(True)
     )

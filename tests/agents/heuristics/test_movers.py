@@ -71,7 +71,9 @@ def planned(
 
 @scaled(3)
 @given(packed(), st.tuples(st.integers(1, 8), st.integers(0, 4)), st.integers(1, 3))
-def test_the_fewest_moves_make_room(drawn: tuple[Ledger, Runs, dict[int, Request]], demand: Demand, moves: int) -> None:
+def test_make_room_takes_fewest_moves(
+    drawn: tuple[Ledger, Runs, dict[int, Request]], demand: Demand, moves: int
+) -> None:
     ledger, runs, requests = drawn
     spread = bool(ledger.spreads(np.array([demand]))[0])
     wanted = Request(99, 0.0, 9.0, demand, spread)

@@ -82,7 +82,7 @@ class Checked(InLine):
 @scaled(2)
 @given(st.integers(0, 10**6))
 @example(83)  # two priorities are equal but for the rounding of their sums
-def test_the_line_is_in_the_order_of_slurms_formulas(seed: int) -> None:
+def test_multifactor_order_follows_slurms_formulas(seed: int) -> None:
     rng_of = Random(seed)
     case = replace(
         long_case(seed),
@@ -122,7 +122,7 @@ def starts(order: OtherOrder, users: str) -> list[float]:
     return found
 
 
-def test_who_has_used_less_of_its_share_is_next() -> None:
+def test_fair_share_puts_the_user_below_its_share_first() -> None:
     turns = OtherOrder.model_validate({"fair": {"by": ["user"]}})
     assert starts(turns, "aaabb") == [0, 20, 40, 10, 30]
     more = OtherOrder.model_validate({"fair": {"by": ["user"], "shares": {"user": {"a": 3}}}})

@@ -202,7 +202,7 @@ def test_random_agrees_with_its_reference(drawn: tuple[NetworkView, Request, Cas
 
 @given(drawn=cases(), penalty=st.sampled_from([0, 10, 50, 90, 100]))
 @scaled(0.6)
-def test_the_penalty_is_an_option(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
+def test_tetris_takes_a_penalty_as_number_or_percentage(drawn: tuple[NetworkView, Request, Case], penalty: int) -> None:
     view, request, case = drawn
     expected = tetris(case, Fraction(penalty, 100))
     for form in penalty / 100, f"{penalty} %":
@@ -273,9 +273,7 @@ WEIGHTS = st.fixed_dictionaries(
 @pytest.mark.long
 @given(drawn=cases(), weights=WEIGHTS)
 @scaled(1)
-def test_the_weights_of_best_home_are_options(
-    drawn: tuple[NetworkView, Request, Case], weights: dict[str, str]
-) -> None:
+def test_best_home_takes_weights_as_options(drawn: tuple[NetworkView, Request, Case], weights: dict[str, str]) -> None:
     view, request, case = drawn
     options: dict[str, Any] = {name: float(weight) for name, weight in weights.items()}
     agent = make("best-home", **options)
@@ -317,7 +315,7 @@ def test_best_home_declines_what_takes_too_much(
             same(said, expected)
 
 
-def test_what_never_ends_is_not_declined() -> None:
+def test_best_home_does_not_decline_requests_without_end() -> None:
     view = rack_of([[10, 10], [10, 10]], [1, 1])
     agent = make("best-home", reject=0.0)
     agent.start(view, stream(0, "agent"))

@@ -41,7 +41,7 @@ def test_agrees_with_its_reference(name: str, case: Case) -> None:
     assert ask(make(name), view_of(free, capacity), demand, spread) == RULES[name](free, capacity, demand, spread)
 
 
-def test_the_last_bits_of_a_float_decide_no_tie() -> None:
+def test_last_bits_of_a_float_decide_no_tie() -> None:
     """As floats, .2 * .3 + .2 * .5 < .2 * .4 + .2 * .4."""
     view = view_of([[[3, 5]], [[4, 4]]], [[[10, 10]], [[10, 10]]])
     assert ask(make("dot-product"), view, (2, 2), False) == (0, 0)

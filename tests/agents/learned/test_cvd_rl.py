@@ -61,7 +61,7 @@ def cases(draw: st.DrawFn) -> tuple[Room, Room, Demand, bool]:
 
 @given(cases(), st.sampled_from(["none", "best-fit", "internal", "both"]), st.sampled_from([1, 3, 5, 10]))
 @scaled(4)
-def test_the_filter_is_its_reference(case: Any, name: Any, k: int) -> None:
+def test_filter_selects_the_candidates_of_its_reference(case: Any, name: Any, k: int) -> None:
     free, capacity, demand, spread = case
     found = candidates(np.array(free), np.array(capacity), demand, spread, *counts(name, k)).tolist()
     named_here = named(free, capacity, demand, spread, *counts(name, k))
@@ -127,7 +127,7 @@ def said(
     st.sampled_from([(), (7, 11)]),
 )
 @scaled(1.5)
-def test_it_leaves_the_cluster_most_worth(
+def test_cvd_rl_chooses_the_candidate_of_highest_value(
     case: Any, seed: int, ahead: bool, parts: bool, shape: tuple[int, int], units: Amounts
 ) -> None:
     free, capacity, demand, spread = case
@@ -217,5 +217,5 @@ def test_without_decomposition_it_is_for_the_servers_of_its_training() -> None:
 
 
 @pytest.mark.parametrize("weights", ["huawei-10", "huawei-50", "huawei-month", "published"])
-def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
+def test_shipped_cvd_rl_weights_run_on_any_number_of_servers(weights: str, tmp_path: Path) -> None:
     shipped("cvd-rl", tmp_path, weights)

@@ -73,7 +73,7 @@ def everything(memory: trajectory.Decisions) -> tuple[Ints, Ints]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("overflow", first(1, ["stop", "drop"]))
-def test_what_is_on_tape_is_what_happened(overflow: str) -> None:
+def test_tape_records_the_decisions_and_outcomes_of_the_run(overflow: str) -> None:
     decisions, placed, weights, world = recorded(overflow, 0.5)
     assert 3 < placed == len(decisions.code)
     ends = trajectory.ENDS if overflow == "stop" else trajectory.CUT
@@ -103,7 +103,7 @@ def test_a_tape_that_is_full_ends_without_a_verdict() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(("ahead", "whole"), first(1, [(True, False), (True, True), (False, True), (False, False)]))
-def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None:
+def test_network_values_agree_with_the_cvd_rl_kernel(ahead: bool, whole: bool) -> None:
     trainer = begun(options={"lookahead": ahead, "decomposition": whole})
     trainer.iterate(1)
     memory, capacity = trainer.remembered, trainer.view.capacity
@@ -123,7 +123,7 @@ def test_the_network_says_what_the_kernel_does(ahead: bool, whole: bool) -> None
 
 
 @pytest.mark.long
-def test_the_dueling_network_says_what_the_kernel_does() -> None:
+def test_dueling_network_values_agree_with_the_sched_rl_kernel() -> None:
     trainer = begun("sched-rl")
     trainer.iterate(1)
     memory, capacity = trainer.remembered, trainer.view.capacity
@@ -153,9 +153,7 @@ def test_dueling_streams() -> None:
 
 @pytest.mark.parametrize("reward", ["one", "delta"])
 @pytest.mark.parametrize("returns", [1, 3, "episode"])
-def test_what_is_wanted_is_what_is_earned_and_what_the_target_says_of_the_choice_after(
-    reward: str, returns: int | str
-) -> None:
+def test_double_dqn_targets_are_rewards_plus_target_values_of_the_next_choice(reward: str, returns: int | str) -> None:
     """Double DQN, decision by decision."""
     options = {"reward": reward, "returns": returns, "discount": 0.9, "memory": 60}
     workload = small().workload.dump() | {"requests": 9}  # of some episodes the end is not known
@@ -237,13 +235,13 @@ def test_other_networks_follow_by_a_share_of_the_way() -> None:
     np.testing.assert_allclose(numbers, followed[2], atol=1e-6)
 
 
-def test_it_learns_from_a_batch_for_each_decision_or_from_so_many() -> None:
+def test_updates_are_one_a_decision_or_a_fixed_number() -> None:
     each, some = (begun(options={"updates": updates}).iterate(1) for updates in ("decision", 3))
     assert each["updates"] == each["decisions"] == each["placed"] * 2
     assert some["updates"] == 3 < some["decisions"]
 
 
-def test_it_learns_to_take_what_its_teacher_would() -> None:
+def test_lessons_teach_the_choices_of_the_teacher() -> None:
     alike = []
     for lessons in (0, 8):
         options = {"lessons": lessons, "teacher": "best-fit", "updates": 12, "batch": 32, "rate": 0.003}
@@ -379,11 +377,11 @@ def test_weights_of_something_else_are_refused(changed: dict[str, Any], said: st
         sched.SchedRL(path=str(file)).start(view, stream(0, "agent"))
 
 
-def test_the_shipped_weights_of_sched_rl_on_ten_machines(tmp_path: Path) -> None:
+def test_shipped_sched_rl_weights_run_on_ten_servers_only(tmp_path: Path) -> None:
     shipped("sched-rl", tmp_path, "huawei-10", servers=10)
     with pytest.raises(UserError, match="for 10 servers, and there are 11"):
         shipped("sched-rl", tmp_path / "more", "huawei-10", servers=11)
 
 
-def test_the_shipped_weights_of_sched_rl_on_fifty_machines(tmp_path: Path) -> None:
+def test_shipped_sched_rl_weights_run_on_fifty_servers(tmp_path: Path) -> None:
     shipped("sched-rl", tmp_path, "huawei-50", servers=50)

@@ -103,7 +103,7 @@ def test_places_are_those_of_the_rule() -> None:
         assert not {6, 7} & set(codes), "server 3 is as server 1"
 
 
-def test_the_loss_is_what_the_choices_lose() -> None:
+def test_hindsight_loss_is_the_expected_loss_of_the_choices() -> None:
     pytest.importorskip("torch")
     course = course_of(scenario_from(trained({"hindsight": LITTLE})))
     trainer = HindsightTrainer(pool=40, plans=2, warm=(0.0, 0.2), temperature=0.5)
@@ -131,5 +131,5 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     in_use("hindsight", tmp_path)
 
 
-def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+def test_shipped_hindsight_weights_run_on_any_number_of_servers(tmp_path: Path) -> None:
     shipped("hindsight", tmp_path)

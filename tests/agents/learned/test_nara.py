@@ -98,7 +98,7 @@ NETS = [*(shape.topology for shape in SHAPES[:3]), lone(), topology("alpha")]
 @example(net=NETS[-1], form=Form(width=1), seed=0)
 @example(net=NETS[-1], form=replace(TEXT, width=24), seed=0)
 @scaled(0.1)
-def test_the_network_passes_these_messages(net: Topology, form: Form, seed: int) -> None:
+def test_nara_network_passes_messages_as_written_out(net: Topology, form: Form, seed: int) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         policy, graph = Policy(2, form), GraphTensors(net, CPU)
@@ -234,7 +234,7 @@ def test_weights_are_drawn_as_in_keras(form: Form) -> None:
     assert all(0 < stage.link.abs().max() < 1 for stage in policy.stages)
 
 
-def test_what_a_choice_is_worth_counts_where_a_request_goes_on() -> None:
+def test_reward_of_a_choice_counts_for_each_decision_of_an_unfinished_request() -> None:
     world = build_learning(load_scenario("nara/table1", ["workload.requests=12"]))
     found = []
     for choice in (0.0, -1.0):
@@ -267,7 +267,7 @@ def test_in_the_engine_it_chooses_as_in_compiled_episodes(
     assert same.validate([3, 4])["acceptance"] == sum(placed) / 80
 
 
-def test_it_places_requests_that_ask_for_nothing_and_rejects_what_it_cannot_reach(weights: Path) -> None:
+def test_nara_places_empty_requests_and_rejects_unreachable_ones(weights: Path) -> None:
     scenario = load_scenario("nara/table1", ["workload.requests=60", "workload.bandwidth=[0.9, 1.0]"])
     world = build_world(scenario)
     workload = world.draw(0)
@@ -323,7 +323,7 @@ def test_shipped_weights_are_small_and_say_what_they_are() -> None:
         assert notes["trained"]["split"] == "validation"
 
 
-def test_the_shipped_weights_beat_the_published_heuristics() -> None:
+def test_shipped_nara_weights_place_more_than_tetris() -> None:
     scenario = load_scenario("nara/table1")
     found: dict[str, int] = {}
     for name in ("nara", "tetris"):
@@ -352,7 +352,7 @@ def test_returns(rewards: list[float], discount: float) -> None:
 
 @given(seed=st.integers(0, 10**6))
 @scaled(0.5)
-def test_the_loss_is_rllibs(seed: int) -> None:
+def test_ppo_loss_equals_rllibs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, actions = 7, 4
     mask = rng.random((n, actions)) < 0.7
@@ -379,7 +379,7 @@ def test_the_loss_is_rllibs(seed: int) -> None:
     assert loss.item() == pytest.approx(parts[0] + weight * parts[2] + parts[1])
 
 
-def test_what_is_forbidden_is_never_drawn_and_gives_no_gradient() -> None:
+def test_masked_actions_are_never_drawn_and_give_no_gradient() -> None:
     logits = torch.tensor([[100.0, 0.0, 1.0]], requires_grad=True)
     log = torch.log_softmax(ppo.masked(logits, torch.tensor([[False, True, True]])), 1)
     assert log.exp()[0, 0] == 0
@@ -389,7 +389,7 @@ def test_what_is_forbidden_is_never_drawn_and_gives_no_gradient() -> None:
     assert logits.grad.isfinite().all()
 
 
-def test_the_weight_of_the_kl_penalty_follows_the_target() -> None:
+def test_kl_penalty_weight_follows_the_target() -> None:
     assert ppo.next_kl_weight(0.2, 0.021, 0.01) == pytest.approx(0.3)
     assert ppo.next_kl_weight(0.2, 0.02, 0.01) == 0.2
     assert ppo.next_kl_weight(0.2, 0.005, 0.01) == 0.2

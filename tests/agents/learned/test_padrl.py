@@ -99,7 +99,7 @@ class Slow:
 
 @given(st.integers(0, 2**32))
 @scaled(1)
-def test_it_is_the_place_with_the_highest_score(seed: int) -> None:
+def test_padrl_takes_the_place_with_the_highest_score(seed: int) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10
     tensors = tensors_of(seed)
@@ -125,7 +125,7 @@ def test_of_equal_places_it_is_the_first() -> None:
     )
 
 
-def test_the_diary_says_what_was_chosen_and_from_what() -> None:
+def test_diary_records_choices_and_their_candidates() -> None:
     workload, cluster = busy(300)
     simulation = CompiledSimulation(workload, Ledger(cluster), Overflow("stop"))
     replay, tensors = Replay(simulation), tensors_of(3)
@@ -148,7 +148,7 @@ def test_the_diary_says_what_was_chosen_and_from_what() -> None:
     assert len(np.unique(actions)) > 3, "it is drawn"
 
 
-def test_the_forecast_is_about_the_next_requests_only() -> None:
+def test_forecast_targets_cover_the_next_requests_only() -> None:
     workload, cluster = busy(AHEAD + 5)
     seen, wanted = sequence(workload, cluster)
     assert seen.shape == (5, ASKED)
@@ -201,5 +201,5 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
     in_use("padrl", tmp_path)
 
 
-def test_the_shipped_weights_on_any_number_of_machines(tmp_path: Path) -> None:
+def test_shipped_padrl_weights_run_on_any_number_of_servers(tmp_path: Path) -> None:
     shipped("padrl", tmp_path)

@@ -47,7 +47,7 @@ def test_servers_and_requests_in_a_few_numbers() -> None:
         (Regime(3, (0.09, 0.08), 0.35), "servers of several kinds, larger requests, more large requests"),
     ],
 )
-def test_what_is_something_else(now: Regime, said: str) -> None:
+def test_regimes_that_differ_are_described(now: Regime, said: str) -> None:
     was = Regime(1, (0.04, 0.04), 0.1)
     found = outside(was, now)
     assert re.sub(r" \([^)]*\)", "", found) == said

@@ -27,7 +27,7 @@ pytest.importorskip("safetensors")
 
 
 @pytest.mark.parametrize("name", ["best-fit", "random-top", "padrl", "value-es"])
-def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
+def test_validation_against_itself_gains_nothing(name: str) -> None:
     """The other agent has its weights, and begins every episode anew."""
     world = build_learning(scenario_from(small()))
     held_out = HeldOut(world, [0.0, 0.2], name)
@@ -49,7 +49,7 @@ def test_what_is_validated_against_itself_gains_nothing(name: str) -> None:
         ({"best-fit": {}, "internal": {}}, "at most 1 of these"),
     ],
 )
-def test_who_cannot_be_a_teacher(said: Any, problem: str) -> None:
+def test_agents_that_cannot_teach_are_refused(said: Any, problem: str) -> None:
     with pytest.raises(UserError, match=problem):
         scenario_from(trained({"cvd-rl": {"teacher": said}}))
 

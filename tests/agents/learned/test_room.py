@@ -25,7 +25,7 @@ pytest.importorskip("safetensors")
 
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 @scaled(1.5)
-def test_it_is_where_most_still_fits(seed: int, spread: bool, shares: bool) -> None:
+def test_value_es_with_sizes_takes_the_place_where_most_still_fits(seed: int, spread: bool, shares: bool) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([12, 20]), (4, 2, 1)) * rng.integers(1, 3, (4, 1, 1))
     free = rng.integers(0, capacity + 1)
@@ -44,7 +44,7 @@ def test_it_is_where_most_still_fits(seed: int, spread: bool, shares: bool) -> N
 
 @given(st.integers(0, 2**32))
 @scaled(1.5)
-def test_what_fits_for_learning_is_what_fits(seed: int) -> None:
+def test_counts_of_fitting_requests_for_learning_equal_the_reference(seed: int) -> None:
     rng = np.random.default_rng(seed)
     free = rng.integers(0, 40, (3, 2, 2))
     chosen = [(int(rng.integers(1, 9)), int(rng.integers(1, 9)), bool(rng.integers(2))) for _ in range(3)]

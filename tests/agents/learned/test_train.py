@@ -56,7 +56,7 @@ def test_training_logs_validates_and_keeps_the_best_weights(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_it_is_judged_elsewhere_too_and_keeps_what_was_judged(tmp_path: Path) -> None:
+def test_validation_on_further_scenarios_is_logged_and_keeps_its_weights(tmp_path: Path) -> None:
     also = {"longer": {"changes": {"workload.requests": 20}, "episodes": 2}}
     log = bw.train(tiny(validation={"every": 2, "episodes": 3, "keep": True, "also": also}), out=tmp_path)
     judged = log.filter(pl.col("split") == "validation")

@@ -57,7 +57,7 @@ def keeps_the_rules(replay: Replay, groups: list[str]) -> int:
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SETTINGS)
-def test_what_learns_keeps_the_rules_and_is_used_as_it_learned(
+def test_learners_keep_rules_of_placement_and_run_as_they_learned(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario, used = ruled(train=a_little({name: SETTINGS[name]})), scenario_from(ruled())

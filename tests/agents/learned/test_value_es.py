@@ -33,7 +33,7 @@ pytest.importorskip("safetensors")
 
 @given(st.integers(0, 2**32), st.booleans(), st.booleans())
 @scaled(1.5)
-def test_it_is_where_the_machine_keeps_most_worth(seed: int, spread: bool, network: bool) -> None:
+def test_value_es_takes_the_place_of_highest_gain(seed: int, spread: bool, network: bool) -> None:
     rng = np.random.default_rng(seed)
     capacity = np.tile(np.array([40, 90]), (4, 2, 1)) + rng.integers(0, 2, (4, 1, 1)) * 10
     free = rng.integers(0, capacity + 1)
@@ -128,12 +128,12 @@ def test_training_goes_on_and_its_weights_are_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", [{"overflow": "wait"}, {"pacing": {"step": "1 s"}}])
-def test_what_it_does_not_learn_with(changed: dict[str, Any], tmp_path: Path) -> None:
+def test_scenarios_that_value_es_cannot_learn_with_are_refused(changed: dict[str, Any], tmp_path: Path) -> None:
     pytest.importorskip("torch")
     with pytest.raises(UserError, match="does not learn with it"):
         train(scenario_from(trained(LITTLE) | changed), tmp_path / "out")
 
 
 @pytest.mark.parametrize("weights", ["huawei-10", "huawei-month"])
-def test_the_shipped_weights_on_any_number_of_machines(weights: str, tmp_path: Path) -> None:
+def test_shipped_value_es_weights_run_on_any_number_of_servers(weights: str, tmp_path: Path) -> None:
     shipped("value-es", tmp_path, weights)

@@ -89,7 +89,7 @@ def expected(scan: Any, free: Any, demand: Any, spread: bool) -> Where | None:
 @pytest.mark.parametrize("scan", [dear, choosy, bounded, pytest.param(picky, marks=pytest.mark.long)])
 @given(st.data())
 @scaled(2)
-def test_the_cheapest_place_is_the_first_of_the_cheapest(scan: Any, data: st.DataObject) -> None:
+def test_cheapest_takes_the_first_of_the_cheapest_places(scan: Any, data: st.DataObject) -> None:
     servers, nodes = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 3))
     free = data.draw(
         st.lists(

@@ -119,13 +119,13 @@ RULES += [AGENTS.load(name).scan for name in ("balance-fit", "dot-product")]
 @pytest.mark.parametrize("rule", first(1, RULES))
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32))
 @scaled(1)
-def test_what_changed_is_enough(rule: Any, nodes: int, kept: int, seed: int) -> None:
+def test_rules_following_changes_decide_as_the_scan(rule: Any, nodes: int, kept: int, seed: int) -> None:
     follow(Compiled(rule), nodes, kept, seed, DEMANDS)
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32))
 @scaled(1)
-def test_what_changed_is_enough_for_a_learned_rule(kept: int, seed: int) -> None:
+def test_learned_rules_following_changes_decide_as_the_scan(kept: int, seed: int) -> None:
     sizes = np.array([[1.0, 1.0, 0.0, 1.0], [2.0, 3.0, 1.0, 0.5]])
     follow(value_of(begun(sizes), sizes), 2, kept, seed, DEMANDS)
 

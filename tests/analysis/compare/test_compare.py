@@ -134,7 +134,7 @@ def test_ranks_decide_where_they_can_and_t_elsewhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("baseline", [None, "a", "c"])
-def test_the_family_is_what_is_asked_for_at_a_point_by_a_metric(tmp_path: Path, baseline: str | None) -> None:
+def test_family_is_the_requested_comparisons_of_a_metric_at_a_point(tmp_path: Path, baseline: str | None) -> None:
     rows = [
         row(agent, seed, point={"key": point}, acceptance=RNG.normal(), income=RNG.normal())
         for point in range(3)
@@ -302,7 +302,7 @@ def test_folders_of_one_scenario_are_compared_on_its_seeds(tmp_path: Path) -> No
     assert (only(found, "c")["pairs"], only(found, "c")["diff"]) == (2, pytest.approx(0.15))
 
 
-def test_the_same_runs_in_two_folders_count_once(tmp_path: Path) -> None:
+def test_same_runs_in_two_folders_count_once(tmp_path: Path) -> None:
     rows = runs({"a": [0.1, 0.2], "b": [0.3, 0.5]})
     results(tmp_path / "one", rows, "s")
     results(tmp_path / "two", rows[::-1], "s")
@@ -407,7 +407,7 @@ def test_a_terminal_shows_what_fits_and_names_the_rest(small: Comparison, width:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_and_writes_every_form(
+def test_compare_prints_and_writes_every_format(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = results(tmp_path / "r", runs({"a": [0.5, 0.6], "b": [0.7, 0.75]}))

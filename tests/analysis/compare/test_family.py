@@ -50,7 +50,7 @@ drawn = st.lists(st.tuples(*[eighths] * 4), min_size=4, max_size=10)
 
 @given(drawn)
 @scaled(0.2)
-def test_the_same_p_and_verdict_wherever_a_pair_is_shown(found: list[tuple[float, ...]]) -> None:
+def test_pairs_have_the_same_p_and_verdict_in_tables_and_comparisons(found: list[tuple[float, ...]]) -> None:
     rows = [row(f"agent-{n}", seed, acceptance=x) for seed, some in enumerate(found) for n, x in enumerate(some)]
     values = values_of(rows, "acceptance", [])
     wanted = slow_verdicts(values)

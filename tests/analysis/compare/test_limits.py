@@ -121,7 +121,7 @@ def test_each_agent_beside_itself(tmp_path: Path) -> None:
         Comparison(now, "first", since=now)
 
 
-def test_the_command_fails_where_a_limit_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_fails_where_a_limit_is_broken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results(tmp_path / "a", first=0.95, second=0.94)
     results(tmp_path / "b", first=0.95, second=0.92)
     asked = ["compare", str(tmp_path / "b"), "--since", str(tmp_path / "a"), "--metric", "acceptance"]

@@ -41,7 +41,7 @@ def test_rows_of_any_length_are_as_if_alone(matrix: Any) -> None:
 
 
 @given(samples)
-def test_the_mean_and_its_interval_are_those_of_one_row_after_another(values: Any) -> None:
+def test_mean_intervals_of_many_rows_equal_those_of_single_rows(values: Any) -> None:
     mean, half = mean_interval(values)
     for row, numbers in enumerate(values):
         assert mean[row] == np.mean(numbers)
@@ -108,13 +108,13 @@ def by_enumeration(difference: list[float]) -> float:
 
 
 @given(samples)
-def test_the_signed_rank_test_is_exact_with_ties_and_zeros(difference: Any) -> None:
+def test_signed_rank_test_is_exact_with_ties_and_zeros(difference: Any) -> None:
     found = signed_rank(difference)
     np.testing.assert_allclose(found, [by_enumeration(row) for row in difference.tolist()])
 
 
 @pytest.mark.parametrize("n", [6, 20, 50, 51, 200])
-def test_the_signed_rank_test_is_scipys(n: int) -> None:
+def test_signed_rank_test_equals_scipys(n: int) -> None:
     difference = RNG.normal(0.2, 1, (10, n))
     np.testing.assert_allclose(signed_rank(difference), reference.wilcoxon(difference, axis=1).pvalue, rtol=1e-8)
 
@@ -150,7 +150,7 @@ def test_skewness_is_scipys() -> None:
 
 
 @pytest.mark.parametrize("n", [20, 60])
-def test_the_bootstrap_is_scipys_as_far_as_chance_allows(n: int) -> None:
+def test_bootstrap_equals_scipys_as_far_as_chance_allows(n: int) -> None:
     """Both are BCa; the ends differ by the noise of 2,000 resamples."""
     values = RNG.exponential(size=(6, n))
     low, high = bootstrap(values)
@@ -160,7 +160,7 @@ def test_the_bootstrap_is_scipys_as_far_as_chance_allows(n: int) -> None:
     assert (abs(high - theirs.confidence_interval.high) < 0.06 * width).all()
 
 
-def test_the_bootstrap_gives_the_same_twice_and_stays_within_the_values() -> None:
+def test_bootstrap_repeats_and_stays_within_the_values() -> None:
     values = np.concatenate([np.ones((1, 20)), np.eye(20)[:1], RNG.lognormal(size=(3, 20))])
     low, high = bootstrap(values)
     np.testing.assert_array_equal((low, high), bootstrap(values))

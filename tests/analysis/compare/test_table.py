@@ -47,7 +47,7 @@ def cells(found: Table, metric: str) -> list[Entry | None]:
 # -- marks -------------------------------------------------------------------------------------------------------------
 
 
-def test_the_best_is_marked_and_so_is_what_the_seeds_cannot_tell_from_it(tmp_path: Path) -> None:
+def test_best_agent_and_those_not_told_from_it_are_marked(tmp_path: Path) -> None:
     found = accepted(
         tmp_path,
         {
@@ -90,7 +90,7 @@ def test_less_is_better_where_it_is(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=9), st.floats(0, 1))
-def test_the_interval_of_a_share_ends_where_shares_do_and_holds_as_many_means(found: list[float], true: float) -> None:
+def test_intervals_of_shares_are_cut_at_0_and_1_only(found: list[float], true: float) -> None:
     mean, half = mean_interval(np.array(found))
     low, high = Metric("share", "share %", "%").ends(mean, half)
     assert 0 <= low <= mean <= high <= 1
@@ -182,7 +182,7 @@ RISING = [1.0, 1.25, 1.5, 1.75, 2.0]
 @example([*of("a", {0: 0.875, 1: 0.0} | {n: x + 0.125 for n, x in COMMON.items()}), *of("b", {8: 0.25} | COMMON)])
 @example([*of("a", {0: 0.875, 1: 0.875}), *of("b", {1: 0.125, 2: 0.125})])  # one seed in common
 @example([*of("a", RISING), *reversed(of("b", [0.875, 1.125, 1.375, 1.625, 1.75]))])  # in whatever order
-def test_the_table_says_what_one_cell_after_another_would(drawn: list[tuple[Any, ...]]) -> None:
+def test_table_equals_one_computed_cell_by_cell(drawn: list[tuple[Any, ...]]) -> None:
     runs = [
         row(agent, seed, point={"key": point}, acceptance=share, servers_used=used, wait_mean=used)
         if done
@@ -278,7 +278,7 @@ def test_metrics_that_differ_between_agents_come_first(tmp_path: Path) -> None:
         {("x", 0): 5.0, ("x", 1): float("nan"), ("y", 0): 5.0, ("y", 1): float("nan")},
     ],
 )
-def test_what_is_not_known_of_every_agent_on_every_seed_is_not_called_the_same(
+def test_metrics_unknown_for_some_run_are_not_listed_as_equal(
     found: dict[tuple[str, int], float | None], tmp_path: Path
 ) -> None:
     shown = table(tmp_path, [row(agent, seed, income_month=value) for (agent, seed), value in found.items()])

@@ -28,7 +28,7 @@ def widths(text: str) -> set[int]:
 
 @given(st.integers(1, 12).flatmap(lambda n: st.lists(st.lists(TEXTS, min_size=n, max_size=n), min_size=2, max_size=4)))
 @scaled(0.5)
-def test_the_width_that_is_named_suffices(table: list[list[str]]) -> None:
+def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> None:
     heads, *lines = table
 
     def laid(width: int) -> str:

@@ -32,7 +32,7 @@ def documented(folder: Path) -> Path:
     return folder / str(name)
 
 
-def test_the_example_of_the_documentation_is_drawn(
+def test_figure_example_of_the_documentation_is_drawn(
     results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     documented(tmp_path)

@@ -175,7 +175,7 @@ def test_a_sweep_has_a_point_for_every_value(found: dict[str, Results]) -> None:
         assert y == pytest.approx(100 * means["allocation_cpu"].to_numpy()[::-1])
 
 
-def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> None:
+def test_timeline_ends_with_the_samples(found: dict[str, Results]) -> None:
     results = found["servers"]
     figure = draw(results, "timeline", agents=["worst-fit"])
     assert [ax.get_ylabel() for ax in figure.axes] == ["cpu %", "mem %", "servers"]
@@ -193,7 +193,7 @@ def test_the_timeline_ends_where_the_samples_do(found: dict[str, Results]) -> No
     assert len(dashed) == 1
 
 
-def test_the_parts_of_a_spread_are_its_shares(found: dict[str, Results]) -> None:
+def test_spread_bars_are_the_shares_of_each_span(found: dict[str, Results]) -> None:
     results = found["network"]
     (panel,) = bars(draw(results, "spread"))
     agents = results.runs["agent"].unique(maintain_order=True)
@@ -260,7 +260,7 @@ def dots(figure: Figure) -> list[list[tuple[float, float, float, bool]]]:
     return found
 
 
-def test_the_summary_begins_with_what_the_seeds_can_tell(found: dict[str, Results]) -> None:
+def test_summary_begins_with_differences_paired_by_seed(found: dict[str, Results]) -> None:
     """Paired differences to the first agent, as `compare` has them; shares near 100 % differ by little else."""
     results = found["network"]
     figure = draw(results, "summary")
@@ -341,7 +341,7 @@ def test_learning_curves_are_means_over_folders_and_seeds(tmp_path: Path) -> Non
 # -- what was missing ----------------------------------------------------------------------------------------------
 
 
-def test_the_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) -> None:
+def test_heat_map_shows_every_server_at_every_moment(found: dict[str, Results]) -> None:
     results = found["network"]
     figure = draw(results, "servers", agents=["tetris"])
     run = results.done.filter(agent="tetris", seed=0)["run"][0]
@@ -375,7 +375,7 @@ def test_a_gantt_with_more_bars_than_pixels_is_left_out(
         draw(found["servers"], "gantt", agents=["best-fit"])
 
 
-def test_the_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
+def test_gantt_has_a_bar_for_every_placed_request(found: dict[str, Results]) -> None:
     results = found["servers"]
     figure = draw(results, "gantt", agents=["best-fit"])
     requests = results.requests(results.done.filter(agent="best-fit", seed=0)["run"][0])

@@ -147,9 +147,7 @@ def test_a_figure_without_room_is_refused_and_not_written(results: Results, tmp_
     assert not list(tmp_path.iterdir())
 
 
-def test_the_scenario_says_how_figures_look_and_the_command_more(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figure_settings_of_the_scenario_yield_to_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = "name: made\nfigures: {style: ieee, titles: false, text: 9, format: svg}\nseed: 1\n"
     results = made(tmp_path, said)
     figure = draw(results, "sweep")

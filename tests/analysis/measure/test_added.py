@@ -114,12 +114,12 @@ def test_of_a_metric_that_is_not_there_the_nearest_is_named() -> None:
         (LONGEST.replace("better=", 'per="tier", better='), "has {} in its name"),
     ],
 )
-def test_what_is_no_metric_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_objects_that_are_no_metric_are_refused(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ScenarioError, match=re.escape(says)):
         asking(written(tmp_path, text))
 
 
-def test_the_last_part_of_the_requests_is_measured_by_itself(
+def test_metrics_of_the_last_part_equal_those_of_its_recorded_requests(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a network, at its pace: against what is recorded of the requests."""
@@ -174,7 +174,7 @@ def test_the_last_part_of_the_requests_is_measured_by_itself(
         ("acceptance_cumulative", r"metrics\.1: there is a column acceptance_cumulative already"),
     ],
 )
-def test_what_is_no_part_of_a_run_is_refused(entry: object, says: str) -> None:
+def test_wrong_parts_of_a_run_are_refused(entry: object, says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
         scenario(metrics=["acceptance_cumulative", entry])
 
@@ -206,7 +206,7 @@ def test_none_is_no_value(tmp_path: Path) -> None:
     assert "longest_queue" not in {metric.name for metric in results.metrics}
 
 
-def test_the_example_of_the_documentation_runs(
+def test_metric_example_of_the_documentation_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = (ROOT / "docs" / "guides" / "results.md").read_text("utf-8")

@@ -126,7 +126,7 @@ def test_refusals(time: float, measured: int) -> None:
     assert over.answered.tolist() == [2, 3, *[4] * measured]
 
 
-def test_what_would_have_come_after_the_end() -> None:
+def test_requests_after_the_end_of_a_stopped_run_are_not_answered() -> None:
     """Rows 0 and 1 came, and row 1 ended the run; row 2 fits on no server."""
     requests = [(0.0, inf, (4, 4)), (1.0, inf, (4, 4)), (2.0, inf, (9, 9))]
     ran = run(Case([(4, 4)], requests, overflow=Overflow("stop")))

@@ -19,7 +19,7 @@ requests = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(
 
 
 @given(requests)
-def test_what_is_held(some: list[tuple[int, int, int]]) -> None:
+def test_held_amounts_at_each_arrival_equal_a_plain_sum(some: list[tuple[int, int, int]]) -> None:
     some.sort(key=lambda request: request[0])
     begin, length, demand = (np.array(column) for column in zip(*some, strict=True))
     found = held(begin.astype(float), (begin + length).astype(float), demand[:, None])

@@ -57,7 +57,7 @@ def contended(draw: st.DrawFn) -> Case:
 
 @given(contended(), st.sampled_from(["proportional", "priority"]))
 @settings(max_examples=60, deadline=None)
-def test_it_is_what_a_walk_through_the_time_finds(case: Case, rule: ContentionRule) -> None:
+def test_contention_equals_a_walk_through_time(case: Case, rule: ContentionRule) -> None:
     ran = run(case)
     if ran.first == len(case.requests):
         return

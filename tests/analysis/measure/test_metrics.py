@@ -349,7 +349,7 @@ def test_without_prices_there_is_no_income() -> None:
     assert not {"income", "income_held", "income_booked"} & set(run(Case([(4, 4)], [(0, 1, (1, 1))])).metrics({}))
 
 
-def test_what_a_burst_at_the_end_brings_is_booked_but_not_earned() -> None:
+def test_burst_at_the_end_counts_as_booked_not_earned_income() -> None:
     """Two agents, of which one places three requests of the last instant and the other one: both have earned the same.
 
     What is held beyond the last decision is in `income` up to then, and in `income_booked` to its end.
@@ -375,7 +375,7 @@ def test_a_run_in_which_nobody_was_asked_says_so(requests: list[tuple[float, flo
         ran.metrics()
 
 
-def test_the_time_of_a_decision_is_over_the_decisions_of_the_run() -> None:
+def test_decision_time_is_averaged_over_the_decisions_of_the_run() -> None:
     case = Case([(4, 4)], [(0, 1, (1, 1)), (4, 1, (1, 1)), (8, 1, (1, 1)), (9, 1, (9, 9))], warm=1)
     assert run(case).metrics(thought=5000)["decision_us"] == 2.5
 
@@ -458,7 +458,7 @@ def test_nan_is_not_a_metric() -> None:
 @pytest.mark.parametrize(
     ("requeue", "found"), [(True, {"turnaround_mean": 20, "slowdown_mean": 1.25}), (False, {"turnaround_mean": 10})]
 )
-def test_who_was_interrupted_is_over_when_the_rest_is(requeue: bool, found: dict[str, float]) -> None:
+def test_interrupted_requests_end_with_their_last_part(requeue: bool, found: dict[str, float]) -> None:
     """The first runs until 5 and from 15 to 30, or is lost at 5 and does not count."""
     requests: list[tuple[float, float, Demand]] = [(0.0, 20.0, (4, 4)), (100.0, 10.0, (4, 4))]
     ran = run(Case([(4, 4)], requests, failures=[(5.0, 0, 10.0)], requeue=requeue, overflow=Overflow("wait")))

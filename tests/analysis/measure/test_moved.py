@@ -86,7 +86,7 @@ def played(case: Case, decide: Decide, rules: Rules, salt: int) -> tuple[Finishe
 
 @scaled(2)
 @given(cases(faults=False), deciders, st.integers(0, 99), rules_of_moves)
-def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
+def test_requests_held_twice_in_a_move_count_twice(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     case.expansion, case.mode = [], "drop" if case.mode == "expand" else case.mode
     run, history, after, _ = played(case, decide, rules, salt)
     assume(len(after) and run.capacity.sum(axis=(0, 1)).all())
@@ -103,7 +103,7 @@ def test_what_is_held_twice_counts_twice(case: Case, decide: Decide, salt: int, 
     assert bills.used(run) == pytest.approx(used / 3600)
 
 
-def test_what_is_on_its_way_at_the_end_counts_twice_until_it_arrives() -> None:
+def test_moves_under_way_at_the_end_count_twice_until_arrival() -> None:
     requests: list[tuple[float, float, Demand]] = [(0.0, 100.0, (1,)), (0.0, 100.0, (1,)), (3.0, 10.0, (1,))]
     simulation = simulate(Case([[[8]], [[8]]], [[8]], (9,), requests))
     move_in(simulation, Rules(every=2, moves=1, downtime=4.0), Told(lambda *_: [(0, (1, 0))]))
@@ -117,7 +117,7 @@ def test_what_is_on_its_way_at_the_end_counts_twice_until_it_arrives() -> None:
 
 @scaled(1)
 @given(cases(), deciders, st.integers(0, 99), rules_of_moves)
-def test_the_metrics_of_moves_are_counts_of_the_log(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
+def test_move_metrics_are_counts_of_the_log(case: Case, decide: Decide, salt: int, rules: Rules) -> None:
     run, _, _, moving = played(case, decide, rules, salt)
     done = [one for one in moving.log if one.outcome == "done" and one.end <= run.finish]
     others = [one for one in moving.log if one.outcome not in ("done", "under way") and one.end <= run.finish]

@@ -20,7 +20,7 @@ Seeds = list[list[tuple[int, int]]]
 spans = st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda some: (some[0], some[0] + some[1]))
 
 
-def test_what_overlaps() -> None:
+def test_overlap_is_the_share_of_rows_in_several_windows() -> None:
     assert overlap([[(0, 10)], [(10, 20)]]) == (2, 0.0, 2.0)
     assert overlap([[(0, 10)], [(5, 15)]]) == (2, 0.5, 1.5)
     assert overlap([[(0, 10)]] * 4) == (4, 1.0, 1.0)
@@ -31,7 +31,7 @@ def test_what_overlaps() -> None:
 
 
 @given(st.lists(st.lists(spans, min_size=1, max_size=3), min_size=1, max_size=6))
-def test_it_is_what_counting_rows_gives(seeds: Seeds) -> None:
+def test_overlap_equals_counting_rows(seeds: Seeds) -> None:
     met = [set().union(*(range(first, end) for first, end in rows)) for rows in seeds]
     times = Counter(one for some in met for one in some)
     total = sum(map(len, met))

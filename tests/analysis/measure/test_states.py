@@ -206,13 +206,13 @@ def test_links_say_what_is_reserved_and_which_are_out_of_service() -> None:
         np.testing.assert_allclose([share or 0 for share in used], taken / (10 * QUANTUM), atol=1e-6)
 
 
-def test_it_is_kept_only_when_asked_for(tmp_path: Path) -> None:
+def test_states_are_kept_only_when_recorded(tmp_path: Path) -> None:
     results = bw.run(bw.scenario(BASE | {"record": []}), out=tmp_path / "results" / "x")
     with pytest.raises(bw.UserError, match=r"record: \[states\]"):
         results.states(results.runs["run"][0])
 
 
-def test_it_changes_no_other_number(tmp_path: Path) -> None:
+def test_recording_states_changes_no_metric(tmp_path: Path) -> None:
     rows = [
         bw.run(bw.scenario(BASE | {"record": record}), out=tmp_path / "results" / name).runs.drop(
             "run", "seconds", "decision_us"

@@ -92,7 +92,7 @@ def source(results: Results) -> str:
     return results.report().read_text("utf-8")
 
 
-def test_the_report_has_all_agents_failures_and_metrics(results: Results, source: str) -> None:
+def test_report_has_all_agents_failures_and_metrics(results: Results, source: str) -> None:
     text = "".join(Page(source).text)
     assert results.name in text
     for agent in ("best-fit", HOSTILE, "raises"):
@@ -109,7 +109,7 @@ def test_the_report_has_all_agents_failures_and_metrics(results: Results, source
         assert word in text
 
 
-def test_the_report_is_accessible_html(source: str) -> None:
+def test_report_is_accessible_html(source: str) -> None:
     parsed = Page(source)
     names = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
     assert len(names) == len(set(names))
@@ -122,7 +122,7 @@ def test_the_report_is_accessible_html(source: str) -> None:
     assert [attributes.get("lang") for attributes in parsed.named("html")] == ["en"]
 
 
-def test_the_report_fetches_nothing(source: str) -> None:
+def test_report_fetches_nothing(source: str) -> None:
     parsed = Page(source)
     for _, attributes in parsed.elements:
         for key in ("src", "href", "action", "data", "poster", "srcset"):
@@ -139,7 +139,7 @@ def test_users_text_stays_text(source: str) -> None:
     assert len(parsed.named("script")) == 1
 
 
-def test_the_command_in_it_gives_the_same_numbers(
+def test_command_printed_in_the_report_gives_the_same_numbers(
     results: Results, source: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = Page(source).text
@@ -179,7 +179,7 @@ NOISE = [0.01, 0.02, 0.03, 0.05, 0.04, 0.06]
 
 
 @pytest.mark.parametrize("command", [("report",), ("figures", "--kind", "bars")])
-def test_the_line_of_progress_names_the_figure_that_is_drawn(
+def test_progress_names_the_figure_being_drawn(
     tmp_path: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
@@ -207,7 +207,7 @@ def test_the_line_of_progress_names_the_figure_that_is_drawn(
         ),
     ],
 )
-def test_the_answer_is_a_sentence_for_each_metric(
+def test_report_answers_in_a_sentence_for_each_metric(
     tmp_path: Path, values: dict[str, list[float]], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("binwright.analysis.report.page.figures", lambda *_: Drawn({}, {}, {}))
@@ -216,7 +216,7 @@ def test_the_answer_is_a_sentence_for_each_metric(
     assert f'<div class="answer">{words}' in page
 
 
-def test_what_was_refused_is_shown_by_reason(tmp_path: Path) -> None:
+def test_report_shows_refusals_by_reason(tmp_path: Path) -> None:
     many = json.dumps({f"reason {number}": 1 for number in range(8)})
     write_results(
         tmp_path,

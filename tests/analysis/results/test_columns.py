@@ -30,7 +30,7 @@ def test_results_say_what_they_hold(tmp_path: Path) -> None:
     assert described["decision_us"].timed
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_columns_are_read_back(tmp_path: Path) -> None:
     columns = Columns(("cpu",), ("core",), ("a.b",), (Metric("x", "µx", "kWh", "lower", "less", "differs", True),))
     write_runs(tmp_path, pl.DataFrame({"run": ["a"]}), columns)
     digest = digest_of((tmp_path / "runs.parquet").read_bytes())
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_answered_with_the_remedy(tmp_path: Path, text: str) -
     assert caught.value.remedy.startswith("Run the scenario again")
 
 
-def test_the_same_command_writes_it_again_and_runs_nothing(tmp_path: Path) -> None:
+def test_running_again_restores_a_missing_columns_file_without_runs(tmp_path: Path) -> None:
     first = Batch(scenario(), tmp_path).run()
     whole = (tmp_path / "columns.json").read_bytes()
     (tmp_path / "columns.json").unlink()

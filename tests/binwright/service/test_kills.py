@@ -14,7 +14,7 @@ from tests.support.service_kills import History, kill_service
 KILLS = 8
 
 
-def test_the_checker_finds_what_is_wrong(tmp_path: Path) -> None:
+def test_history_checker_finds_lost_and_repeated_jobs(tmp_path: Path) -> None:
     base = sqlite3.connect(tmp_path / "jobs.sqlite")
     base.execute("create table jobs (id, key, state, tries, finished)")
     base.execute("insert into jobs values ('a', 'x', 'done', 1, 1.0)")

@@ -105,7 +105,7 @@ def test_numbered_bins_are_emptied(server: Server, tmp_path: Path, capsys: pytes
     assert json.loads(capsys.readouterr().out)["placed"] == 0
 
 
-def test_the_client_sends_names(server: Server) -> None:
+def test_client_sends_names_and_reads_them_back(server: Server) -> None:
     client = Client(server.url)
     result = client.solve(TEXT, tables=TABLES, now=[1, None, "n-c"], drain=["n-a"], moves=1)
     assert result["ball_names"] == TABLES["POD"]

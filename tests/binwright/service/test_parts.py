@@ -39,7 +39,7 @@ def token_file(server: Server) -> str:
 
 
 @pytest.mark.long
-def test_the_client_solves_and_tells_progress(server: Server) -> None:
+def test_client_solves_and_reports_progress(server: Server) -> None:
     client = Client(server.url, "a-token-of-the-client")
     text = "PARAM m = 1 BALLS len(D) BINS 2 RESOURCES C[b in BINS] => m\n"
     text += "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += D[BALL] end"
@@ -59,7 +59,7 @@ def test_the_client_solves_and_tells_progress(server: Server) -> None:
 
 
 @pytest.mark.long
-def test_the_client_waits_while_the_queue_is_full(server: Server) -> None:
+def test_client_waits_while_the_queue_is_full(server: Server) -> None:
     client = Client(server.url, "a-token-of-the-client")
     jobs = [client.submit(ENDLESS, seed=seed, time=3)["id"] for seed in range(3)]
     hasty = Client(server.url, "a-token-of-the-client", patience=0.1)
@@ -113,7 +113,7 @@ def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.Monkey
     assert "pip install" in found.value.remedy
 
 
-def test_the_key_of_a_job_depends_on_its_content_only() -> None:
+def test_job_key_depends_on_the_content_only() -> None:
     given: dict[str, Any] = {"text": "x", "tables": {"A": [1], "B": [2]}, "seed": 1}
     one = Submission(**given)
     assert one.key == Submission.model_validate_json('{"seed":1,"tables":{"B":[2],"A":[1]},"text":"x"}').key
@@ -138,7 +138,7 @@ def started(jobs: Jobs) -> Row | None:
     return row
 
 
-def test_the_queue_is_bounded_and_jobs_come_in_order(tmp_path: Path) -> None:
+def test_queue_is_bounded_and_first_come_first_served(tmp_path: Path) -> None:
     jobs = jobs_in(tmp_path, queue=2)
     names = [jobs.add("", key, "{}")[0].id for key in "ab"]
     with pytest.raises(Full):
@@ -155,7 +155,7 @@ def test_the_queue_is_bounded_and_jobs_come_in_order(tmp_path: Path) -> None:
     jobs.close()
 
 
-def test_the_oldest_answers_make_room(tmp_path: Path) -> None:
+def test_oldest_answers_are_dropped_to_make_room(tmp_path: Path) -> None:
     jobs = jobs_in(tmp_path, store=1000)
     names = []
     for key in "abcd":

@@ -73,7 +73,7 @@ def test_a_job_whose_machine_is_lost_waits_again_and_fails_the_third_time(tmp_pa
     jobs.close()
 
 
-def test_the_list_has_pages(tmp_path: Path) -> None:
+def test_list_of_jobs_has_pages(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path, Limits())
     names = [jobs.add("me", str(number), "{}", title=f"job {number}")[0].id for number in range(5)]
     theirs = jobs.add("other", "0", "{}")[0].id
@@ -106,7 +106,7 @@ def test_priorities_are_limited() -> None:
             changed([limit])
 
 
-def test_the_title_is_the_first_line() -> None:
+def test_title_of_a_job_is_its_first_line() -> None:
     assert Submission(text="\n#\n  # Pods \t by name. \nBALLS 1").title == "Pods by name."
     assert Submission(text="x" * 300).title == "x" * 199 + "…"
     assert Submission(text=" ").title == ""

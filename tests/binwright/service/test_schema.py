@@ -14,7 +14,7 @@ EXCEPT = "positive_data_acceptance,unsupported_method"
 
 
 @pytest.mark.long
-def test_the_service_is_as_it_is_described(tmp_path: Path) -> None:
+def test_service_answers_as_its_openapi_document_says(tmp_path: Path) -> None:
     with serving(tmp_path / "data", *[part for one in LIMITS for part in ("--limit", one)]) as server:
         server.warm()
         command = [

@@ -81,7 +81,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., 
     jobs.close()
 
 
-def test_what_is_right_is_stored_as_the_server_says_it(outcome: Callable[[Any], Row]) -> None:
+def test_verified_answers_are_stored_as_the_server_computed_them(outcome: Callable[[Any], Row]) -> None:
     row = outcome(FOUND)
     assert (row.state, row.status) == ("done", "optimal")
     result = json.loads(str(row.result))

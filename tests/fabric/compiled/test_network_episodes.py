@@ -105,7 +105,7 @@ def same_end(episodes: NetworkEpisodes, i: int, simulation: Simulation) -> None:
 
 @given(case=cases())
 @scaled(1.2)
-def test_the_same_choices_have_the_same_outcomes(case: Case) -> None:
+def test_compiled_episodes_give_the_outcomes_of_the_engine(case: Case) -> None:
     runs = [played(case, workload, case.seed + i) for i, workload in enumerate(case.workloads)]
     episodes = NetworkEpisodes(case.ledger().view, case.pacing, len(runs), feasible=case.feasible)
     for _ in "first", "again":
@@ -171,7 +171,7 @@ def asking(*demands: int, bandwidth: int = 0) -> Workload:
     return Workload(("a",), np.arange(float(n)), np.ones(n), demand, np.arange(n), np.full(n, bandwidth))
 
 
-def test_what_the_mask_forbids_fails_the_request() -> None:
+def test_masked_choices_fail_the_request() -> None:
     episodes = small()
     for wrong in (0, 4, 99, -1):
         episodes.reset(0, asking(4, 4))

@@ -130,7 +130,7 @@ def test_servers_are_emptied_while_it_is_played_as_in_the_run() -> None:
 
 
 @pytest.mark.long
-def test_who_was_placed_last_counts_where_it_is_played_from() -> None:
+def test_requests_placed_before_a_replay_count_for_its_rules() -> None:
     """The fullest server has room for the second request, too, but not by the rule."""
     capacity = np.full((2, 1, 1), 4)
     cluster = Cluster(("cpu",), capacity, (NEVER,), capacity[0])

@@ -111,7 +111,7 @@ def test_a_place_that_cannot_be_taken_is_refused_in_the_engines_words() -> None:
     assert said[0] == said[1]
 
 
-def test_what_is_asked_in_python_is_not_compiled() -> None:
+def test_orders_that_need_python_are_not_compiled() -> None:
     assert InLine(order="random").compiled is None
     assert InLine(commit=True).compiled is None
     assert InLine("random").compiled is None

@@ -87,7 +87,7 @@ def test_random_problems(backend: str, text: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("dialect", [PYTHON, C])
-def test_the_next_number_of_bins_needs_no_new_source(dialect: object) -> None:
+def test_generated_source_is_the_same_for_any_number_of_bins(dialect: object) -> None:
     problem = load_problem("spain")
     (text, numbers), (again, others) = (utilfn(problem.with_bins(bins).program, dialect) for bins in (3, 4))  # type: ignore[arg-type]
     assert text == again
@@ -200,7 +200,7 @@ def test_every_evaluator_of_the_source_is_the_interpreter(evaluated: str, exampl
 
 @scaled(3.0)
 @given(straight_specifications(), st.lists(st.integers(NULL, 3), min_size=5, max_size=5))
-def test_what_is_evaluated_for_all_balls_at_once_is_the_interpreter_s(text: str, alloc: list[int]) -> None:
+def test_dense_form_equals_the_interpreter(text: str, alloc: list[int]) -> None:
     """The dense form, which runs the source, and the verifier, which runs the text."""
     made = problem(text)
     matrix = made.matrix

@@ -174,7 +174,7 @@ def test_an_interrupt_is_passed_on_with_what_was_found(monkeypatch: pytest.Monke
     assert found[-1].checked >= 2
 
 
-def test_what_another_process_has_tried_is_not_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_devices_tried_by_another_process_are_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     pretend(monkeypatch, tmp_path, "sys.exit(1)")
     monkeypatch.setattr(opencl_devices, "_trusted", {})
     card = opencl_devices.Device(7, "card", "Some", "1.0", "GPU", "")

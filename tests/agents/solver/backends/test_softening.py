@@ -46,7 +46,7 @@ FULL = "FRIENDS 3 * i .. 3 * i + 3 WITH {} for i in 4"
 
 
 @pytest.mark.long
-def test_what_is_solved_with_certain_friends_is_solved_with_soft_ones() -> None:
+def test_soft_friends_are_solved_like_certain_ones() -> None:
     certain = bw.solve(made(FULL.replace("WITH {} ", "")), search="published", attempts=64)
     soft = bw.solve(made(FULL.format(0.9)), search="published", attempts=64)
     assert certain.status == soft.status == "optimal"
@@ -66,7 +66,7 @@ def test_friends_are_apart_where_they_must_and_it_is_said() -> None:
     assert not any("WITH 0.5" in note for note in answer.notes)
 
 
-def test_the_share_that_was_asked_is_kept() -> None:
+def test_soft_sets_hold_for_the_requested_share() -> None:
     """Of ten pairs only nine fit together with the ball that takes a bin alone."""
     for share, asked in ((0.9, 9), (0.5, 5), (0.1, 1)):
         sets = f"FRIENDS 2 * i, 2 * i + 1 WITH {share} for i in 10 PIN 18 TO 9 PIN 19 TO 8"
@@ -87,7 +87,7 @@ def test_foes_are_together_where_they_must() -> None:
 
 
 @pytest.mark.parametrize("chance", [0, 1])
-def test_the_ends_of_the_scale(chance: int) -> None:
+def test_soft_sets_of_share_0_and_1_are_absent_or_certain(chance: int) -> None:
     answer = bw.solve(made(f"FRIENDS 0, 1 WITH {chance}"), attempts=8)
     assert answer.status == "optimal"
     assert answer.wishes == () if chance else not answer.wishes[0].asked
@@ -115,7 +115,7 @@ def test_friends_of_pinned_balls() -> None:
     ],
 )
 @pytest.mark.parametrize("bins", [4, "?"])
-def test_what_cannot_hold_is_not_waited_for(sets: str, bins: int | str) -> None:
+def test_soft_sets_that_cannot_hold_are_not_waited_for(sets: str, bins: int | str) -> None:
     """Without any limit."""
     answer = bw.solve(made(sets, balls=8, bins=bins))
     assert (answer.status, answer.placed) == ("solved", 8)
@@ -135,7 +135,7 @@ def test_patience_with_wishes_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @scaled(1.0)
 @given(st.data())
-def test_what_is_hopeless_never_holds(data: st.DataObject) -> None:
+def test_sets_counted_as_hopeless_never_hold(data: st.DataObject) -> None:
     found = problem(data.draw(specs(balls=4, bins=2)))
     every = [list(places) for places in product(range(2), repeat=4)]
     for wish, never in zip(found.wishes, hopeless(found), strict=True):

@@ -44,7 +44,7 @@ def test_thousands_of_balls_do_not_keep_the_clock_waiting(device: str) -> None:
     assert monotonic() - began < 5.5  # of 1; other work on the machine may take its share
 
 
-def test_who_is_not_tried_any_more_takes_no_time() -> None:
+def test_reference_attempt_ends_when_time_is_over() -> None:
     """The definition, too, ends when time is over, however many balls and bins there are."""
     looks = iter(range(50))
     slow = crowd(600, 600)
@@ -54,7 +54,7 @@ def test_who_is_not_tried_any_more_takes_no_time() -> None:
 
 @pytest.mark.parametrize("name", first(3, NAMED))
 @pytest.mark.parametrize("trims", [False, True])
-def test_what_is_cut_short_counts(name: str, trims: bool) -> None:
+def test_attempts_that_are_cut_short_count_what_they_placed(name: str, trims: bool) -> None:
     """Nothing, if time was over before it began."""
     for spec in ("vm-placement", "oktopus"):
         given = load_problem(spec)

@@ -245,7 +245,7 @@ HINTS = {
 
 
 @pytest.mark.parametrize("body", HINTS)
-def test_what_other_languages_write_is_translated(body: str) -> None:
+def test_syntax_of_other_languages_gets_a_hint(body: str) -> None:
     with pytest.raises(SpecError) as raised:
         problem(spec(body))
     assert HINTS[body] in raised.value.remedy
@@ -253,7 +253,7 @@ def test_what_other_languages_write_is_translated(body: str) -> None:
     assert raised.value.at.line in (5, 6)
 
 
-def test_what_may_not_be_meant_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suspicious_specifications_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "a.alloc"
     file.write_text(spec("UTIL.CPU[BALL] += 1", top=TOP.replace("BALLS 3", "BALLS 4").replace("BINS 2", "BINS 3")))
     said = [
@@ -333,13 +333,13 @@ PROOFS = {
 
 
 @pytest.mark.parametrize("name", PROOFS)
-def test_what_is_proven(name: str) -> None:
+def test_program_properties_are_proven_where_they_hold(name: str) -> None:
     yes, no = PROOFS[name]
     assert getattr(problem(spec(yes)).program, name) is True
     assert getattr(problem(spec(no)).program, name) is False
 
 
-def test_what_cannot_be_proven_is_tested_at_run_time() -> None:
+def test_unproven_indices_and_divisors_are_guarded_at_run_time() -> None:
     guards = problem(spec("UTIL.CPU[BIN] += T[T[BALL]] / (2 - BALL)")).program.guards
     assert guards == ((5, "an index of T"), (5, "a divisor"))
     assert problem(spec("let p = ALLOC[0] if p != NULL and p < 1 UTIL.CPU[p] += T[BALL] end")).program.guards == ()

@@ -117,7 +117,7 @@ def test_tables_from_parquet(tmp_path: Path) -> None:
         load_problem(file)
 
 
-def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_solve_prints_text_json_or_csv(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "vm-placement"]) == 0
     assert "optimal: 4 of 4 balls in 2 bins" in capsys.readouterr().out
     assert main(["solve", "vm-placement", "--json"]) == 0
@@ -127,7 +127,7 @@ def test_the_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "ball,bin\n0,1\n1,1\n2,1\n3,0\n"
 
 
-def test_the_command_checks(capsys: pytest.CaptureFixture[str]) -> None:
+def test_solve_check_describes_the_problem(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "--check", "vm-placement"]) == 0
     shown = capsys.readouterr().out
     assert "4 balls, 2 bins, 4 dimensions" in shown
@@ -205,7 +205,7 @@ def test_null_is_no_constant(more: str) -> None:
 
 @scaled(1.0)
 @given(st.lists(st.integers(NULL, 3), min_size=3, max_size=3), st.integers(-3, 3), st.sampled_from(["==", "!="]))
-def test_the_text_and_the_program_agree(alloc: list[int], less: int, op: str) -> None:
+def test_text_and_program_give_the_same_amounts(alloc: list[int], less: int, op: str) -> None:
     found = problem(
         f"PARAM D = {less} BALLS 3 BINS 4 RESOURCES C => 99 procedure UTILFN(BALL, BIN, ALLOC) "
         f"for o in BALLS except BALL if ALLOC[o] {op} BIN + D UTIL.C += o + 1 end "

@@ -81,7 +81,7 @@ def said(given: Problem, alloc: Sequence[int]) -> tuple[int, ...]:
 @pytest.mark.long
 @scaled(0.12)
 @given(aims())
-def test_the_best_is_found_and_nothing_is_beyond_its_bound(given: Problem) -> None:
+def test_best_allocation_is_found_and_bounds_hold(given: Problem) -> None:
     right = every(given)
     answer = bw.solve(given, attempts=8)
     assert (answer.placed == given.balls) == bool(right)
@@ -186,13 +186,13 @@ def test_all_balls_are_placed_although_there_is_no_time_to_compile_for_goals(mon
     assert any("compiling took longer" in note for note in answer.notes)
 
 
-def test_the_published_search_refuses_goals() -> None:
+def test_published_search_refuses_goals() -> None:
     with pytest.raises(UserError, match=r"search: goals are .* [(]got 'published'[)]"):
         bw.solve("power", search="published")
 
 
 @pytest.mark.long
-def test_the_command_says_what_goals_came_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solve_prints_the_values_of_goals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "small.alloc"
     body = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.C[BIN] += 1 end"
     file.write_text(f"BALLS 3 BINS 2 RESOURCES C[b in BINS] => 3 MAXIMISE UTIL.C[1] {body} MINIMISE UTIL.C[0]")

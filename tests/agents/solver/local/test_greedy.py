@@ -66,7 +66,7 @@ def test_a_job_that_is_not_placed_whole_holds_nothing() -> None:
     assert answer.placed == jobs.whole(answer.alloc) >= jobs.greedy()
 
 
-def test_the_same_seed_gives_the_same() -> None:
+def test_greedy_depends_on_the_seed_alone() -> None:
     made = Jobs.drawn(100, 4, 0.1, 20, 40).problem()
     found = []
     for seed in (3, 3, 4):
@@ -167,7 +167,7 @@ def test_looking_for_groups_of_bins_stops_when_time_is_over() -> None:
     assert (known.best, known.tenants) == (None, None)
 
 
-def test_what_the_search_has_found_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_best_allocation_of_ruin_and_recreate_survives_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(60, 1, 0.3, 5, 10)
     made = jobs.problem()
     known, step, states = Known(made), Greedy.ruin_and_recreate, list[list[int]]()
@@ -252,7 +252,7 @@ def test_bins_are_tried_in_which_a_ball_takes_less_than_in_the_first_one() -> No
     assert not faults(made, greedy.alloc)
 
 
-def test_what_is_placed_outlasts_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_placed_jobs_survive_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     jobs = Jobs.drawn(239, 0)
     put, calls = Greedy._put, list[int]()
 

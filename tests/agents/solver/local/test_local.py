@@ -123,7 +123,7 @@ def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_attempts_do_not_solve(form: str) -> None:
+def test_local_search_solves_problems_that_attempts_do_not(form: str) -> None:
     given = FORMS[form](1)
     answer = bw.solve(given, attempts=60)
     by = "whole tenants" if form == "tenants" else "local search"

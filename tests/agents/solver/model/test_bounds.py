@@ -134,9 +134,7 @@ def test_no_bound_of_a_problem_is_above_what_is_needed(
         ("UTIL.C[BIN] += 1 / BINS", "", "1", 1),
     ],
 )
-def test_what_every_ball_takes_at_least_bounds_problems_of_any_form(
-    body: str, more: str, capacity: str, bound: int
-) -> None:
+def test_least_use_of_every_ball_bounds_problems_of_any_form(body: str, more: str, capacity: str, bound: int) -> None:
     found = problem(
         f"BALLS 6 BINS ? RESOURCES C[s in BINS] => {capacity} {more} procedure UTILFN(BALL, BIN, ALLOC) {body} end"
     )

@@ -74,7 +74,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("why", PLAIN)
 @pytest.mark.parametrize("search", first(1, ["ours", "published"]))
-def test_the_reason_is_said_at_once(why: str, search: str) -> None:
+def test_impossible_problems_are_answered_at_once_with_the_reason(why: str, search: str) -> None:
     bw.solve(PLAIN[why], attempts=1, search=search)  # compiled
     began = monotonic()
     answer = bw.solve(PLAIN[why], time=20, search=search)
@@ -87,7 +87,7 @@ def test_the_reason_is_said_at_once(why: str, search: str) -> None:
 
 
 @pytest.mark.parametrize("name", examples())
-def test_what_is_possible_is_not_called_impossible(name: str) -> None:
+def test_solvable_examples_are_not_called_impossible(name: str) -> None:
     assert impossible(load_problem(name)) == ""
 
 
@@ -133,7 +133,7 @@ CROWD = "TABLE D[i in 18] = 5 TABLE T[b in 10] = 100 * min(b, 1) BALLS 18 BINS ?
         ("10", "100", "UTIL.S[BIN] += 101 - T[BIN]"),
     ],
 )
-def test_the_first_bin_is_not_every_bin(range_: str, capacity: str, body: str) -> None:
+def test_impossibility_of_the_first_bin_does_not_extend_to_others(range_: str, capacity: str, body: str) -> None:
     found = problem(CROWD.format(range_, capacity) + f"procedure UTILFN(BALL, BIN, ALLOC) {body} end")
     assert impossible(found) == ""
     answer = bw.solve(found, device="reference", attempts=16)
@@ -182,7 +182,9 @@ def test_nothing_is_impossible_and_done(
         ]
     ),
 )
-def test_it_is_impossible_indeed(demand: list[int], capacity: list[int], sets: str, pins: str, body: str) -> None:
+def test_problems_called_impossible_have_no_answer(
+    demand: list[int], capacity: list[int], sets: str, pins: str, body: str
+) -> None:
     found = problem(
         f"TABLE C = {capacity} TABLE D = {demand} BALLS 4 BINS len(C) "
         f"RESOURCES S[b in BINS] => C[b], Z[a in 2, b in 2] => 1 + a {sets} {pins} "
@@ -216,7 +218,7 @@ end"""
 
 
 @pytest.mark.parametrize("without", ["", "FOES 0, 2", "FRIENDS 1, 3"])
-def test_what_is_at_fault_is_impossible_and_none_of_it_can_be_left_out(without: str) -> None:
+def test_declarations_at_fault_are_a_minimal_conflict(without: str) -> None:
     text = CONFLICT.replace(without, "") if without else CONFLICT
     found = problem(text).source.at_fault(monotonic() + 60)[0]
     assert found

@@ -16,7 +16,7 @@ NUMBER = st.integers(0, 2**31)
 EDGES = [(0, 0, 0, 0, 1), (1, 2, 3, 4, 5), (-1, 0, 2**40, 7, 2**31), (2**63 - 1, 3, 2**62, 2**31, 3)]
 
 
-def test_the_stream_is_splitmix64() -> None:
+def test_random_stream_is_splitmix64() -> None:
     """The first numbers of state 1234567 as published with the generator (rosettacode.org/wiki/SplitMix64)."""
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     assert [random.bits(1234567, i) for i in range(4)] == expected

@@ -50,7 +50,7 @@ def test_program_and_text_agree_and_proofs_hold(text: str, alloc: list[int]) -> 
 
 @scaled(0.4)
 @given(specifications(), st.integers(0, 2**40), st.integers(0, 5))
-def test_what_an_attempt_gives_is_right(text: str, seed: int, number: int) -> None:
+def test_reference_attempts_repeat_and_keep_the_rules(text: str, seed: int, number: int) -> None:
     try:
         found = problem(text)
     except SpecError:
@@ -84,7 +84,7 @@ def attempts(name: str, count: int, seed: int = 0) -> Answer:
     return solve(load_problem(name), attempts=count, seed=seed)
 
 
-def test_the_paper_gives_an_answer_to_specification_1() -> None:
+def test_answer_printed_for_specification_1_is_verified() -> None:
     assert faults(load_problem("vm-placement"), [1, 1, 1, 0]) == []
     assert faults(load_problem("vm-placement"), [1, 1, 0, 1])
 
@@ -156,7 +156,7 @@ def test_jobs_start_and_run_within_the_slots() -> None:
     assert all(place >= 8 for place, _ in used)
 
 
-def test_the_same_seed_gives_the_same_answer() -> None:
+def test_answers_depend_on_the_seed() -> None:
     assert attempts("network", 8, 3).alloc == attempts("network", 8, 3).alloc
     assert len({tuple(attempts("network", 8, seed).alloc) for seed in range(8)}) > 1
 
@@ -226,7 +226,7 @@ def test_python_gives_the_same_problem_as_text() -> None:
     assert (matrices[0].demand == matrices[1].demand).all()
 
 
-def test_the_verifier_finds_every_fault() -> None:
+def test_verifier_finds_every_fault() -> None:
     found = problem(
         """TABLE D = [1, 2, 3, 1] BALLS 4 BINS 3 RESOURCES C[s in BINS] => 4, H[h in 2] => 1 PIN 3 TO 2
         FRIENDS 0, 1 FOES 0, 2 SOFT H SHARE 0.5 OVER 1

@@ -63,7 +63,7 @@ def test_on_servers_the_answer_costs_least(free: Room, demand: Demand, spread: b
 ASKED = Request(0, 0.0, 1.0, (QUANTUM, QUANTUM), False)
 
 
-def test_the_cluster_may_grow() -> None:
+def test_solver_agent_follows_a_cluster_of_any_size() -> None:
     small, large = servers(3), servers(9)
     agent = started(small)
     for view in (small, large, small):
@@ -86,7 +86,7 @@ def test_a_template_of_ones_own_and_its_parameters(tmp_path: Path) -> None:
         assert answer.shares[0][0] == last
 
 
-def test_the_fallback_is_asked_where_nothing_is_found(tmp_path: Path) -> None:
+def test_fallback_answers_where_the_solver_finds_nothing(tmp_path: Path) -> None:
     text = (TEMPLATES / "numa.alloc").read_text().replace("    if SPREAD", "    REJECT\n    if SPREAD")
     (tmp_path / "never.alloc").write_text(text)
     view = servers()
@@ -112,7 +112,7 @@ steps = st.lists(
 
 @scaled(0.1)
 @given(st.sampled_from(sorted(NETWORKS)), st.integers(1, 2), st.booleans(), steps)
-def test_the_ledger_takes_every_answer(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:
+def test_solver_answers_fit_the_network_ledger(name: str, nodes: int, weighted: bool, todo: list[Any]) -> None:
     """Also among failures; the solver refuses what needs more than there is, and never for want of a path."""
     ledger = ledger_of(name, nodes, weighted=weighted)
     agent = started(ledger.view, attempts=4, pieces=3)
@@ -159,7 +159,9 @@ def turned(problem: Problem, grouping: Sets, seed: int, stream_number: int, atte
     st.lists(st.integers(1, 4), min_size=5, max_size=5),
     st.integers(0, 2**40),
 )
-def test_the_search_is_what_it_says(size: list[int], bins: list[tuple[int, int]], worth: list[int], seed: int) -> None:
+def test_online_search_equals_reference_attempts(
+    size: list[int], bins: list[tuple[int, int]], worth: list[int], seed: int
+) -> None:
     """Attempt by attempt by the reference, each to cost less than the best so far; and the verifier agrees."""
     worth = worth[: len(size)]
     room, price = ([float(each) for each in column] for column in zip(*bins, strict=True))
@@ -232,7 +234,7 @@ def test_a_deadline_that_is_over_leaves_one_attempt() -> None:
 
 
 @pytest.mark.parametrize("name", ["solver-numa", "solver-fabric", "solver-batch", "jobs"])
-def test_the_shipped_scenarios(name: str, tmp_path: Path) -> None:
+def test_shipped_wrasse_scenarios_run(name: str, tmp_path: Path) -> None:
     scenario = load_scenario(f"wrasse/{name}", ["workload.requests=60", "replications=1"])
     results = Batch(scenario, tmp_path).run()
     assert not len(results.failed), results.failed["error"][0]

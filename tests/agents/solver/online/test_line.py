@@ -65,7 +65,7 @@ def test_early_and_large_requests_are_worth_more() -> None:
         assert min(one.index for one, _ in answers) == winner
 
 
-def test_the_fallback_answers_who_is_left() -> None:
+def test_fallback_answers_the_rest_of_a_batch() -> None:
     view = servers()
     large = Request(0, 0.0, 1.0, (99 * QUANTUM, QUANTUM), False)
     small = Request(1, 0.0, 1.0, (QUANTUM, QUANTUM), False)
@@ -90,7 +90,7 @@ def test_a_server_may_give_more_than_the_pieces() -> None:
 
 
 @pytest.mark.parametrize("name", ["fabric", "tree"])
-def test_the_ledger_takes_a_batch(name: str) -> None:
+def test_batch_answers_fit_the_ledger_in_turn(name: str) -> None:
     """Each answer in its turn; together as many as one by one, or nearly."""
     placed = []
     for together in (True, False):
@@ -110,7 +110,7 @@ def test_the_ledger_takes_a_batch(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["fabric", "tree"])
-def test_what_no_rack_may_hold_is_not_searched_for(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_that_no_rack_can_hold_are_not_searched(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Answers are the same as if it were."""
     may_hold, said = network_problem.may_hold, []
     answers: list[list[tuple[int, object]]] = []

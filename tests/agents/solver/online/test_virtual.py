@@ -203,7 +203,7 @@ def own(template: str, what: str, folder: Path) -> str:
 )
 @given(data=st.data(), count=st.integers(1, 5), nodes=st.integers(1, 2), seed=st.integers(0, 2**40))
 @scaled(0.04, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_the_search_is_what_it_says(
+def test_virtual_network_search_equals_the_slow_search(
     form: Form, what: str, data: st.DataObject, count: int, nodes: int, seed: int, tmp_path: Path
 ) -> None:
     """Answer by answer by a slow one; and twice the same."""
@@ -318,7 +318,7 @@ def test_parts_are_what_hangs_together(shape: str) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 17), st.integers(FAILED, 9)), max_size=30))
-def test_what_leads_out_is_kept_up_to_date(changes: list[tuple[int, int]]) -> None:
+def test_bandwidth_out_of_each_part_is_updated_from_changed_links(changes: list[tuple[int, int]]) -> None:
     parts = parts_of(ledger_of("deep").topology)
     free, seen, out = np.zeros(18, np.int64), np.zeros(18, np.int64), np.zeros(parts.number, np.int64)
     for link, amount in changes:

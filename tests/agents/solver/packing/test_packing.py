@@ -164,7 +164,7 @@ def test_inputs_are_determined_by_their_seed_and_every_machine_fits_a_server(nam
         ("imgproc", 2942, 1403, (1406, 1437, 1404, 1406)),
     ],
 )
-def test_the_fitted_inputs_have_the_published_averages_and_come_near_the_published_counts(
+def test_fitted_inputs_match_published_averages_bounds_and_counts(
     name: str, count: int, bound: int, used: tuple[int, ...]
 ) -> None:
     given = machines(name)
@@ -220,7 +220,7 @@ def test_demands_that_cannot_be_packed_are_refused(demand: object, capacity: lis
 TABLE = "name,cpu,mem\na,4,8\nb,2,4 GB\nc,4,1\nd,6,8\n"
 
 
-def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pack_writes_the_placement_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, target = tmp_path / "machines.csv", tmp_path / "out.csv"
     file.write_text(TABLE)
     command = ["pack", str(file), "--server", "cpu=8,mem=16 GB", "--time", "1s"]
@@ -251,7 +251,7 @@ def test_the_command_packs_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("method", ["ffd-prod", "published", "solver"])
-def test_the_course_goes_down_to_the_answer(method: str) -> None:
+def test_course_of_a_packing_decreases_to_its_answer(method: str) -> None:
     given = machines("ct1", 3, 12)
     packed = pack(given.demand, given.capacity, method, seconds=5)
     times, bins = zip(*packed.course, strict=True)
@@ -332,7 +332,7 @@ def test_a_users_mistakes(
     )
 
 
-def test_the_product_of_everything_small_is_packed_by_every_heuristic() -> None:
+def test_heuristics_pack_every_tiny_input_within_twice_the_optimum() -> None:
     """Exhaustively: three balls of up to 3 in bins of 3; no heuristic needs more than twice the optimum here."""
     for row in product(range(4), repeat=3):
         demand, capacity = np.array(row, np.int64)[:, None], np.array([3])

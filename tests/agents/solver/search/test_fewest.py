@@ -14,7 +14,7 @@ from binwright.agents.solver.search.bin_count import fewest, rounds
     proofs=st.lists(st.integers(0, 2), max_size=20),
     knows=st.booleans(),
 )
-def test_it_ends_with_what_is_optimal(
+def test_search_for_the_fewest_bins_ends_at_the_optimum(
     least: int, below: int, beyond: int, luck: list[bool], proofs: list[int], knows: bool
 ) -> None:
     """Also where proofs raise the bound beside the attempts, and an attempt then reaches it."""

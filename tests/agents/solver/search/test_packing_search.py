@@ -61,7 +61,7 @@ def attempt(packing: Packing, seed: int, number: int) -> list[int]:
 
 @scaled(1.5)
 @given(packings(), st.integers(-(2**63), 2**63 - 1), st.integers(0, 1000))
-def test_the_published_search_is_what_it_says(packing: Packing, seed: int, first: int) -> None:
+def test_published_search_equals_its_reference_attempt_by_attempt(packing: Packing, seed: int, first: int) -> None:
     where, left = np.empty(len(packing.demand), np.int64), np.empty(len(packing.demand), np.int64)
     room = (where, np.empty_like(packing.capacity), left, np.empty(len(packing.capacity), np.int64))
     given = (packing.demand, packing.capacity, packing.pins, packing.foe_sets, packing.least, packing.groupings, seed)
@@ -103,7 +103,7 @@ def test_ruin_and_recreate_never_breaks_a_rule_nor_gets_worse(packing: Packing, 
 
 @scaled(0.6)
 @given(packings(), st.sampled_from(SEARCHES), st.integers(0, 9))
-def test_the_number_of_threads_changes_nothing(packing: Packing, search: str, seed: int) -> None:
+def test_threads_do_not_change_a_packing(packing: Packing, search: str, seed: int) -> None:
     one, many = (find(packing, search, seed=seed, chunks=range(3), workers=workers) for workers in (1, 5))
     assert (one.where.tolist(), one.left, one.attempt) == (many.where.tolist(), many.left, many.attempt)
     assert packing.keeps(one.where, partial=one.left > 0)
@@ -122,7 +122,7 @@ def test_a_success_has_the_lowest_number_whatever_the_threads(search: str) -> No
 @pytest.mark.parametrize(
     ("name", "bins", "published_bins"), [("pgrank", 88, 89), ("clkbot", 420, 420), ("imgproc", 1403, 1403)]
 )
-def test_the_fitted_inputs_are_packed(name: str, bins: int, published_bins: int) -> None:
+def test_fitted_inputs_are_packed_into_the_known_number_of_bins(name: str, bins: int, published_bins: int) -> None:
     """Ours at the lower bound for every seed; the published search as low as its authors came. No clock decides."""
     given = machines(name)
     for seed in range(20):
@@ -182,7 +182,7 @@ def test_problems_of_the_language_have_the_same_attempts_in_their_dense_form(
     assert faults(written, found.where[written.unit_of].tolist()) == []
 
 
-def test_what_chance_imposes_has_no_dense_form() -> None:
+def test_problems_with_soft_sets_or_odd_amounts_have_no_dense_form() -> None:
     text = "procedure UTILFN(BALL, BIN, ALLOC) UTIL.R[BIN] += 1 end"
     given: dict[str, Any] = {"balls": 3, "bins": 2, "resources": {"R[s in BINS]": 2}}
     assert Packing.of(problem(text, **given)) is not None
@@ -204,7 +204,7 @@ class Result(NamedTuple):
     number: int
 
 
-def test_the_lowest_success_wins_though_a_higher_one_ends_first() -> None:
+def test_lowest_successful_attempt_wins_though_a_higher_one_ends_first() -> None:
     def attempt(number: int, cancelled: Callable[[], bool]) -> Result | None:
         if number == 3:
             sleep(0.1)

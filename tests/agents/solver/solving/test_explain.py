@@ -94,7 +94,7 @@ def test_a_ball_that_gives_something_back_may_be_needed_where_it_is() -> None:
     assert [[one.rule for one in found[2][place]] for place in (0, 1)] == [[], ["SOFT"]]
 
 
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, answer = tmp_path / "mine.alloc", tmp_path / "answer.json"
     file.write_text(TEXT)
     assert main(["solve", str(file), "--json", "--time", "1s"]) == 1

@@ -55,7 +55,7 @@ def right(given: Problem, now: list[int], drained: set[int], moves: int | None) 
 
 
 @given(cluster=clusters(), seed=st.integers(0, 3))
-def test_what_is_found_is_right_and_is_found_where_it_exists(cluster: Any, seed: int) -> None:
+def test_moves_and_drains_are_solved_wherever_an_allocation_exists(cluster: Any, seed: int) -> None:
     plain, now, drained, moves = cluster
     some = right(plain, now, drained, moves)
     asked = changed(plain, now, moves, drained)
@@ -107,7 +107,7 @@ def growing(draw: st.DrawFn) -> Problem:
 
 @scaled(3.0)
 @given(asked=growing(), device=st.sampled_from(["cpu", "reference"]))
-def test_the_fewest_bins_are_found_whatever_is_declared(asked: Problem, device: str) -> None:
+def test_fewest_bins_are_found_under_any_declarations(asked: Problem, device: str) -> None:
     """The answer has the first number of bins for which any allocation is right, or more if wishes ask for them."""
     least, most = asked.limits if asked.searched else (asked.bins, asked.bins)
     fewest = next(
@@ -132,7 +132,7 @@ def test_the_fewest_bins_are_found_whatever_is_declared(asked: Problem, device: 
     assert not faults(answer.problem, answer.alloc)
 
 
-def test_who_stays_in_a_bin_beyond_the_first_number_does_not_leave() -> None:
+def test_balls_in_a_bin_beyond_the_bound_may_stay() -> None:
     given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=3, bins="?", resources={"C[b in BINS]": 2},
                     tables={"D": [1, 1, 1], "HOME": [0, 1, 2]})  # fmt: skip
     answer = bw.solve(given, attempts=20)
@@ -160,7 +160,7 @@ def test_bins_are_as_many_as_balls_are_in() -> None:
 
 
 @given(cluster=clusters())
-def test_the_verifier_keeps_to_the_plain_rule(cluster: Any) -> None:
+def test_verifier_agrees_with_the_plain_rules_of_moves_and_drains(cluster: Any) -> None:
     plain, now, drained, moves = cluster
     asked = changed(plain, now, moves, drained)
     every = right(plain, now, drained, moves)
@@ -170,7 +170,7 @@ def test_the_verifier_keeps_to_the_plain_rule(cluster: Any) -> None:
 
 @given(cluster=clusters())
 @scaled(0.3)
-def test_the_fewest_moves_are_found(cluster: Any) -> None:
+def test_minimised_moves_reach_the_fewest(cluster: Any) -> None:
     plain, now, drained, moves = cluster
     some = right(plain, now, drained, moves)
     goal = " MINIMISE MOVES"
@@ -184,7 +184,7 @@ def test_the_fewest_moves_are_found(cluster: Any) -> None:
 
 
 @given(cluster=clusters(), pick=st.integers(0, 80), seed=st.integers(0, 9))
-def test_who_may_stay_stays(cluster: Any, pick: int, seed: int) -> None:
+def test_balls_that_may_stay_do_not_move(cluster: Any, pick: int, seed: int) -> None:
     plain, _, drained, _ = cluster
     some = list(right(plain, [], drained, None))
     if some:
@@ -256,14 +256,14 @@ def test_mistakes_are_told(wrong: str) -> None:
         problem(f"{PLAIN} {wrong}", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
 
 
-def test_the_example_drains_a_server_with_as_little_to_copy_as_may_be() -> None:
+def test_drain_example_copies_as_little_as_possible() -> None:
     given = load_problem("drain")
     answer = bw.solve(given, attempts=4)
     assert {ball for ball, _, _ in answer.moves} == {ball for ball, here in enumerate(given.now) if here == 2}
     assert answer.goals[0].value == 52
 
 
-def test_the_command_goes_on_from_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_solve_from_starts_at_an_earlier_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, now = tmp_path / "now.csv", tmp_path / "now.json"
     assert main(["solve", "vm-placement", "--csv"]) == 0
     file.write_text(capsys.readouterr().out)
@@ -297,7 +297,7 @@ def test_nobody_is_thrown_out_for_want_of_time(text: str, monkeypatch: pytest.Mo
     assert bw.solve(given, now=home, drain=[0], time=1).alloc == [NULL, there, 1, 2, there, 3]
 
 
-def test_what_is_asked_for_takes_the_place_of_what_the_text_says() -> None:
+def test_arguments_replace_the_declarations_of_the_text() -> None:
     tables = {"D": [6, 5, 5, 4, 3], "HOME": [0, 1, 1, 0, -1]}
     given = problem(f"{PLAIN} NOW HOME MOVES 0", balls=5, bins=4, resources={"C[b in BINS]": 10}, tables=tables)
     assert given.most_moves == 0

@@ -137,7 +137,7 @@ def test_goals_are_improved_until_no_allocation_is_better() -> None:
 
 
 @pytest.mark.usefixtures("nothing_compiles")
-def test_what_goals_have_come_to_in_time_is_kept() -> None:
+def test_best_values_of_goals_at_the_deadline_are_kept() -> None:
     answer = bw.solve("power", time=2)
     assert answer.placed == 12
     assert answer.goals[0].value >= 8
@@ -146,7 +146,7 @@ def test_what_goals_have_come_to_in_time_is_kept() -> None:
 
 @pytest.mark.usefixtures("nothing_compiles")
 @pytest.mark.parametrize("search", first(1, ["ours", "published"]))
-def test_what_is_too_large_for_plain_python_is_answered(search: str) -> None:
+def test_problems_too_large_for_plain_python_are_answered_in_time(search: str) -> None:
     """By first fit where there is a dense form, and else by what one attempt comes to."""
     demand = np.random.default_rng(7).integers(1, 4000, 2_000) / 1000
     packed = [

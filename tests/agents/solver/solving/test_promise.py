@@ -69,7 +69,7 @@ def test_compilation_counts_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     assert any(note.startswith("compiling took ") for note in answer.notes)
 
 
-def test_what_is_compiled_is_not_kept_waiting() -> None:
+def test_compiled_search_takes_over_as_soon_as_it_is_compiled() -> None:
     """Plain Python searches only until it is: alone it would not find what this needs by the end of the time."""
     began = monotonic()
     assert bw.solve(many(300), time=60).status == "optimal"
@@ -217,7 +217,7 @@ def test_a_loop_that_is_the_same_for_all_is_checked_in_one_go(wrong: int) -> Non
     assert monotonic() - began < 1
 
 
-def test_the_dense_form_of_loops_is_made_for_all_balls_at_once() -> None:
+def test_dense_form_of_loops_is_computed_for_all_balls_at_once() -> None:
     body = "sum(i in 3: D[BALL] * (i + 1) + sum(j in 2: min(i, BALL - j))) + 9"
     given = problem(LONG.format(body), balls=4, bins=2, resources={"S[b in BINS]": 99}, tables={"D": [1, 2.5, 3, 4]})
     matrix = given.matrix
@@ -239,13 +239,13 @@ def test_a_call_of_a_million_steps_does_not_keep_the_clock_waiting() -> None:
     assert monotonic() - began < 2
 
 
-def test_who_adds_nothing_is_placed() -> None:
+def test_balls_that_use_nothing_are_placed() -> None:
     given = problem("BALLS 3 BINS ? RESOURCES S[b in BINS] => 3 procedure UTILFN(BALL, BIN, ALLOC) end")
     assert (bw.solve(given, attempts=1).placed, bw.solve(given, search="published", attempts=1).bins) == (3, 1)
 
 
 @pytest.mark.long
-def test_the_command_keeps_its_time(tmp_path: Path) -> None:
+def test_solve_keeps_its_deadline_including_reading(tmp_path: Path) -> None:
     """Reading counts, too."""
     from binwright.cli import main
 

@@ -210,7 +210,7 @@ def test_an_application_is_solved_and_its_rules_hold(name: str) -> None:
     assert {verified for _, verified in said} == {True, False}
 
 
-def test_what_is_known_to_be_least_is_found() -> None:
+def test_fewest_bins_of_vlans_and_multicast_are_found() -> None:
     """Guests, staff and students, who are pinned apart, and finance have a VLAN each: four at least."""
     assert solve(load_problem("vlans"), attempts=64).bins == 4
     rows = data("multicast")
@@ -268,7 +268,7 @@ def test_more_copies_are_in_more_racks() -> None:
     assert replicas_in_racks(data("replicas-racks") | {"COPIES": 4, "PER_RACK": 4}, alloc)
 
 
-def test_the_reference_lists_every_example() -> None:
+def test_solver_reference_lists_every_example() -> None:
     page = (ROOT / "docs" / "reference" / "solver.md").read_text("utf-8").partition("## Examples")[2]
     assert set(re.findall(r"^- `([a-z-]+)`: ", page, re.MULTILINE)) == examples().keys()
 

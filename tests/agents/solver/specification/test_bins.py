@@ -15,7 +15,7 @@ def made(bins: str, more: str = "", balls: int = 6, each: int = 2) -> Problem:
     )
 
 
-def test_the_most_bins_are_never_exceeded() -> None:
+def test_most_bins_are_never_exceeded() -> None:
     answer = bw.solve(made("? TO 9", balls=60, each=6), attempts=4)
     assert answer.bins <= 9
     assert answer.status == "partial"

@@ -36,7 +36,7 @@ def loads(alloc: Sequence[int], bins: int) -> list[int]:
         st.tuples(st.integers(0, 2), st.sampled_from(["C", "BALLS"]), st.integers(0, 5), st.booleans()), max_size=4
     )
 )
-def test_what_is_missed_is_what_is_less(asked: list[tuple[int, str, int, bool]]) -> None:
+def test_at_least_declarations_count_what_is_missed(asked: list[tuple[int, str, int, bool]]) -> None:
     given = made(" ".join(f"AT LEAST {q} OF {of}[{s}] {'OR NONE' * none}" for s, of, q, none in asked))
     for alloc in product(range(3), repeat=4):
         used = {"C": loads(alloc, 3), "BALLS": [alloc.count(place) for place in range(3)]}
@@ -138,7 +138,7 @@ def test_a_search_that_has_no_time_to_try_all_begins_with_few_bins() -> None:
 
 
 @pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[0]", "MINIMISE BINS"])
-def test_the_published_search_says_what_to_do(more: str) -> None:
+def test_published_search_refuses_at_least_with_a_remedy(more: str) -> None:
     with pytest.raises(UserError, match=r"search: goals are for our search [(]got 'published'[)]") as caught:
         bw.solve(made(more, "? TO 3"), search="published")
     assert "Leave search as it is" in caught.value.remedy
@@ -146,7 +146,7 @@ def test_the_published_search_says_what_to_do(more: str) -> None:
 
 @pytest.mark.parametrize("device", ["reference", OPENCL])
 @pytest.mark.parametrize("more", ["AT LEAST 2 OF BALLS[s] OR NONE for s in BINS", "MINIMISE 2 * BINS + UTIL.C[0]"])
-def test_the_best_is_found_on_every_device(device: str, more: str) -> None:
+def test_goals_reach_the_optimum_on_every_device(device: str, more: str) -> None:
     if device == "opencl":
         opencl_device()
     answer = bw.solve(made(more, "? TO 3"), device=device, time=20)

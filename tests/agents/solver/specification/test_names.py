@@ -67,7 +67,7 @@ def test_cells_become_numbers_by_their_first_appearance(
     assert list(names) == order
 
 
-def test_the_same_names_have_the_same_numbers(file: Path) -> None:
+def test_same_names_in_several_tables_have_the_same_numbers(file: Path) -> None:
     found = load_problem(file)
     assert found.ball_names == ("web-1", "web-2", "db-1", "db-2", "job-1")
     assert found.bin_names == ("n-a", "n-b", "n-c", "n-d")

@@ -58,7 +58,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_not_meant_for_a_problem_is_refused(what: str) -> None:
+def test_wrong_arguments_of_a_problem_are_refused(what: str) -> None:
     given, said = REFUSED[what]
     with pytest.raises(UserError) as raised:
         made(**given)
@@ -76,7 +76,7 @@ def test_what_is_not_meant_for_a_problem_is_refused(what: str) -> None:
         ({"now": 3}, "now: does not say where balls are"),
     ],
 )
-def test_what_is_not_meant_for_a_search_is_refused(how: dict[str, Any], said: str) -> None:
+def test_wrong_arguments_of_a_search_are_refused(how: dict[str, Any], said: str) -> None:
     with pytest.raises(UserError, match=said):
         bw.solve(made(), **how)
 
@@ -112,9 +112,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_wrong_in_a_table_is_said_with_its_line(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_in_a_table_name_their_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text, *said = FILES[name]
     (tmp_path / name).write_text(text)
     (tmp_path / "a.alloc").write_text(SPEC.format(name))
