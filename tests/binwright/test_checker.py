@@ -230,20 +230,14 @@ WRONG = [
     (Writer, "Writer raised ValueError('output array is read-only')", "Work on a copy"),
     (Forger, "the agent has written to what it was shown", "Work on a copy"),
     (Traveller, "the agent has written to what it was shown", "Work on a copy"),
-    (
-        GlobalChance,
-        "draws from random numbers that all of Python, of numpy or of its module share",
-        "Keep the generator that start",
-    ),
+    (GlobalChance, "draws from random numbers that all of Python, of numpy or of its module share",
+     "Keep the generator that start"),
     (OwnChance, "keeps a random generator of its own, self.generator", "Keep the generator that start"),
     (SharedState, "the same seed gives other answers the second time: outcome of request 0", "not in its class"),
     (NoReset, "started again with the same seed, it gives other answers", "Let start(view, rng) set everything"),
     (FourServers, "FourServers raised IndexError", f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
-    (
-        TenServers,
-        "TenServers raised ValueError('operands",
-        f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem.",
-    ),
+    (TenServers, "TenServers raised ValueError('operands",
+     f"{SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
     (NoChoice, "NoChoice raised ValueError('min()", "Let decide return None where a request fits nowhere."),
     (Gpus, "Gpus raised ValueError", f"Mend that line. {SIZES} Here there are 3 servers of 1 node, with cpu, mem."),
     (BadStart, "BadStart, servers of one node: start raised IndexError", f"Mend that line. {SIZES}"),
@@ -255,7 +249,7 @@ WRONG = [
     (Asks, "Asks raised AgentError('how long requests stay is hidden", "`needs_lifetimes = True` into the agent"),
     (Never, "has placed nothing in any world", "Return a placement where a request fits"),
     (Nowhere, "starts in no world at all: weights are missing", "only where it has to be"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "problem", "remedy"), WRONG, ids=[kind.__name__ for kind, _, _ in WRONG])

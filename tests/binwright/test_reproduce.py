@@ -196,18 +196,11 @@ def test_published_settings_of_cvd_rl_equal_its_scenario() -> None:
     assert train
     settings = train.agent.chosen[1]
     ours = {
-        "learning_rate": settings["rate"],
-        "epochs": train.iterations,
-        "discount": settings["discount"],
-        "epsilon": settings["explore"],
-        "batch": settings["batch"],
-        "buffer": settings["memory"],
-        "optimiser": "Adam",
-        "target_tau": settings["tau"],
-        "network": f"{settings['layers']}-layer MLP with ReLU",
-        "episodes_per_epoch": settings["episodes"],
-        "seeds": train.seeds,
-    }
+        "learning_rate": settings["rate"], "epochs": train.iterations, "discount": settings["discount"],
+        "epsilon": settings["explore"], "batch": settings["batch"], "buffer": settings["memory"], "optimiser": "Adam",
+        "target_tau": settings["tau"], "network": f"{settings['layers']}-layer MLP with ReLU",
+        "episodes_per_epoch": settings["episodes"], "seeds": train.seeds,
+    }  # fmt: skip
     table = {one.metric: one for one in published("cvd-rl") if one.table == "1"}
     assert ours == {name: one.printed if one.value is None else one.value for name, one in table.items()}
     assert (settings["annealed"], settings["target"], settings["updates"], settings["warm"]) == (

@@ -53,43 +53,31 @@ YAML = [
 
 # A trace's file, and what the message has.
 TRACES = [
-    (
-        "id;arrival;lifetime;cpu\n1;0;5;1,5\n",
-        ["t.csv:2: cpu: a number with a comma (got '1,5')", "decimals with a point"],
-    ),
+    ("id;arrival;lifetime;cpu\n1;0;5;1,5\n",
+     ["t.csv:2: cpu: a number with a comma (got '1,5')", "decimals with a point"]),
     ("id\tarrival\tlifetime\tcpu\n", ["no requests"]),
     ("id,arrival,lifetime,cpu,cpu\n1,0,5,1,2\n", ["t.csv:1: two columns are called cpu", "a name of its own"]),
-    (
-        "ID,Arrival,Lifetime,CPU\n1,0,5,1\n",
-        ["missing columns arrival, cpu, id, lifetime", "The file has ID, Arrival", "columns: {"],
-    ),
+    ("ID,Arrival,Lifetime,CPU\n1,0,5,1\n",
+     ["missing columns arrival, cpu, id, lifetime", "The file has ID, Arrival", "columns: {"]),
     ("1,0,5,1\n2,1,5,1\n", ["t.csv:1: two columns are called 1", "The first line"]),
     ("id,arrival,lifetime,cpus\n1,0,5,1\n", ["missing column cpu", "id, arrival, lifetime, cpus"]),
-    (
-        "id,arrival,lifetime,cpu\n1,0,,1\n",
-        ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"],
-    ),
-    (
-        "id,arrival,lifetime,cpu\n1,0,5,\n",
-        ["t.csv:2: cpu: no value", "row. `keep: {cpu: '!='}` leaves it out", "`empty: {cpu: 0}`"],
-    ),
+    ("id,arrival,lifetime,cpu\n1,0,,1\n",
+     ["t.csv:2: lifetime: no value", "inf to keep running", "empty: {lifetime: never}"]),
+    ("id,arrival,lifetime,cpu\n1,0,5,\n",
+     ["t.csv:2: cpu: no value", "row. `keep: {cpu: '!='}` leaves it out", "`empty: {cpu: 0}`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,2 dozen\n", ["cpu: 'dozen' is not a unit of cpu (got '2 dozen')", "cores"]),
     ("id,arrival,end,cpu\n1,2026-11-01,,1\n", ["end: no value", "row. `empty: {end: never}`", "`keep: {end: '!='}`"]),
-    (
-        "id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
-        ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "`faulty: drop`"],
-    ),
+    ("id,arrival,end,cpu\n1,2026-11-02,2026-11-01 08:00,1\n",
+     ["end: ends before it arrives (got '2026-11-02 00:00:00 to 2026-11-01 08:00:00')", "`faulty: drop`"]),
     ("id,arrival,lifetime,cpu\n1,0,5,0x10\n", ["t.csv:2: cpu: not a number (got '0x10')"]),
     ('id,arrival,lifetime,cpu\n1,"0,5",5,1\n', ["t.csv:2: arrival: neither a number nor a date (got '0,5')"]),
-    (
-        "id,arrival,lifetime,cpu\n1,01/02/2020 00:00,5,1\n",
-        ["arrival: a date that does not begin with the year (got '01/02/2020 00:00')", "2026-11-03 08:15 (UTC)"],
-    ),
+    ("id,arrival,lifetime,cpu\n1,01/02/2020 00:00,5,1\n",
+     ["arrival: a date that does not begin with the year (got '01/02/2020 00:00')", "2026-11-03 08:15 (UTC)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n2,1e308,5,1\n", ["t.csv:3: arrival: an arrival beyond 1e+12 s (got 1e+308)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,inf\n", ["t.csv:2: cpu: a demand above 1e+09 units (got inf)"]),
     ("id,arrival,lifetime,cpu\n1,0,5,1\n1,1,5,1\n", ["t.csv:3: id: duplicate id (got 1)"]),
     ("", ["t.csv: no requests: the file is empty"]),
-]
+]  # fmt: skip
 
 # The file of a cluster's servers, and what the message has.
 SERVERS = [
@@ -119,26 +107,18 @@ AGENTS = [
     (AGENT + "    def __init__(self, k): pass\n    def decide(self, v, r): pass\n", ["agents.0.k: is missing"]),
     ("class Mine:\n\tx = 1\n        y = 2\n", ["cannot import this agent: inconsistent use of tabs"]),
     ("import nosuchmodule\n", ["cannot import this agent: No module named 'nosuchmodule'"]),
-    (
-        "from binwright import Agent\nclass Other(Agnt):\n    pass\n",
-        ["cannot import this agent: name 'Agnt' is not defined (mine.py:2, in class Other)", "Mend that line"],
-    ),
+    ("from binwright import Agent\nclass Other(Agnt):\n    pass\n",
+     ["cannot import this agent: name 'Agnt' is not defined (mine.py:2, in class Other)", "Mend that line"]),
     ("class Mine:\n    x = [1][\n        5\n    ]\n", ["list index out of range (mine.py:2, in class Mine)"]),
     ("class Mine:\n    def decide(self)\n", ["cannot import this agent: expected ':' (mine.py:2)", "Mend that line"]),
-    (
-        RULE.format("return fre[node, 0]"),
-        ["mine.py:6: Mine.scan uses fre, which is not defined", "Did you mean 'free'?"],
-    ),
-    (
-        RULE.format("return sum(thing[node, 0] for thing in (xyz,))"),
-        ["mine.py:6: Mine.scan uses xyz, which is not defined", "Define it above, or import it."],
-    ),
-    (
-        RULE.replace(", demand, spread, node", "").format("return 0"),
-        ["Mine.scan takes 2 arguments", "Write (free, cap"],
-    ),
+    (RULE.format("return fre[node, 0]"),
+     ["mine.py:6: Mine.scan uses fre, which is not defined", "Did you mean 'free'?"]),
+    (RULE.format("return sum(thing[node, 0] for thing in (xyz,))"),
+     ["mine.py:6: Mine.scan uses xyz, which is not defined", "Define it above, or import it."]),
+    (RULE.replace(", demand, spread, node", "").format("return 0"),
+     ["Mine.scan takes 2 arguments", "Write (free, cap"]),
     ("def f(): f()\nf()\n", ["cannot import this agent: maximum recursion depth exceeded"]),
-]
+]  # fmt: skip
 
 
 @pytest.fixture(autouse=True)

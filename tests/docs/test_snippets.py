@@ -195,19 +195,11 @@ def test_yaml_loads(block: Block, bare_desk: Path) -> None:
 
 
 PLACEHOLDERS = {
-    "FILE": "quickstart",
-    "FILE...": "quickstart",
-    "RESULTS": "results/quickstart",
-    "results/NAME": "results/quickstart",
-    "KIND": "spread",
-    "KEY=VALUE": "seed=0",
-    "A,B": "tetris,nara",
-    "/shared/table.yaml": "table.yaml",
-    "results/before": "results/quickstart",
-    "results/after": "results/other",
-    "before/best-fit": "best-fit",
-    "1658": "58",
-}
+    "FILE": "quickstart", "FILE...": "quickstart", "RESULTS": "results/quickstart",
+    "results/NAME": "results/quickstart", "KIND": "spread", "KEY=VALUE": "seed=0", "A,B": "tetris,nara",
+    "/shared/table.yaml": "table.yaml", "results/before": "results/quickstart", "results/after": "results/other",
+    "before/best-fit": "best-fit", "1658": "58",
+}  # fmt: skip
 """What stands in for words of a command that nobody types."""
 ONLY_PARSED = {
     "init": "asks; tests/scenarios/test_draft.py answers",

@@ -166,20 +166,10 @@ def test_one_server_alone_reserves_nothing() -> None:
 NUMBERS = [-(2**63), -1, 0, 1, 2, 7, 99, QUANTUM, 2**62, 2**64, 1.5, "1", None, True, np.int8(1), np.int64(2)]
 """What a careless or hostile agent writes for a server, a link or an amount."""
 CORRUPTIONS = [
-    "nothing",
-    "a number of a share",
-    "an amount moved to another share",
-    "a share left out",
-    "a share twice",
-    "a share cut in two",
-    "a link left out",
-    "a link twice",
-    "another link",
-    "no links",
-    "a server more",
-    "servers left out",
-    "too short",
-]
+    "nothing", "a number of a share", "an amount moved to another share", "a share left out", "a share twice",
+    "a share cut in two", "a link left out", "a link twice", "another link", "no links", "a server more",
+    "servers left out", "too short",
+]  # fmt: skip
 
 
 def corrupted(data: st.DataObject, placement: Provisioned) -> tuple[Any, Any, Any]:

@@ -30,17 +30,13 @@ core,far,40,
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "fabric": {
-        "racks": 6,
-        "servers_per_rack": 3,
-        "racks_per_pod": 2,
-        "fabric_switches": 3,
-        "uplinks": 2,
+        "racks": 6, "servers_per_rack": 3, "racks_per_pod": 2, "fabric_switches": 3, "uplinks": 2,
         "capacities": (1, 2, "40 Gbps"),
     },
     "fat-tree": {"k": 4},
     "tree": {"fanouts": [3, 2, 2, 2], "capacities": [1, 2, 4, 8]},
     "file": {"path": "mixed.csv"},
-}
+}  # fmt: skip
 """Options of everything registered; presets need none."""
 
 
@@ -265,18 +261,12 @@ FILES = [
     ("net.csv", "a,b,capacity\nx,y,1\n", "net.csv:2: the link 'x' - 'y' joins two servers"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\nz,x,1\n", "has no servers\n  A vertex with exactly one link"),
     ("net.csv", "a,b,capacity\nx,y,1\ny,z,1\np,q,1\nq,r,1\n", "net.csv:4: is not connected: no path through switches"),
-    (
-        "net.csv",
-        "a,b,capacity,server\ns,y,1,s\ns,z,1,s\n",
-        "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'",
-    ),
+    ("net.csv", "a,b,capacity,server\ns,y,1,s\ns,z,1,s\n",
+     "net.csv:3: is not connected: no path through switches leads from 'y' to 'z'"),
     ("net.graphml", "<graphml><graph>", "net.graphml:1: is not well-formed XML: no element found"),
     ("net.graphml", "<svg/>", "net.graphml:1: is not GraphML: it begins with <svg>"),
-    (
-        "net.graphml",
-        HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
-        "net.graphml:8: the link 'x' - 'y' has no",
-    ),
+    ("net.graphml", HEAD + X + Y + '<edge source="x" target="y"/>\n' + TAIL,
+     "net.graphml:8: the link 'x' - 'y' has no"),
     ("net.graphml", HEAD + X + Y + '<edge source="x"/>\n' + TAIL, "net.graphml:8: a <edge> has no target"),
     ("net.graphml", HEAD + X + XY + TAIL, "net.graphml:7: an edge leads to 'y', which is not a node"),
     ("net.graphml", HEAD + X + X + TAIL, "net.graphml:7: a second node 'x'"),
@@ -284,7 +274,7 @@ FILES = [
     ("net.graphml", HEAD + X.replace("true", "maybe") + TAIL, "node 'x': server is 'maybe'"),
     ("net.graphml", HEAD + X + Y + XY + '<node id="w"/>\n' + TAIL, "net.graphml:9: the vertex 'w' has no link"),
     ("net.graphml", HEAD + "<hyperedge/>" + TAIL, "<hyperedge> is not supported here"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "message"), FILES, ids=[f"{case[0]}-{case[2][:40]}" for case in FILES])

@@ -216,20 +216,8 @@ def least_peak(free: Room, capacity: Room, demand: Demand, spread: bool) -> Wher
 
 
 RULES: dict[str, Rule] = {
-    "first-fit": first_fit,
-    "best-fit": best_fit,
-    "best-fit loose": best_fit_loose,
-    "worst-fit": worst_fit,
-    "balance-fit": balance_fit,
-    "dot-product": dot_product,
-    "alpha-evolve": alpha_evolve,
-    "funsearch": funsearch,
-    "funsearch or": funsearch_or,
-    "internal": internal,
-    "least-peak": least_peak,
-    "in-line": first_fit,
-    "two-stage": best_fit,
-    "nilas": best_fit,
-    "lava": best_fit,
-    "formula": first_fit,
-}
+    "first-fit": first_fit, "best-fit": best_fit, "best-fit loose": best_fit_loose, "worst-fit": worst_fit,
+    "balance-fit": balance_fit, "dot-product": dot_product, "alpha-evolve": alpha_evolve, "funsearch": funsearch,
+    "funsearch or": funsearch_or, "internal": internal, "least-peak": least_peak, "in-line": first_fit,
+    "two-stage": best_fit, "nilas": best_fit, "lava": best_fit, "formula": first_fit,
+}  # fmt: skip

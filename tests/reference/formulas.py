@@ -54,16 +54,10 @@ def _guarded(function: Callable[[float], float], pole: float | None) -> Callable
 
 
 FUNCTIONS = {
-    "exp": _guarded(math.exp, None),
-    "log": _guarded(math.log, -math.inf),
-    "sqrt": _guarded(math.sqrt, None),
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "where": lambda test, x, y: x if test else y,
-    "min": min,
-    "max": max,
+    "exp": _guarded(math.exp, None), "log": _guarded(math.log, -math.inf), "sqrt": _guarded(math.sqrt, None),
+    "floor": np.floor, "ceil": np.ceil, "where": lambda test, x, y: x if test else y, "min": min, "max": max,
     "abs": abs,
-}
+}  # fmt: skip
 
 
 class _InFloats(ast.NodeTransformer):

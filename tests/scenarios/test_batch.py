@@ -411,13 +411,9 @@ def test_another_process_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", first(1, MODES), ids=["drop", "wait", "stop", "expand"])
 def test_all_agents_meet_the_same_requests_and_the_same_start(tmp_path: Path, mode: Any) -> None:
     asked: dict[str, Any] = {
-        "agents": ON_SERVERS,
-        "overflow": mode,
-        "knowledge": {"lifetimes": "known"},
-        "record": ["requests", "samples"],
-        "warm_start": {"until": "40 %", "with": "random"},
-        "replications": 2,
-    }
+        "agents": ON_SERVERS, "overflow": mode, "knowledge": {"lifetimes": "known"},
+        "record": ["requests", "samples"], "warm_start": {"until": "40 %", "with": "random"}, "replications": 2,
+    }  # fmt: skip
     results = Batch(scenario(**asked), tmp_path).run()
     assert not len(results.failed)
     differs = False

@@ -60,26 +60,18 @@ class Breaks(Agent):
         ({"agents": ["best-fit", {"solver": {"attempts": 0}}]}, "agents.1 (solver(attempts=0)): attempts: is out of"),
         ({"agents": ["nulb"]}, "agents.0 (nulb): NULB takes servers from a network"),
         ({"agents": ["best-fit", "sched-rl"], "cluster": SERVERS["cluster"] | {"servers": 11}}, "agents.1 (sched-rl)"),
-        (
-            {"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},
-            "agents.0 (value-es): value-es is for servers of two NUMA nodes that have both of two resources; "
-            "here they have 1 node and 2 resources (at cluster.nodes=1)",
-        ),
-        (
-            {"warm_start": {"until": "10 %", "with": {"cvd-rl": {"k": 0}}}},
-            "warm_start.with (cvd-rl(k=0)): k: there must be a candidate (got 0)",
-        ),
-        (
-            {"agents": [{"cvd-rl": {"lookahead": False}}]},
-            "these weights were trained with lookahead, and this agent is to be without\n"
-            "  Shipped weights that fit: huawei-10-no-lookahead. Or train some",
-        ),
-        (
-            {"agents": ["sched-rl"], "cluster": SERVERS["cluster"] | {"expansion": [{"at": 9, "by": 1}]}},
-            "agents.0 (sched-rl): is for one number of servers, and the cluster grows by cluster.expansion",
-        ),
+        ({"agents": ["value-es"], "sweep": {"product": {"cluster.nodes": [2, 1]}}},
+         "agents.0 (value-es): value-es is for servers of two NUMA nodes that have both of two resources; "
+         "here they have 1 node and 2 resources (at cluster.nodes=1)"),
+        ({"warm_start": {"until": "10 %", "with": {"cvd-rl": {"k": 0}}}},
+         "warm_start.with (cvd-rl(k=0)): k: there must be a candidate (got 0)"),
+        ({"agents": [{"cvd-rl": {"lookahead": False}}]},
+         "these weights were trained with lookahead, and this agent is to be without\n"
+         "  Shipped weights that fit: huawei-10-no-lookahead. Or train some"),
+        ({"agents": ["sched-rl"], "cluster": SERVERS["cluster"] | {"expansion": [{"at": 9, "by": 1}]}},
+         "agents.0 (sched-rl): is for one number of servers, and the cluster grows by cluster.expansion"),
     ],
-)
+)  # fmt: skip
 def test_validate_says_what_a_run_would(
     changed: dict[str, Any], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -110,21 +110,16 @@ def on_servers(draw: st.DrawFn) -> dict[str, Any]:
             }
         }
     return {
-        "name": "drawn",
-        "cluster": cluster,
-        **placement,
-        **moving,
+        "name": "drawn", "cluster": cluster, **placement, **moving,
         "workload": {
             "arrivals": draw(ARRIVALS),
             "flavours": flavours,
             "lifetimes": draw(LIFETIMES),
             "requests": draw(st.integers(1, 60)),
         },
-        "overflow": overflow,
-        "agents": [draw(st.sampled_from(ON_SERVERS))],
-        "seed": draw(st.integers(0, 99)),
+        "overflow": overflow, "agents": [draw(st.sampled_from(ON_SERVERS))], "seed": draw(st.integers(0, 99)),
         "record": ["requests", "samples"],
-    }
+    }  # fmt: skip
 
 
 @st.composite
@@ -188,14 +183,10 @@ def on_networks(draw: st.DrawFn) -> dict[str, Any]:
         special = "oktopus" if kind == "hose" else "secondnet" if "fat-tree" in topology else "vm-first-fit"
         agent = draw(st.sampled_from(["vm-random", "vm-first-fit", special]))
     return {
-        "name": "drawn",
-        "cluster": cluster,
-        "workload": workload,
-        "overflow": draw(st.sampled_from(OVERFLOWS[:3] if kind != "plain" else OVERFLOWS)),
-        "agents": [agent],
-        "seed": draw(st.integers(0, 99)),
-        "record": ["requests", "samples"],
-    }
+        "name": "drawn", "cluster": cluster, "workload": workload,
+        "overflow": draw(st.sampled_from(OVERFLOWS[:3] if kind != "plain" else OVERFLOWS)), "agents": [agent],
+        "seed": draw(st.integers(0, 99)), "record": ["requests", "samples"],
+    }  # fmt: skip
 
 
 def kept_books(data: dict[str, Any], folder: Path) -> tuple[Books, pl.DataFrame]:

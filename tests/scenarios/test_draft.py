@@ -190,20 +190,16 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
         (("init", "--servers", "0"), "servers: is not a number of servers (got '0')"),
         (("init", "--node", "cpu: 4 GB"), "node.cpu: 'GB' is not a unit of cpu"),
         (("init", "--node", "cpu: 0"), "node: has nothing on it"),
-        (
-            ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
-            "node: lacks mem, which the requests ask for",
-        ),
-        (
-            ("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
-            "node: has gpu, for which no",
-        ),
+        (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4"),
+         "node: lacks mem, which the requests ask for"),
+        (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
+         "node: has gpu, for which no"),
         (("fit", "no.csv"), "no.csv: cannot read it"),
         (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
         (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
         (("fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
     ],
-)
+)  # fmt: skip
 def test_mistakes(
     arguments: tuple[str, ...],
     said: str,

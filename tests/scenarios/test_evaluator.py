@@ -212,22 +212,16 @@ SCORED = {
     "    return x if free_cpu > 2 else free_cpu",
 }
 RAISES = {
-    "raised TypeError": (
-        "def score(free_cpu):\n    min = 3\n    return min(free_cpu, 2)",
-        "def g(x):\n    return x\ng = 3\ndef score(free_cpu):\n    return g(free_cpu)",
-        "def score(free_cpu):\n    return free_cpu\nscore = 3",
-        "from math import exp\nexp = 3\ndef score(free_cpu):\n    return exp(free_cpu)",
-    ),
-    "raised NameError": (
-        "def h():\n    return free_cpu\ndef score(free_cpu):\n    return h()",
-        "K = g(1)\ndef g(x):\n    return x\ndef score(free_cpu):\n    return K * free_cpu",
-    ),
-    "raised UnboundLocalError": (
-        "def score(free_cpu):\n    for e in range(0):\n        pass\n    return e * free_cpu",
-        "K = 1\ndef score(free_cpu):\n    x = K\n    K = 2\n    return x * free_cpu",
-    ),
+    "raised TypeError": ("def score(free_cpu):\n    min = 3\n    return min(free_cpu, 2)",
+     "def g(x):\n    return x\ng = 3\ndef score(free_cpu):\n    return g(free_cpu)",
+     "def score(free_cpu):\n    return free_cpu\nscore = 3",
+     "from math import exp\nexp = 3\ndef score(free_cpu):\n    return exp(free_cpu)"),
+    "raised NameError": ("def h():\n    return free_cpu\ndef score(free_cpu):\n    return h()",
+     "K = g(1)\ndef g(x):\n    return x\ndef score(free_cpu):\n    return K * free_cpu"),
+    "raised UnboundLocalError": ("def score(free_cpu):\n    for e in range(0):\n        pass\n    return e * free_cpu",
+     "K = 1\ndef score(free_cpu):\n    x = K\n    K = 2\n    return x * free_cpu"),
     "raised SyntaxError": ("return 3\ndef score(free_cpu):\n    return free_cpu",),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCORED)

@@ -25,15 +25,11 @@ HOSTILE = {
     "a tag on a map": ("cluster: !!int {a: 1}", "the tag tag:yaml.org,2002:int is not taken"),
     "bytes": ("name: !!binary eA==", "the tag tag:yaml.org,2002:binary is not taken"),
     "length": ("# " + "x" * 20_000_000, "is longer than 20 MB"),
-    "machines": (
-        "extends: wrasse/oktopus\nworkload: {networks: {hose: {machines: {exponential: {mean: 8e12}}}}}",
-        "expected 1000000",
-    ),
-    "null alone": (
-        "extends: placement/racks\ncluster: {network: {marked: [{servers: {pod: null}}]}}",
-        "marked.0.servers: is empty\n  Give at least 1",
-    ),
-}
+    "machines": ("extends: wrasse/oktopus\nworkload: {networks: {hose: {machines: {exponential: {mean: 8e12}}}}}",
+     "expected 1000000"),
+    "null alone": ("extends: placement/racks\ncluster: {network: {marked: [{servers: {pod: null}}]}}",
+     "marked.0.servers: is empty\n  Give at least 1"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", HOSTILE)

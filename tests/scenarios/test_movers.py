@@ -39,19 +39,13 @@ def grouped(rule: str, **changes: Any) -> dict[str, Any]:
         {"cpu": 2, "mem": 2, "group": "job"},
     ]
     return {
-        "name": "counted",
-        "cluster": {"servers": 8, "node": {"cpu": 16, "mem": 32}, "domains": {"rack": 2}},
+        "name": "counted", "cluster": {"servers": 8, "node": {"cpu": 16, "mem": 32}, "domains": {"rack": 2}},
         "workload": {
-            "requests": 300,
-            "arrivals": {"poisson": {"every": "10 s"}},
-            "flavours": flavours,
+            "requests": 300, "arrivals": {"poisson": {"every": "10 s"}}, "flavours": flavours,
             "lifetimes": {"exponential": {"mean": "4 min"}},
         },
-        "placement": [COUNTING[rule]],
-        "overflow": "drop",
-        "agents": ["worst-fit"],
-        **changes,
-    }
+        "placement": [COUNTING[rule]], "overflow": "drop", "agents": ["worst-fit"], **changes,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("mover", ["agent", pytest.param("empty", marks=pytest.mark.long)])

@@ -102,32 +102,17 @@ def test_a_plan_that_breaks_rules_names_the_mover(mover: str, said: str, tmp_pat
         ({"moves": {"resource": "disk"}}, "moves.resource", "the cluster has no such resource"),
         ({"record": ["moves"]}, "record", "nothing is moved"),
         ({"rescheduling": {"on_drain": True, "moves": 3}}, "rescheduling.on_drain", "no server is to be emptied"),
-        (
-            {"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]},
-            "rescheduling.on_drain",
-            "no server is to be emptied",
-        ),
-        (
-            {"rescheduling": {"every": 60, "moves": 3}, "moves": {"fixed": [{"group": "db"}]}},
-            "moves.fixed.0.group",
-            "no request is of this group",
-        ),
-        (
-            {"rescheduling": {"every": "1 h", "moves": 3}, "pacing": {"step": "1 s"}},
-            "pacing",
-            "does not go with requests that are moved",
-        ),
-        (
-            {
-                "cluster": {"servers": 3, "node": {"cpu": 4, "slots": 8}},
-                "moves": {"bandwidth": "1 GB/s"},
-                "workload": {**BASE["workload"], "flavours": [{"cpu": 1, "slots": 1}]},
-            },
-            "moves.bandwidth",
-            "the cluster has neither mem nor memory",
-        ),
+        ({"rescheduling": {"on_drain": True, "moves": 3}, "placement": [{"drain": [0]}]}, "rescheduling.on_drain",
+         "no server is to be emptied"),
+        ({"rescheduling": {"every": 60, "moves": 3}, "moves": {"fixed": [{"group": "db"}]}}, "moves.fixed.0.group",
+         "no request is of this group"),
+        ({"rescheduling": {"every": "1 h", "moves": 3}, "pacing": {"step": "1 s"}}, "pacing",
+         "does not go with requests that are moved"),
+        ({"cluster": {"servers": 3, "node": {"cpu": 4, "slots": 8}}, "moves": {"bandwidth": "1 GB/s"},
+          "workload": {**BASE["workload"], "flavours": [{"cpu": 1, "slots": 1}]}}, "moves.bandwidth",
+         "the cluster has neither mem nor memory"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_named(changes: dict[str, Any], key: str, problem: str) -> None:
     with pytest.raises(UserError) as caught:
         scenario_from(scenario(**changes))

@@ -27,15 +27,10 @@ BASE: dict[str, Any] = {
     "replications": 3,
 }
 OVERFLOWS: list[Any] = [
-    "drop",
-    "wait",
-    {"wait": {"together": 4}},
-    "stop",
-    {"expand": {"by": 1, "limit": 4, "then": "stop"}},
-    {"expand": {"by": 1, "limit": 4, "then": "drop"}},
-    {"make_room": {"moves": 2, "then": "stop"}},
+    "drop", "wait", {"wait": {"together": 4}}, "stop", {"expand": {"by": 1, "limit": 4, "then": "stop"}},
+    {"expand": {"by": 1, "limit": 4, "then": "drop"}}, {"make_room": {"moves": 2, "then": "stop"}},
     {"make_room": {"moves": 2, "then": "wait"}},
-]
+]  # fmt: skip
 
 
 def counted(rows: pl.DataFrame) -> dict[str, int]:

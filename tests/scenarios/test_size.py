@@ -121,25 +121,16 @@ CASES: dict[str, tuple[Any, list[str], dict[str, Any]]] = {
     "quickstart": ("quickstart", ["workload.requests=400", "agents=[random, best-fit]"], {}),
     "expansion": (EXAMPLES / "expansion/scenario.yaml", ["overflow=drop", "workload.requests=200"], {"most": 30}),
     "gymnasium": (EXAMPLES / "gymnasium/scenario.yaml", ["workload.requests=300"], {"until": "acceptance >= 95 %"}),
-    "stop": (
-        EXAMPLES / "numa/scenario.yaml",
-        ["workload.requests=600", "warm_start=null", "cluster.node.cpu=20"],
-        {"until": "scheduled >= 550"},
-    ),
+    "stop": (EXAMPLES / "numa/scenario.yaml", ["workload.requests=600", "warm_start=null", "cluster.node.cpu=20"],
+     {"until": "scheduled >= 550"}),
     "exact": (EXAMPLES / "own-trace/scenario.yaml", [], {"until": "wait_mean <= 1 min"}),
     "own agent": (EXAMPLES / "own-agent/scenario.yaml", ["workload.requests=300"], {"most": 40}),
-    "groups": (
-        "regimes/mixed",
-        ["overflow=drop", "workload.requests=400", "agents=[first-fit, best-fit]"],
-        {"kind": "1"},
-    ),
+    "groups": ("regimes/mixed", ["overflow=drop", "workload.requests=400", "agents=[first-fit, best-fit]"],
+     {"kind": "1"}),
     "jobs": ("wrasse/jobs", ["agents=[first-fit, best-fit]"], {"until": "wait_mean <= 20 s"}),
-    "load": (
-        "regimes/few",
-        ["workload.requests=400", "agents=[first-fit, best-fit]"],
-        {"until": "allocation_cpu <= 20 %", "most": 40},
-    ),
-}
+    "load": ("regimes/few", ["workload.requests=400", "agents=[first-fit, best-fit]"],
+     {"until": "allocation_cpu <= 20 %", "most": 40}),
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -51,17 +51,12 @@ def names() -> set[str]:
     first(
         4,
         [
-            "agents/learned/cvd_rl/rule.py",
-            "agents/learned/numa/value.py",
-            "agents/solver/online/agent.py",
-            "agents/solver/templates/numa.alloc",
-            "agents/solver/backends/search.cl",
-            "agents/learned/weights/*",
-            "simcore/engine.py",
-            "analysis/measure/metrics/waits.py",
+            "agents/learned/cvd_rl/rule.py", "agents/learned/numa/value.py", "agents/solver/online/agent.py",
+            "agents/solver/templates/numa.alloc", "agents/solver/backends/search.cl", "agents/learned/weights/*",
+            "simcore/engine.py", "analysis/measure/metrics/waits.py",
         ],
     ),
-)
+)  # fmt: skip
 def test_an_edit_of_ours_is_other_runs(copied: Path, edited: str) -> None:
     before = names()
     file = next(copied.glob(edited))

@@ -130,14 +130,10 @@ WRONG: list[tuple[dict[str, Any], str, Any, str]] = [
     (HOSE, "workload.networks.hose.bandwidth", ["2 Mbps", "1 Mbps"], "empty range"),
     (HOSE, "workload.networks.hose.machine", {"gpu": 1}, "no such resource"),
     (HOSE, "workload.networks.hose.machine", {"slots": 5}, "more than any server has"),
-    (
-        HOSE,
-        "workload.networks.hose.machines",
-        {"exponential": {"mean": 4, "least": 9, "most": 5}},
-        "smaller than `least`",
-    ),
+    (HOSE, "workload.networks.hose.machines", {"exponential": {"mean": 4, "least": 9, "most": 5}},
+     "smaller than `least`"),
     (HOSE, "workload.networks.hose.oversubscription", 4, "Only groups are oversubscribed"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("data", "key", "value", "problem"), WRONG)

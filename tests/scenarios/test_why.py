@@ -237,30 +237,20 @@ QUEUE = {"cluster": {"servers": 1, "node": {"cpu": 4}}, "knowledge": {"lifetimes
 @pytest.mark.parametrize(
     ("agent", "waited"),
     [
-        (
-            "in-line",
-            (
-                "1 waited ahead of it: b.",
-                "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody.",
-            ),
-        ),
+        ("in-line",
+         (
+             "1 waited ahead of it: b.",
+             "Without backfilling nobody passes those ahead; with `backfilling: easy` those could who delay nobody.",
+         )),
         ({"in-line": {"backfilling": "easy"}}, ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
-        (
-            {"in-line": {"backfilling": "conservative"}},
-            (
-                "1 waited ahead of it: b.",
-                "b was promised server 0, 8 s later.",
-                "It was promised server 0, 18 s later.",
-            ),
-        ),
-        (
-            {"in-line": {"order": "sjf", "backfilling": "easy"}},
-            ("1 waited ahead of it: b.", "b was promised server 0, 8 s later."),
-        ),
+        ({"in-line": {"backfilling": "conservative"}},
+         ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.", "It was promised server 0, 18 s later.")),
+        ({"in-line": {"order": "sjf", "backfilling": "easy"}},
+         ("1 waited ahead of it: b.", "b was promised server 0, 8 s later.")),
         ({"in-line": {"order": "random"}}, ("The order was random.",)),
         ("first-fit", ("1 waited ahead of it: b.",)),
     ],
-)
+)  # fmt: skip
 def test_why_names_the_requests_ahead_and_their_promised_starts(
     agent: Any, waited: tuple[str, ...], tmp_path: Path
 ) -> None:

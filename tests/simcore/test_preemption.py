@@ -166,8 +166,7 @@ def scenario(overflow: Any, **more: Any) -> Scenario:
     """Make a scenario in which production has batch jobs evicted."""
     return scenario_from(
         {
-            "name": "preempting",
-            "cluster": {"servers": 2, "node": {"cpu": 8}},
+            "name": "preempting", "cluster": {"servers": 2, "node": {"cpu": 8}},
             "priorities": {"production": 1000, "batch": 10},
             "workload": {
                 "requests": 300,
@@ -178,12 +177,9 @@ def scenario(overflow: Any, **more: Any) -> Scenario:
                 ],
                 "lifetimes": {"exponential": {"mean": "1 min"}},
             },
-            "overflow": overflow,
-            "agents": ["best-fit"],
-            "record": ["requests"],
-            **more,
-        }
-    )
+            "overflow": overflow, "agents": ["best-fit"], "record": ["requests"], **more,
+        },
+    )  # fmt: skip
 
 
 def dearest(view: View, request: Request, victims: Sequence[Victim]) -> float:

@@ -185,20 +185,16 @@ def scenario(quotas: dict[str, Any], **more: Any) -> Scenario:
     """Make a scenario of two tenants."""
     return scenario_from(
         {
-            "name": "quotas",
-            "cluster": {"servers": 4, "node": {"cpu": 8}},
+            "name": "quotas", "cluster": {"servers": 4, "node": {"cpu": 8}},
             "workload": {
                 "requests": 300,
                 "arrivals": {"poisson": {"every": "10 s"}},
                 "flavours": [{"cpu": 1, "weight": 3, "group": "a"}, {"cpu": 2, "group": "b"}],
                 "lifetimes": {"exponential": {"mean": "2 min"}},
             },
-            "quotas": quotas,
-            "overflow": "wait",
-            "agents": ["best-fit"],
-            **more,
-        }
-    )
+            "quotas": quotas, "overflow": "wait", "agents": ["best-fit"], **more,
+        },
+    )  # fmt: skip
 
 
 COHORT = {

@@ -123,14 +123,9 @@ def test_requests_go_where_the_reference_sends_them(case: dict[str, Any], router
 
 
 FULL: dict[str, Any] = {
-    "site": [0, 1],
-    "capacity": [[2, 2], [4, 4]],
-    "arrival": [0.0] * 4,
-    "duration": [9.0] * 4,
-    "demand": [[2, 1]] * 4,
-    "home": [0, 0, 1, 1],
-    "wait": False,
-}
+    "site": [0, 1], "capacity": [[2, 2], [4, 4]], "arrival": [0.0] * 4, "duration": [9.0] * 4, "demand": [[2, 1]] * 4,
+    "home": [0, 0, 1, 1], "wait": False,
+}  # fmt: skip
 
 
 def test_requests_without_room_at_their_site_are_refused_or_spill() -> None:

@@ -19,16 +19,9 @@ from binwright.simcore.ordered_sums import dot, rows_dot
 
 ROOT = Path(__file__).parents[2]
 NO_PRODUCTS = (
-    "simcore",
-    "workloads",
-    "fabric",
-    "agents/environments",
-    "agents/rules",
-    "agents/heuristics",
-    "agents/formulas",
-    "scenarios/search",
-    "analysis",
-)
+    "simcore", "workloads", "fabric", "agents/environments", "agents/rules", "agents/heuristics", "agents/formulas",
+    "scenarios/search", "analysis",
+)  # fmt: skip
 """Where no float is a matrix product: there results come from."""
 PRODUCTS = {"dot", "matmul", "inner", "vdot", "tensordot"}
 

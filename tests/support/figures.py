@@ -15,17 +15,13 @@ GENERATED = {
 SERVERS = {
     "name": "servers",
     "cluster": {
-        "servers": 2,
-        "nodes": 2,
-        "node": {"cpu": 20, "mem": "45 GB"},
+        "servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"},
         "failures": {"scheduled": [{"at": "20 min", "server": 0, "repair_after": "5 min"}]},
     },
-    "workload": GENERATED,
-    "overflow": {"expand": {"by": 1, "limit": 5}},
-    "agents": ["first-fit", "best-fit", {"best-fit": {"node": "loose"}}, "worst-fit"],
-    "replications": 3,
+    "workload": GENERATED, "overflow": {"expand": {"by": 1, "limit": 5}},
+    "agents": ["first-fit", "best-fit", {"best-fit": {"node": "loose"}}, "worst-fit"], "replications": 3,
     "record": ["samples", "requests"],
-}
+}  # fmt: skip
 NETWORK = {
     "name": "network",
     "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},

@@ -26,22 +26,11 @@ SCENARIOS = {name: file.read_text("utf-8") for name, file in shipped().items()}
 IN_YAML = (
     *"[]{}%\t\0\x07\ufeff\u2028'\"~/é\U0001f600 #\n",
     *(
-        ": ",
-        "- ",
-        "&a ",
-        "*a",
-        "!!python/name:os.system ",
-        "!!set ",
-        "<<: ",
-        "? ",
-        "| ",
-        "9" * 400,
-        "1e400",
-        "-1",
+        ": ", "- ", "&a ", "*a", "!!python/name:os.system ", "!!set ", "<<: ", "? ", "| ", "9" * 400, "1e400", "-1",
         "0x1F",
     ),
     *(".nan", ".inf", "null", "yes", "2001-01-01", "1:30", "010", "..", "a.py:B", "\n  ", "\n\n", "---\n", "...\n"),
-)
+)  # fmt: skip
 
 FRAME = pl.DataFrame(
     {"id": range(30), "arrival": [7.0 * n for n in range(30)], "lifetime": [9.0] * 30, "cpu": [1.0] * 30}
@@ -52,17 +41,10 @@ EVENTS = "vmid,cpu,memory,time,type\n" + "".join(f"{n // 2},1,2,{n},{n % 2}\n" f
 IN_TRACES = (
     *(b",", b"\n", b"\r\n", b'"', b";", b"\t", b"\0", b"\xff", b"\xef\xbb\xbf", b"-", b"inf", b"nan", b"1e400", b" "),
     *(
-        b"9" * 400,
-        b"id",
-        b"arrival",
-        b"x" * 200_000,
-        "é".encode(),
-        b"\x1f\x8b",
-        b"PAR1",
-        b"\x00\x00\x00\x80",
+        b"9" * 400, b"id", b"arrival", b"x" * 200_000, "é".encode(), b"\x1f\x8b", b"PAR1", b"\x00\x00\x00\x80",
         b"1e-320",
     ),
-)
+)  # fmt: skip
 
 IN_RESULTS = (
     *(b"{", b"}", b"[", b"\n", b'"', b", ", b": ", b"null", b"NaN", b"1e999", b"\0", b"\xff", b"done", b"failed"),

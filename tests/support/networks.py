@@ -16,13 +16,9 @@ from binwright.simcore.types import QUANTUM, Request
 UNIT = 1_000_000
 """Quanta of one unit."""
 SMALL_FABRIC: dict[str, Any] = {
-    "racks": 4,
-    "servers_per_rack": 2,
-    "racks_per_pod": 2,
-    "fabric_switches": 2,
-    "uplinks": 1,
+    "racks": 4, "servers_per_rack": 2, "racks_per_pod": 2, "fabric_switches": 2, "uplinks": 1,
     "capacities": [1, 1, 1],
-}
+}  # fmt: skip
 """Two pods of two racks of two servers."""
 NETWORKS: dict[str, dict[str, Any]] = {
     "fabric": SMALL_FABRIC,

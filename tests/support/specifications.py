@@ -92,15 +92,10 @@ class _Writer:
     def range(self, depth: int) -> str:
         return self.pick(
             [
-                "BALLS except BALL",
-                "BINS",
-                "3",
-                f"ROWS[{self.ball(0)}]",
-                "T",
-                "1 .. 4 except 2",
+                "BALLS except BALL", "BINS", "3", f"ROWS[{self.ball(0)}]", "T", "1 .. 4 except 2",
                 f"min(3, {self.int_(0)})",
-            ]
-        )
+            ],
+        )  # fmt: skip
 
     def ball(self, depth: int) -> str:
         return self.pick(["BALL", "0", "4", f"({self.int_(depth)}) % BALLS"])

@@ -33,19 +33,14 @@ CLUSTER = {
 }
 MAPPING: dict[str, Any] = {
     "columns": {
-        "id": "VM Name",
-        "arrival": "Created At",
-        "end": "Deleted At",
-        "cpu": "vCPU (m)",
-        "mem": "Memory (bytes)",
-        "group": "Customer",
-        "where": {"zone": "AZ"},
+        "id": "VM Name", "arrival": "Created At", "end": "Deleted At", "cpu": "vCPU (m)", "mem": "Memory (bytes)",
+        "group": "Customer", "where": {"zone": "AZ"},
     },
     "units": {"cpu": "millicores", "mem": "B"},
     "labels": {"tenant": "Customer", "state": "State"},
     "empty": {"end": "never"},
     "keep": {"State": ["Running", "stopped"]},
-}
+}  # fmt: skip
 
 
 def scenario(path: Path, **changes: Any) -> Any:

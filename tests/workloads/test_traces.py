@@ -196,17 +196,11 @@ CSV_ERRORS = [
     ("huawei-east-1", HUAWEI + "0,1,1,0,\n", "{file}:2: lt: no value"),
     ("huawei-east-1", HUAWEI + "0,1,1,0,1\n1,1,1,0,1,6\n", "{file}:3: not a CSV file: rows differ"),
     ("huawei-east-1", (HUAWEI + "0,1,1,0,1\n\xff").encode("latin-1"), "{file}:3: not a CSV file: not UTF-8 text"),
-    (
-        "table",
-        'id,arrival,"lifetime\n",cpu\n1,2,3,4\n',
-        "{file}:1: not a CSV file: its first line names 3 columns, and",
-    ),
+    ("table", 'id,arrival,"lifetime\n",cpu\n1,2,3,4\n',
+     "{file}:1: not a CSV file: its first line names 3 columns, and"),
     ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,2\n", "{file}:3: type: neither 0 nor 1 (got 2)"),
-    (
-        "huawei-east-1",
-        EVENTS + "0,1,1,0,0\n1,1,1,3,1\n",
-        "{file}:3: vmid: a VM is deleted that was never created (got 1)",
-    ),
+    ("huawei-east-1", EVENTS + "0,1,1,0,0\n1,1,1,3,1\n",
+     "{file}:3: vmid: a VM is deleted that was never created (got 1)"),
     ("huawei-east-1", EVENTS + "0,1,1,0,0\n0,1,1,3,1\n0,1,1,4,1\n", "{file}:4: vmid: a VM is deleted twice (got 0)"),
     ("huawei-east-1", EVENTS + "0,1,1,9,0\n0,1,1,3,1\n", "{file}:2: time: negative lifetime (got -6)"),
     ("azure-vm-2017", gzip.compress(AZURE.encode() * 99, mtime=0)[:-20], "{file}: corrupt gzip: "),
@@ -217,7 +211,7 @@ CSV_ERRORS = [
     ("table", "id,arrival,lifetime\n0,0,1\n", "{file}: no column with a demand"),
     ("table", TABLE + "0,0,1,0.5\n0,0,1,1\n", "{file}:3: id: duplicate id (got 0)"),
     ("table", b"PAR1 and nothing more", "{file}: not a readable Parquet trace: "),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "text", "message"), CSV_ERRORS)

@@ -22,8 +22,7 @@ def small(**changed: Any) -> Scenario:
     """Full most of the time; some requests are spread, one flavour is larger than any server."""
     return scenario_from(
         {
-            "name": "small",
-            "cluster": CLUSTER,
+            "name": "small", "cluster": CLUSTER,
             "workload": {
                 "requests": 120,
                 "arrivals": {"poisson": {"every": "1 s"}},
@@ -35,12 +34,9 @@ def small(**changed: Any) -> Scenario:
                 ],
                 "lifetimes": {"exponential": {"mean": "20 s"}},
             },
-            "overflow": "drop",
-            "agents": ["first-fit"],
-            "prices": {"cpu_hour": 2.0},
-            **changed,
-        }
-    )
+            "overflow": "drop", "agents": ["first-fit"], "prices": {"cpu_hour": 2.0}, **changed,
+        },
+    )  # fmt: skip
 
 
 class Again(Agent):

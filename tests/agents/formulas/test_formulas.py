@@ -147,26 +147,18 @@ def test_an_unknown_feature_is_named_with_the_nearest() -> None:
 
 REFUSED = [
     *(
-        "import os\n",
-        "import math as m\n",
-        "from os import path\n",
-        "from math import __loader__\n",
+        "import os\n", "import math as m\n", "from os import path\n", "from math import __loader__\n",
         "import math, os\n",
     ),
     *("x = ().__class__\n", "x = math.__loader__\n", "y = (1).real\n", "math.pi = 4\n", "math = 3\n", "z = math\n"),
     *("x = __import__\n", "s = 'a'\n", "f = lambda: 0\n", "class A: pass\n", "try:\n  pass\nexcept: pass\n"),
     *(
-        "async def f(): pass\n",
-        "with x: pass\n",
-        "global x\n",
-        "@abs\ndef f(): pass\n",
-        "raise x\n",
-        "x = {}\n",
+        "async def f(): pass\n", "with x: pass\n", "global x\n", "@abs\ndef f(): pass\n", "raise x\n", "x = {}\n",
         "del x\n",
     ),
     *("def f(): yield 1\n", "assert 0\n", "x = f'{1}'\n", "x = 1j\n", "x = ...\n", "match 1:\n  case 1: pass\n"),
     *("(x := 1)\n", "def f(*, _x): pass\n", "x = b'a'\n", "def\n", "\0"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", REFUSED)

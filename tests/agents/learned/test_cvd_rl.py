@@ -119,13 +119,9 @@ def said(
 
 
 @given(
-    cases(),
-    st.integers(0, 2**32),
-    st.booleans(),
-    st.booleans(),
-    st.sampled_from([(32, 6), (5, 2), (40, 3)]),
+    cases(), st.integers(0, 2**32), st.booleans(), st.booleans(), st.sampled_from([(32, 6), (5, 2), (40, 3)]),
     st.sampled_from([(), (7, 11)]),
-)
+)  # fmt: skip
 @scaled(1.5)
 def test_cvd_rl_chooses_the_candidate_of_highest_value(
     case: Any, seed: int, ahead: bool, parts: bool, shape: tuple[int, int], units: Amounts

@@ -183,15 +183,9 @@ def test_compiled_and_step_by_step_it_is_the_same(tmp_path: Path) -> None:
 
 
 LITTLE: dict[str, Any] = {
-    "lessons": 2,
-    "sequences": 2,
-    "episodes": 2,
-    "plays": 2,
-    "decisions": 64,
-    "minibatch": 32,
-    "pool": 40,
+    "lessons": 2, "sequences": 2, "episodes": 2, "plays": 2, "decisions": 64, "minibatch": 32, "pool": 40,
     "warm": [0.0, 0.2],
-}
+}  # fmt: skip
 
 
 @pytest.mark.long

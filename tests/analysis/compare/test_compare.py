@@ -448,16 +448,12 @@ JOURNAL = '{"run": "a0", "status": "done"}\n{"run": "a1", "status": "failed"}\n{
         ({}, "there are no results here\n  Name the folder that `binwright run` wrote"),
         ({"journal.jsonl": JOURNAL}, "unfinished: 1 finished run in journal.jsonl.*\n  .*again, it goes on"),
         ({"runs.parquet": ""}, "not a readable Parquet.*with this version"),
-        (
-            {"runs.parquet": "PAR1", "journal.jsonl": JOURNAL},
-            "not a readable.*it takes 1 finished run from journal.jsonl and writes this file anew.",
-        ),
-        (
-            {"journal.jsonl": JOURNAL, "scenario.yaml": "name: x"},
-            "goes on from there: binwright run (/.*)/scenario.yaml --out \\1.\n",
-        ),
+        ({"runs.parquet": "PAR1", "journal.jsonl": JOURNAL},
+         "not a readable.*it takes 1 finished run from journal.jsonl and writes this file anew."),
+        ({"journal.jsonl": JOURNAL, "scenario.yaml": "name: x"},
+         "goes on from there: binwright run (/.*)/scenario.yaml --out \\1.\n"),
     ],
-)
+)  # fmt: skip
 def test_spoilt_folders_say_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], message: str
 ) -> None:

@@ -32,15 +32,11 @@ from binwright.simcore.errors import ResultsError
 from tests.support.figures import GENERATED, NETWORK, SERVERS, log
 
 SWEPT = {
-    "name": "swept",
-    "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
-    "workload": GENERATED,
-    "warm_start": {"until": "30 %", "with": "best-fit"},
-    "overflow": "stop",
-    "agents": ["worst-fit", "best-fit", "first-fit"],
-    "replications": 2,
+    "name": "swept", "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 20, "mem": "45 GB"}},
+    "workload": GENERATED, "warm_start": {"until": "30 %", "with": "best-fit"}, "overflow": "stop",
+    "agents": ["worst-fit", "best-fit", "first-fit"], "replications": 2,
     "sweep": {"product": {"warm_start.until": ["20 %", 0.4], "cluster.servers": [2, 3]}},
-}
+}  # fmt: skip
 LOADED = SWEPT | {
     "name": "loaded",
     "warm_start": None,
@@ -48,24 +44,11 @@ LOADED = SWEPT | {
     "sweep": {"product": {"workload.arrivals.poisson.every": ["40 s", "20 s", "10 s"]}},
 }
 DRAWN_FROM = {
-    "summary": "servers",
-    "bars": "servers",
-    "differences": "servers",
-    "pareto": "loaded",
-    "gains": "loaded",
-    "seeds": "loaded",
-    "refusals": "network",
-    "timeline": "servers",
-    "sweep": "loaded",
-    "load": "loaded",
-    "runtime": "swept",
-    "spread": "network",
-    "servers": "network",
-    "gantt": "network",
-    "distances": "network",
-    "topology": "network",
-    "decisions": "network",
-}
+    "summary": "servers", "bars": "servers", "differences": "servers", "pareto": "loaded", "gains": "loaded",
+    "seeds": "loaded", "refusals": "network", "timeline": "servers", "sweep": "loaded", "load": "loaded",
+    "runtime": "swept", "spread": "network", "servers": "network", "gantt": "network", "distances": "network",
+    "topology": "network", "decisions": "network",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -107,18 +90,9 @@ def test_every_kind_is_drawn_here() -> None:
 
 
 AVERAGES = {
-    "differences",
-    "pareto",
-    "seeds",
-    "refusals",
-    "bars",
-    "summary",
-    "timeline",
-    "sweep",
-    "load",
-    "spread",
+    "differences", "pareto", "seeds", "refusals", "bars", "summary", "timeline", "sweep", "load", "spread",
     "distances",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", DRAWN_FROM)

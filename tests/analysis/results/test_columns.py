@@ -52,20 +52,14 @@ X = {"name": "x", "heading": "x", "unit": "", "better": "lower", "meaning": "", 
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "[" * 100_000,
-        "{",
-        json.dumps(GOOD | {"resources": "cpu"}),
+        "", "[]", "[" * 100_000, "{", json.dumps(GOOD | {"resources": "cpu"}),
         json.dumps(GOOD | {"tiers": ["up", "up"]}),
         json.dumps({key: value for key, value in GOOD.items() if key != "swept"}),
         json.dumps(GOOD | {"metrics": [X | {"better": "more"}]}),
-        json.dumps(GOOD | {"metrics": [X | {"better": []}]}),
-        json.dumps(GOOD | {"metrics": [X | {"heading": 1}]}),
-        json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}),
-        json.dumps(GOOD | {"metrics": [X, X]}),
+        json.dumps(GOOD | {"metrics": [X | {"better": []}]}), json.dumps(GOOD | {"metrics": [X | {"heading": 1}]}),
+        json.dumps(GOOD | {"metrics": [X | {"colour": "red"}]}), json.dumps(GOOD | {"metrics": [X, X]}),
     ],
-)
+)  # fmt: skip
 def test_a_damaged_file_is_answered_with_the_remedy(tmp_path: Path, text: str) -> None:
     write_results(tmp_path, [row("a", 0)])
     (tmp_path / "columns.json").write_text(text)

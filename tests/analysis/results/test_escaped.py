@@ -28,22 +28,11 @@ from tests.support.properties import scaled
 from tests.support.results import row
 
 NASTY = [
-    r"\input{/etc/passwd}",
-    r"50 % of $5_a^b$ & more ~ #1 {x} \\",
-    "*[2] first",
-    "[click](javascript:alert(1)) ![i](x)",
-    "`code` **bold** __init__ ~~no~~ a_b_c _x_",
-    "a | b \\| c",
-    "<script>alert('&amp;')</script><b>",
-    "</script><!-- ' \" -->",
-    "two\nlines\r\n\n\n# heading\x1b[2J\x00\u2028end",
-    "[/bold][red]x[/]",
-    "$\\frac{$ $x$",
-    "$title ${name} {} %s {0}",
-    "",
-    " ",
-    "\u202eright to left",
-]
+    r"\input{/etc/passwd}", r"50 % of $5_a^b$ & more ~ #1 {x} \\", "*[2] first",
+    "[click](javascript:alert(1)) ![i](x)", "`code` **bold** __init__ ~~no~~ a_b_c _x_", "a | b \\| c",
+    "<script>alert('&amp;')</script><b>", "</script><!-- ' \" -->", "two\nlines\r\n\n\n# heading\x1b[2J\x00\u2028end",
+    "[/bold][red]x[/]", "$\\frac{$ $x$", "$title ${name} {} %s {0}", "", " ", "\u202eright to left",
+]  # fmt: skip
 nasty = st.sampled_from(NASTY) | st.text(
     st.sampled_from("\\`*_{}[]<>()#+-.!|&~$%^\"'/:;=@ \n\ta1é≥") | st.characters(codec="utf-8"), max_size=12
 )

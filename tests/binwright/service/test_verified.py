@@ -16,18 +16,9 @@ from binwright.service.models import Submission
 from tests.support.service import SMALL
 
 FOUND = {
-    "alloc": [1, 1, 1, 0],
-    "bins": 2,
-    "bound": 2,
-    "checked": 7,
-    "seconds": 0.5,
-    "search": "local search",
-    "interrupted": False,
-    "impossible": "",
-    "notes": [],
-    "at_fault": [],
-    "goal_bounds": [],
-}
+    "alloc": [1, 1, 1, 0], "bins": 2, "bound": 2, "checked": 7, "seconds": 0.5, "search": "local search",
+    "interrupted": False, "impossible": "", "notes": [], "at_fault": [], "goal_bounds": [],
+}  # fmt: skip
 """What a search may say of `SMALL`, four balls for as few bins as possible."""
 
 

@@ -7,13 +7,9 @@ from binwright.agents.solver.search.bin_count import fewest, rounds
 
 
 @given(
-    least=st.integers(1, 12),
-    below=st.integers(0, 4),
-    beyond=st.integers(0, 4),
-    luck=st.lists(st.booleans(), max_size=20),
-    proofs=st.lists(st.integers(0, 2), max_size=20),
-    knows=st.booleans(),
-)
+    least=st.integers(1, 12), below=st.integers(0, 4), beyond=st.integers(0, 4),
+    luck=st.lists(st.booleans(), max_size=20), proofs=st.lists(st.integers(0, 2), max_size=20), knows=st.booleans(),
+)  # fmt: skip
 def test_search_for_the_fewest_bins_ends_at_the_optimum(
     least: int, below: int, beyond: int, luck: list[bool], proofs: list[int], knows: bool
 ) -> None:

@@ -174,17 +174,10 @@ def tenants(d: Data, alloc: Sequence[int]) -> bool:
 
 
 RULES: dict[str, Rule] = {
-    "tenants": tenants,
-    "access-lists": access_lists,
-    "address-blocks": address_blocks,
-    "secondnet-jobs": secondnet_and_jobs,
-    "cdn": cdn,
-    "replicas-racks": replicas_in_racks,
-    "power-cooling": power_and_cooling,
-    "multicast": multicast,
-    "vlans": vlans,
-    "server-selection": server_selection,
-}
+    "tenants": tenants, "access-lists": access_lists, "address-blocks": address_blocks,
+    "secondnet-jobs": secondnet_and_jobs, "cdn": cdn, "replicas-racks": replicas_in_racks,
+    "power-cooling": power_and_cooling, "multicast": multicast, "vlans": vlans, "server-selection": server_selection,
+}  # fmt: skip
 
 
 def moved(alloc: list[int], bins: int) -> Iterator[list[int]]:
