@@ -48,7 +48,7 @@ AGENTS = Registry(
         "solver": "binwright.agents.solver.online.agent:Solver",
         "formula": "binwright.agents.formulas.agent:Formula",
     },
-    "binwright agents",
+    "binwright list agents",
 )
 
 MOVERS = Registry(

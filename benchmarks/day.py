@@ -26,7 +26,7 @@ WIDE = "88"
 """Columns of the terminal that the page shows."""
 DRAW = (
     "binwright figures results/monday --kind differences --baseline best-fit --metric acceptance --metric net_month "
-    "--metric energy --width page --out picture.png"
+    "--metric energy --out picture.png"
 )
 """The figure of the page once more, for browsers."""
 

@@ -244,7 +244,7 @@ def with_keys(overrides: Sequence[Override], keys: Mapping[str, Any]) -> tuple[O
 def as_overrides(sets: Iterable[str], agents: str | None, seeds: int | None) -> list[str]:
     """Write the command line's shorthands as overrides."""
     if agents is not None and not agents.strip():
-        remedy = "Write one name or more: --agents first-fit,best-fit; `binwright agents` lists them."
+        remedy = "Write one name or more: --agents first-fit,best-fit; `binwright list agents` lists them."
         raise UserError("names no agent", key="--agents", value=agents, remedy=remedy)
     if agents is not None and re.search(r"^\s*,|,\s*,|,\s*$", agents):
         remedy = "Write a name between two commas: --agents first-fit,best-fit."

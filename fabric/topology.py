@@ -161,7 +161,7 @@ def capacity(value: object, *, key: str | None = None, file: Any = None, line: i
 
 
 class Tier(NamedTuple):
-    """One tier of links, in units: what `binwright topology` shows.
+    """One tier of links, in units: what `binwright list topology NAME` shows.
 
     `switches` counts the upper ends of the links. `oversubscription` is what the lower ends could receive from below,
     over what this tier carries up; `None` for the servers' own links and for links within a level.

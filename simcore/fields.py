@@ -140,7 +140,7 @@ class Model(BaseModel):
             names = [*fields, *cls.more(given)]
             name = cls.other_names.get(str(key), str(key))
             meant.add(near := nearest(name, names))
-            remedy = suggest(name, names, "`binwright schema`" if near else "")
+            remedy = suggest(name, names, "`binwright list schema`" if near else "")
             found += findings(wrong("unknown key", remedy, (key,)))
         for key, field in fields.items():
             if field.is_required() and key not in known and key not in meant:

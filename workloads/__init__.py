@@ -30,7 +30,7 @@ TRACES = Registry(
         "kubernetes": "binwright.workloads.traces.kubernetes:Kubernetes",
         "table": "binwright.workloads.traces.table:Table",
     },
-    "binwright traces list",
+    "binwright list traces",
     note="A CSV or Parquet file of your own is read by `table`. ",
 )
 WITH_SERVERS = ("alibaba-openb",)
@@ -68,7 +68,7 @@ PREDICTORS = Registry(
 
 
 class Entry(NamedTuple):
-    """One line of `binwright workloads`."""
+    """One line of `binwright list workloads`."""
 
     kind: str
     name: str

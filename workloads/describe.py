@@ -9,9 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
-from binwright.simcore.files import write_table
 from binwright.simcore.ordered_sums import rows_dot
 from binwright.simcore.types import Floats, Ints
 from binwright.workloads import TRACES
@@ -121,15 +119,6 @@ def growing(
     column = int(np.argmax(later / np.maximum(whole, 1e-9)))
     grows = later[column] >= GROWN * whole[column] > 0
     return (column, float(whole[column]), float(later[column]), late) if grows else None
-
-
-def convert(path: str | Path, out: str | Path) -> int:
-    """Write the trace in a file of any known format as Parquet in the common columns; how many requests it has."""
-    frame = read(detect(path), path)
-    if Path(out).resolve() == Path(path).resolve():
-        raise UserError("would overwrite the trace itself", file=out, remedy="Name another file with --out.")
-    write_table(out, frame)
-    return len(frame)
 
 
 def _summary(requests: int, last: float) -> list[pl.Expr]:

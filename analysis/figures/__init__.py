@@ -28,7 +28,7 @@ FIGURES = Registry(
         "size": "binwright.analysis.figures.kinds.size:draw",
         "learning": "binwright.analysis.figures.kinds.learning:draw",
     },
-    "binwright figures --list",
+    "binwright list figures",
 )
 FIRST = ("learning", "size", "sweep", "gains", "summary", "refusals", "servers", "seeds", "pareto", "bars")
 """The kinds that answer a question, the first for what results were made for: of those that can be drawn, four are."""

@@ -286,7 +286,10 @@ def rendered(figure: Figure, kind: str) -> bytes:
     lacks = {chr(int(found[1])) for one in warned if (found := _LACKS.match(str(one.message)))}
     if kind != "svg" and (new := lacks - _TOLD):  # the text of an SVG has the reader's fonts
         _TOLD.update(new)
-        LOG.warning("The font of the figures does not have %s. Name another one with --font.", " ".join(sorted(new)))
+        LOG.warning(
+            "The font of the figures does not have %s. Name another one with `figures: {font: ...}`.",
+            " ".join(sorted(new)),
+        )
     for one in warned:
         if not _LACKS.match(str(one.message)):
             warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -1,64 +1,84 @@
-"""`agents`, `workloads` and `topology`: what there is to choose from."""
+"""`list KIND`: what there is to choose from; and `agents check`."""
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
-from collections.abc import Container
+from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from binwright.commands.console import entry, file_to_draw, new_table, out, show
+from binwright.commands.console import entry, new_table, out, say, show
 from binwright.simcore.errors import UserError
 from binwright.simcore.registry import Registry
 
+START = ("first-fit", "best-fit", "worst-fit", "dot-product")
+"""The agents to begin with."""
+AGENT_GROUPS = {
+    "Start with these": "",
+    "Servers": "heuristics.servers",
+    "Lifetimes": "heuristics.lifetimes",
+    "GPUs": "heuristics.devices",
+    "Networks": "heuristics.networks",
+    "Virtual clusters": "heuristics.virtual",
+    "Learned": "learned",
+    "Others": "",
+}
+"""Headings of agents, and the packages below `binwright.agents` that they stand for."""
 
-def agents(asked: Namespace) -> int:
-    """`binwright agents [--for FILE]`."""
+
+def list_kind(args: Namespace) -> int:
+    """Answer `binwright list KIND [NAME]`."""
+    if args.name and args.kind not in ("agents", "topology"):
+        remedy = f"Leave it out: binwright list {args.kind}."
+        raise UserError("takes no name", key=args.kind, value=args.name, remedy=remedy)
+    listing = globals()[f"_{args.kind}"]
+    if args.kind in ("agents", "topology"):
+        listing(args.name)
+    else:
+        listing()
+    return 0
+
+
+def _agents(scenario: str | None) -> None:
+    """List all agents in groups, or only those that can run a scenario, and what keeps the others from it."""
     from binwright.agents import AGENTS
 
-    if asked.sets and not asked.scenario:
-        raise UserError("has no scenario to change", key="--set", remedy="Name the scenario with --for FILE.")
     unsuited = {}
-    if asked.scenario:
+    if scenario:
         from binwright.scenarios.run.check import suited
 
-        unsuited = {name: why for name, why in suited(asked.scenario, asked.sets).items() if why}
-    _list(AGENTS, unsuited)
+        unsuited = {name: why for name, why in suited(scenario, []).items() if why}
+    groups: dict[str, list[str]] = {heading: [] for heading in AGENT_GROUPS}
+    for name in AGENTS:
+        home = AGENTS.home(name)
+        of = [heading for heading, package in AGENT_GROUPS.items() if package and f"agents.{package}." in home]
+        if name not in unsuited:
+            groups["Start with these" if name in START else of[0] if of else "Others"].append(name)
+    for heading, names in groups.items():
+        if names:
+            out.print(f"[bold]{heading}[/]")
+            _registered(AGENTS, sorted(names, key=lambda name: (START.index(name) if name in START else 9, name)))
     if unsuited:
         out.print("[bold]Cannot run it as they are[/]")
     for name, why in unsuited.items():
         entry(name, why)
-    return 0
 
 
-def scenarios(asked: Namespace) -> int:
-    """`binwright scenarios`."""
-    import yaml
-
-    from binwright.scenarios.schema.load import shipped
-
-    for name, file in shipped().items():
-        entry(name, str(yaml.safe_load(file.read_text("utf-8")).get("description", "")))
-    return 0
-
-
-def movers(asked: Namespace) -> int:
-    """`binwright movers`."""
+def _movers() -> None:
     from binwright.agents import MOVERS
 
-    _list(MOVERS)
-    return 0
+    _registered(MOVERS, sorted(MOVERS))
 
 
-def _list(registry: Registry, but: Container[str] = ()) -> None:
-    """List what is registered, with its options."""
+def _registered(registry: Registry, names: Iterable[str]) -> None:
+    """List what is registered under these names, with its options."""
     from inspect import signature
     from typing import get_type_hints
 
-    for name in sorted(registry):
-        if name in but:
-            continue
+    for name in names:
         kind = registry.load(name)
         hints = get_type_hints(kind.__init__)
         options = (
@@ -68,11 +88,119 @@ def _list(registry: Registry, but: Container[str] = ()) -> None:
         entry(name, (kind.__doc__ or "").splitlines()[0], reference=kind.reference, options=", ".join(options))
 
 
-def check(asked: Namespace) -> int:
+def _scenarios() -> None:
+    """List the scenarios that are shipped, in groups by their folders."""
+    import yaml
+
+    from binwright.scenarios.schema.load import shipped
+
+    files = sorted(shipped().items(), key=lambda item: ("/" in item[0], item[0]))
+    for folder, group in groupby(files, key=lambda item: item[0].rpartition("/")[0]):
+        if folder:
+            out.print(f"[bold]{folder}[/]")
+        for name, file in group:
+            entry(name, str(yaml.safe_load(file.read_text("utf-8")).get("description", "")))
+
+
+def _workloads() -> None:
+    from binwright.workloads import catalogue
+
+    for kind, entries in groupby(catalogue(), key=lambda each: each.kind):
+        out.print(f"[bold]{kind}[/]")
+        for each in entries:
+            entry(each.name, each.summary, reference=each.reference)
+
+
+def _traces() -> None:
+    """List the known traces: whether they are here, and where to get them."""
+    from binwright.workloads import TRACES
+    from binwright.workloads.traces.library import find
+
+    for name in TRACES:
+        kind = TRACES.load(name)
+        try:
+            place = str(find(name))
+        except UserError:
+            place = "no"
+        entry(name, kind.summary, here=place, source=kind.source, licence=kind.licence)
+
+
+def _metrics() -> None:
+    from binwright.analysis.measure.measuring import describe
+
+    for metric in describe(["<resource>"], ["<tier>"]):
+        entry(metric.name, metric.meaning, better=metric.better)
+
+
+def _figures() -> None:
+    from binwright.analysis.figures import FIGURES
+    from binwright.analysis.figures.kind import kind_named
+
+    for name in FIGURES:
+        try:
+            kind = kind_named(name)
+        except UserError as error:
+            entry(name, error.problem)
+        else:
+            entry(name, kind.meaning, needs=kind.needs)
+
+
+def _devices() -> None:
+    """List the OpenCL devices of this machine, and which can be used."""
+    from binwright.agents.solver.backends.opencl_devices import INSTALL, opencl_devices
+
+    known = opencl_devices()
+    for device in known:
+        usable = "yes" if device.usable else f"no: {device.reason}"
+        driver = f"{device.platform} {device.driver}"
+        entry(f"opencl:{device.number}", device.name, driver=driver, kind=device.kind, usable=usable)
+    if not any(device.usable for device in known):
+        show(f"No OpenCL device can be used.\n{INSTALL}")
+
+
+def _schema() -> None:
+    """Print the JSON schema of scenario files."""
+    from binwright.scenarios.schema.reference import json_schema
+
+    print(json.dumps(json_schema(), indent=2))
+    say("Editors complete a scenario whose first line is: # yaml-language-server: $schema=PATH")
+
+
+def _topology(name: str | None) -> None:
+    """List the topologies, or the tiers of one, and its links and switches by number."""
+    from binwright.fabric.topology import TOPOLOGIES, tier_rows, topology
+
+    if name is None:
+        for each in TOPOLOGIES:
+            entry(each, (TOPOLOGIES.load(each).__doc__ or "").strip().partition("\n")[0])
+        return
+    spec = _value(name, "NAME")
+    if isinstance(spec, dict) and len(spec) == 1:
+        ((kind, options),) = spec.items()
+        network = topology(kind, **(options or {}))
+    elif Path(name).suffix.lower() in (".csv", ".graphml"):
+        network = topology("file", path=Path(name))
+    else:
+        network = topology(name)
+    racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
+    show(f"{network.name}: {network.servers} servers, {racks}")
+    table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
+    for tier in tier_rows(network):
+        each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
+        over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
+        table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
+    out.print(table)
+    for number, (low, high) in enumerate(network.link_ends.tolist()):
+        show(f"link {number}: {network.names[low]} - {network.names[high]}")
+    for number in range(network.switches):
+        show(f"switch {number}: {network.names[number]}")
+
+
+def check(args: Namespace) -> int:
     """Answer `binwright agents check AGENT`."""
     from binwright.checker import agent_of, check_agent
 
-    spec = agent_of(_value(asked.agent, "AGENT"))
+    spec = agent_of(_value(args.agent, "AGENT"))
     show(str(check_agent(spec.name, **spec.options)))
     return 0
 
@@ -87,103 +215,6 @@ def _words(hint: Any) -> str:
     if hint in (NoneType, Any):
         return "none" if hint is NoneType else "any"
     return hint.__name__ if isinstance(hint, type) else str(hint)
-
-
-def workloads(asked: Namespace) -> int:
-    """`binwright workloads [DEMAND...]`."""
-    from itertools import groupby
-
-    if asked.demands:
-        return _draw_demands(asked)
-    if asked.draw or asked.sets:
-        raise UserError("no demand to draw", remedy=_DRAW)
-
-    from binwright.workloads import catalogue
-
-    for kind, entries in groupby(catalogue(), key=lambda entry: entry.kind):
-        out.print(f"[bold]{kind}[/]")
-        for found in entries:
-            entry(found.name, found.summary, reference=found.reference)
-    return 0
-
-
-_DRAW = "Write for example `binwright workloads uniform azure-like --draw demands.png`."
-
-
-def _draw_demands(asked: Namespace) -> int:
-    """Draw the densities of demands, each as the workload of a scenario on the smallest published fabric."""
-    from binwright.scenarios.build.world import build_world
-    from binwright.scenarios.schema.load import scenario_from
-
-    if not asked.draw:
-        raise UserError("is missing", key="--draw", remedy=_DRAW)
-    target = file_to_draw("--draw", asked.draw)
-    options = dict(map(_option, asked.sets))
-    held = {} if "load" in options else {"holding": 30}
-    labels = [_label(text) for text in asked.demands]
-    scenarios = {
-        label if labels.count(label) == 1 else text: scenario_from(
-            {
-                "name": "demands",
-                "cluster": {"network": {"topology": "alpha"}, "node": {"cpu": 10, "mem": 10}},
-                "workload": {"requests": 20_000, **held, **options, "demand": _value(text, text)},
-                "agents": ["tetris"],
-            }
-        )
-        for label, text in zip(labels, asked.demands, strict=True)
-    }
-    from binwright.analysis.figures.densities import draw
-
-    draw({text: build_world(scenario).draw(0) for text, scenario in scenarios.items()}, target)
-    show(f"Drawing: {asked.draw}")
-    return 0
-
-
-def _label(text: str) -> str:
-    """`openb` for `{openb: {path: ...}}`."""
-    value = _value(text, text)
-    return str(next(iter(value))) if isinstance(value, dict) and value else text
-
-
-def topology(asked: Namespace) -> int:
-    """`binwright topology NAME`."""
-    from binwright.fabric.topology import tier_rows
-    from binwright.fabric.topology import topology as build
-
-    options = dict(map(_option, asked.sets))
-    target = file_to_draw("--draw", asked.draw) if asked.draw else None
-    file = Path(asked.name)
-    if file.is_file() or file.suffix.lower() in (".csv", ".graphml"):
-        network = build("file", path=file, **options)
-    else:
-        network = build(asked.name, **options)
-    racks = f"{network.racks} racks, {network.switches} switches, {network.links} links"
-    show(f"{network.name}: {network.servers} servers, {racks}")
-    table = new_table("tier", ">switches above", ">links", ">each", ">total", ">oversubscription")
-    for tier in tier_rows(network):
-        each = f"{tier.smallest:g}" if tier.smallest == tier.largest else f"{tier.smallest:g} to {tier.largest:g}"
-        over = "-" if tier.oversubscription is None else f"{tier.oversubscription:.3g} : 1"
-        table.add_row(tier.tier, str(tier.switches), str(tier.links), each, f"{tier.total:g}", over)
-    out.print(table)
-    if asked.parts:
-        for number, (low, high) in enumerate(network.link_ends.tolist()):
-            show(f"link {number}: {network.names[low]} - {network.names[high]}")
-        for number in range(network.switches):
-            show(f"switch {number}: {network.names[number]}")
-    if asked.draw:
-        from binwright.analysis.figures.network_map import draw
-
-        draw(network, target)
-        show(f"Drawing: {asked.draw}")
-    return 0
-
-
-def _option(text: str) -> tuple[str, Any]:
-    """`k=4` as an option; the value is YAML."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise UserError("is not an option", key=f"--set {text}", remedy="Write --set option=value.")
-    return name, _value(value, f"--set {text}")
 
 
 def _value(text: str, key: str) -> Any:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from binwright.cli import FAILED
 from binwright.commands.console import out
-from binwright.commands.headings import head
 from binwright.simcore.errors import ResultsError
 from binwright.simcore.files import write_text
 
@@ -39,7 +38,6 @@ def compare(asked: Namespace) -> int:
         )
     limits = [limit_of(text, merged(one.columns for one in results).metrics) for text in asked.limits]
     since = Results(asked.since) if asked.since else None
-    head([*results, *([since] if since else [])], asked.headings)
     comparison = Comparison(results, asked.baseline, asked.metrics or None, since)
     if form == "terminal" and not asked.out:
         out.print(comparison.rich(out.width))

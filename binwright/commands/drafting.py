@@ -1,4 +1,4 @@
-"""`init` and `fit`: scenarios that are written for people to go on with."""
+"""`init`: a first scenario, from five answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from binwright.commands.console import say, show, where
+from binwright.commands.console import show, where
 from binwright.commands.traces import say_written
 from binwright.simcore.errors import UserError, suggest
 
@@ -89,36 +89,3 @@ def _agents(text: str) -> list[Any]:
     except yaml.YAMLError:
         raise UserError("is not a list", key="agents", value=text, remedy="Write first-fit, best-fit.") from None
     return checked_agents(found)
-
-
-def fit(asked: Namespace) -> int:
-    """Answer `binwright fit FILE`."""
-    from binwright.scenarios.draft.request_source import MOST, asked_of
-    from binwright.scenarios.draft.text import write_new
-    from binwright.scenarios.run.check import below_fitted, beside_fitted
-    from binwright.scenarios.schema.load import scenario_from
-
-    for option, least in (("flavours", 1), ("points", 3), ("requests", 1)):
-        value = getattr(asked, option)
-        if value is not None and value < least:
-            raise UserError("is too few", key=f"--{option}", value=value, remedy=f"Give {least} or more.")
-    requests = asked_of(asked.file)
-    if asked.start is not None:
-        requests = requests.since(asked.start)
-    text = requests.fitted(asked.flavours, asked.points, asked.requests)
-    for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
-        say(f"? {doubt}")
-    if (share := requests.share_of(asked.flavours)) < MOST:
-        kept = "only the most frequent demand" if asked.flavours == 1 else f"the {asked.flavours} most frequent demands"
-        say(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
-    drawn = scenario_from(yaml.safe_load(text))
-    for name, what, there, draws in beside_fitted(drawn):
-        say(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
-    if doubt := below_fitted(drawn):
-        say(f"? {doubt[0].upper()}{doubt[1:]}")
-    if asked.out:
-        write_new(asked.out, text)
-        say_written(asked.out)
-    else:
-        print(text, end="")
-    return 0

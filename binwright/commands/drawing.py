@@ -7,8 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import entry, seconds, show, where
-from binwright.commands.headings import head
+from binwright.commands.console import seconds, show, where
 from binwright.commands.progress import Line
 from binwright.simcore.errors import ResultsError, UserError
 
@@ -25,20 +24,9 @@ OWN = {"gantt", "timeline"}
 def figures(asked: Namespace) -> int:
     """`binwright figures RESULTS`: everything is drawn before the first file is written."""
     from binwright.analysis.figures import FIGURES, FIRST
-    from binwright.analysis.figures.kind import kind_named, short_name
+    from binwright.analysis.figures.kind import short_name
     from binwright.analysis.figures.style import FORMATS, save
 
-    if asked.list:
-        for name in FIGURES:
-            try:
-                kind = kind_named(name)
-            except UserError as error:
-                entry(name, error.problem)
-            else:
-                entry(name, kind.meaning, needs=kind.needs)
-        return 0
-    if not asked.results:
-        raise UserError("which results?", key="figures", remedy="Name their folders: binwright figures results/NAME.")
     kinds, few = list(dict.fromkeys(asked.kinds)) or [ALL], not asked.kinds
     for name in kinds:
         if name not in (ALL, *FIGURES) and ":" not in name:
@@ -48,8 +36,7 @@ def figures(asked: Namespace) -> int:
     trainings, results = _given(asked, kinds)
     if not trainings and all(name in (ALL, *FIGURES) for name in kinds) and not OWN.issuperset(kinds):
         _refuse_unknown(asked.metrics, results)
-    asked_for = file.suffix.removeprefix(".").lower() if file else asked.format
-    forms = (asked_for, *(one.look.get("format") for one in results))
+    forms = (file and file.suffix.removeprefix(".").lower(), *(one.look.get("format") for one in results))
     form = next((form for form in forms if form in FORMATS), FORMATS[0])
     every = sorted(FIGURES, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST))
     wanted = every if few else list(FIGURES) if ALL in kinds else kinds
@@ -64,12 +51,12 @@ def figures(asked: Namespace) -> int:
     for why, names in left_out.items() if len(drawn) < most or not few else ():
         where(f"Not drawn: {', '.join(names)}: {why}")
     if few and len(drawn) == most:
-        where("--kind NAME draws others, which --list lists, and --kind all draws all that these results allow.")
+        where("--kind NAME draws others (`binwright list figures`), and --kind all draws all that these results allow.")
     return 0
 
 
 def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]]:
-    """Tell the folders of trainings from results, and read these, under the headings that were asked for."""
+    """Tell the folders of trainings from results, and read these."""
     from binwright.analysis.figures.kind import kind_named
     from binwright.analysis.figures.kinds.learning import LOG
     from binwright.analysis.results_api import load_many
@@ -79,7 +66,6 @@ def _given(asked: Namespace, kinds: list[str]) -> tuple[list[str], list[Results]
     if ALL not in kinds and all(kind_named(kind).source == "training" for kind in kinds):
         trainings, others = asked.results, []
     results = load_many(others)
-    head(results, asked.headings)
     return trainings, results
 
 
@@ -116,7 +102,7 @@ def _draw(
         "where": [_pair(text) for text in asked.where],
         "x": asked.x or "",
         "at": None if asked.at is None else seconds("--at", asked.at),
-        **{name: getattr(asked, name) for name in ("baseline", "width", "style", "size", "font", "text", "titles")},
+        "baseline": asked.baseline,
     }
     drawn: dict[str, tuple[Figure, bytes]] = {}
     left_out: dict[str, list[str]] = {}
@@ -161,8 +147,6 @@ def _where(asked: Namespace, kinds: list[str], formats: tuple[str, ...]) -> tupl
         raise UserError("unknown format for figures", key=f"--out {target}", remedy=f"Known: {', '.join(formats)}.")
     if len(kinds) > 1 or ALL in kinds:
         raise UserError("is one file for several figures", key=f"--out {target}", remedy="Name a folder.")
-    if asked.format and asked.format != ending:
-        raise UserError(f"does not end in .{asked.format}", key=f"--out {target}", remedy="Leave --format out.")
     return target.parent, target
 
 

@@ -1,4 +1,4 @@
-"""`explain`: what an answer of the solver uses, and what stands in the way of a ball."""
+"""`solve --explain`: what an answer of the solver uses, and what stands in the way of a ball."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ SHOWN = 100
 
 
 def explain(asked: Namespace) -> int:
-    """Answer `binwright explain FILE ANSWER`."""
+    """Answer `binwright solve FILE --explain ANSWER`."""
     from binwright.agents.solver.solving.answer import reached
     from binwright.agents.solver.solving.explain import Explained
 
-    file = Path(asked.answer_file)
+    file = Path(asked.explain)
     given = problem_of(asked)
     problem, alloc = _right(given, bins_of(file, given.ball_names, given.bin_names), file)
     explained = Explained(problem, alloc)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import Namespace
 
 from binwright.commands.console import say, show, where
-from binwright.commands.headings import head
 from binwright.commands.progress import Line
 
 
@@ -15,7 +14,6 @@ def report(asked: Namespace) -> int:
     from binwright.analysis.results_api import Results
 
     results = Results(asked.results)
-    head([results], asked.headings)
     with Line("report") as line:
         path = write(results, asked.out, say, line.drawing)
     where(f"Report:  {path}")

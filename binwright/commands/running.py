@@ -1,4 +1,4 @@
-"""`run`, `validate` and `schema`: what concerns scenarios."""
+"""`run` and `validate`: what concerns scenarios."""
 
 from __future__ import annotations
 
@@ -322,21 +322,3 @@ def validate(asked: Namespace) -> int:
             out.print(f"[green]valid[/]  {escape(file)}: {many_of(runs, 'run')}", highlight=False, soft_wrap=True)
             _say_doubts(scenario, default_folder(scenario))
     return MISTAKE if wrong else 0
-
-
-def schema(asked: Namespace) -> int:
-    """`binwright schema [--out FILE]`."""
-    import json
-
-    from binwright.scenarios.schema.reference import json_schema
-    from binwright.simcore.files import write_text
-
-    text = json.dumps(json_schema(), indent=2) + "\n"
-    if not asked.out:
-        print(text, end="")
-        return 0
-    write_text(asked.out, text)
-    line = f"# yaml-language-server: $schema={Path(asked.out).resolve().as_uri()}"
-    show(f"Schema: {asked.out}")
-    show(f"With this as its first line, editors complete a scenario:\n{line}")
-    return 0

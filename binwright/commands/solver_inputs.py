@@ -1,4 +1,4 @@
-"""Read what is given to `solve` and `explain` besides a specification: parameters, and where balls are."""
+"""Read what is given to `solve` besides a specification: parameters, and where balls are."""
 
 from __future__ import annotations
 

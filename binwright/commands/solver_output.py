@@ -83,7 +83,7 @@ def print_left(found: list[dict[str, Any]], count: int, name_of: Callable[[int],
         way = ", ".join(rules) or "nothing, in some bin: it fits"
         show(f"{name_of(one['ball'])} is not placed: {way}")
     if 0 < len(found) < count:
-        show(f"and {count - len(found):,} more: binwright explain FILE ANSWER --ball N")
+        show(f"and {count - len(found):,} more: binwright solve FILE --explain ANSWER --ball N")
 
 
 def _print_moves(moves: list[dict[str, Any]], ball_name: Callable[[int], str], bin_name: Callable[[int], str]) -> None:

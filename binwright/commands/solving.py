@@ -12,7 +12,7 @@ from dataclasses import asdict
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from binwright.commands.console import entry, many_of, new_table, out, say, seconds, show
+from binwright.commands.console import many_of, new_table, out, say, seconds, show
 from binwright.commands.progress import Line
 from binwright.commands.solver_inputs import names_in, parameters, problem_of
 from binwright.commands.solver_output import print_answer
@@ -31,15 +31,15 @@ Told = Callable[[dict[str, Any]], None]
 
 
 def solve(asked: Namespace) -> int:
-    """Answer `binwright solve FILE`, or list devices with `--devices`."""
-    if asked.devices:
-        return _devices(asked.json)
-    if asked.file is None:
-        raise UserError(
-            "there is nothing to solve",
-            key="solve",
-            remedy="Name a specification (*.alloc) or a shipped example: binwright solve vm-placement.",
-        )
+    """Answer `binwright solve FILE`."""
+    if asked.explain is not None:
+        if asked.server is not None:
+            raise UserError("answers are explained here", key="--server", remedy="Leave it out with --explain.")
+        from binwright.commands.explaining import explain
+
+        return explain(asked)
+    if asked.balls:
+        raise UserError("which answer?", key="--ball", remedy="Name what solve --json printed: --explain ANSWER.")
     limit = seconds("--time", asked.time)
     source: Here | There
     if asked.server is None:
@@ -75,23 +75,6 @@ def solve(asked: Namespace) -> int:
         print_answer(found)
     sys.stdout.flush()  # a thread may go on with compiling
     return 0 if found["status"] in ("optimal", "solved") else UNSOLVED
-
-
-def _devices(as_json: bool) -> int:
-    """List the OpenCL devices of this machine."""
-    from binwright.agents.solver.backends.opencl_devices import INSTALL, opencl_devices
-
-    known = opencl_devices()
-    if as_json:
-        listed = [{"device": f"opencl:{one.number}"} | asdict(one) | {"usable": one.usable} for one in known]
-        print(json.dumps(listed))
-        return 0
-    for one in known:
-        usable = "yes" if one.usable else f"no: {one.reason}"
-        entry(f"opencl:{one.number}", one.name, driver=f"{one.platform} {one.driver}", kind=one.kind, usable=usable)
-    if not any(one.usable for one in known):
-        show(f"No OpenCL device can be used.\n{INSTALL}")
-    return 0
 
 
 class Here:

@@ -1,4 +1,4 @@
-"""`traces`: what is in the files."""
+"""`traces describe`: what is in a file, or with `--fit` a generator like it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from rich.markup import escape
 
 from binwright.analysis.compare.terminal import fitted
 from binwright.analysis.measure.metric import duration, unit_of_time
-from binwright.commands.console import entry, new_table, out, show, where
+from binwright.commands.console import new_table, out, say, show, where
 from binwright.simcore.errors import UserError
 from binwright.simcore.extras import pl
+
+POINTS = 41
+"""Quantiles of the lifetimes of each demand that `--fit` writes."""
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,31 +25,20 @@ if TYPE_CHECKING:
     from binwright.workloads.describe import Description
 
 
-def list_known(asked: Namespace) -> int:
-    """`binwright traces list`."""
-    from binwright.workloads import TRACES
-    from binwright.workloads.traces.library import find
-
-    for name in TRACES:
-        kind = TRACES.load(name)
-        try:
-            here = str(find(name))
-        except UserError:
-            here = "no"
-        entry(name, kind.summary, here=here, source=kind.source, licence=kind.licence)
-    return 0
-
-
-def describe_file(asked: Namespace) -> int:
-    """`binwright traces describe FILE`."""
+def describe(args: Namespace) -> int:
+    """Answer `binwright traces describe FILE`."""
+    if args.fit:
+        return _fit(args)
+    if args.start is not None:
+        raise UserError("needs --fit", key="--start", remedy="In a scenario write `workload: {start: ...}`.")
     from binwright.scenarios.draft.request_source import asked_of
     from binwright.scenarios.draft.text import write_new
     from binwright.simcore.units import measure_of
     from binwright.workloads.describe import describe_frame
 
-    requests = asked_of(asked.file, asked.drop_faulty)
-    if asked.out:
-        write_new(asked.out, requests.text(Path(asked.out).parent))
+    requests = asked_of(args.file, args.drop_faulty)
+    if args.out:
+        write_new(args.out, requests.text(Path(args.out).parent))
     if requests.proposal:
         _print_proposal(requests.proposal, requests.path)
     units = {name: measure_of(name).base for name in requests.resources}
@@ -66,10 +58,43 @@ def describe_file(asked: Namespace) -> int:
     doubts = [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]
     for line in [""] * bool(doubts) + [f"? {doubt}" for doubt in doubts]:
         show(line)
-    if asked.out:
-        say_written(asked.out)
+    if args.out:
+        say_written(args.out)
     elif requests.proposal:
-        where(f"\nA scenario that reads it so: binwright traces describe {asked.file} --out FILE.yaml")
+        where(f"\nA scenario that reads it so: binwright traces describe {args.file} --out FILE.yaml")
+    return 0
+
+
+def _fit(args: Namespace) -> int:
+    """Write a generated workload that is like a trace."""
+    import yaml
+
+    from binwright.scenarios.draft.request_source import MOST, asked_of
+    from binwright.scenarios.draft.text import write_new
+    from binwright.scenarios.run.check import below_fitted, beside_fitted
+    from binwright.scenarios.schema.load import scenario_from
+
+    if args.flavours < 1:
+        raise UserError("is too few", key="--flavours", value=args.flavours, remedy="Give 1 or more.")
+    requests = asked_of(args.file, args.drop_faulty)
+    if args.start is not None:
+        requests = requests.since(args.start)
+    text = requests.fitted(args.flavours, POINTS, None)
+    for doubt in [*(requests.proposal.doubts if requests.proposal else ()), *requests.doubts]:
+        say(f"? {doubt}")
+    if (share := requests.share_of(args.flavours)) < MOST:
+        kept = "only the most frequent demand" if args.flavours == 1 else f"the {args.flavours} most frequent demands"
+        say(f"? The workload keeps {kept}: {share:.1%} of the requests. --flavours N keeps more.")
+    drawn = scenario_from(yaml.safe_load(text))
+    for name, what, there, draws in beside_fitted(drawn):
+        say(f"{name}, {what}: {there:,.4g} in the trace, {draws:,.4g} drawn ({draws / there - 1:+.1%})")
+    if doubt := below_fitted(drawn):
+        say(f"? {doubt[0].upper()}{doubt[1:]}")
+    if args.out:
+        write_new(args.out, text)
+        say_written(args.out)
+    else:
+        print(text, end="")
     return 0
 
 
@@ -88,23 +113,6 @@ def _print_proposal(proposal: Proposal, path: Path) -> None:
     if proposal.others:
         table.add_row(escape(", ".join(proposal.others)), "not read", "", "")
     out.print(table)
-
-
-def convert_file(asked: Namespace) -> int:
-    """`binwright traces convert FILE`."""
-    from binwright.workloads.describe import convert
-
-    file = _trace_file(asked.file)
-    target = Path(asked.out) if asked.out else Path(file.name.removesuffix(".gz")).with_suffix(".parquet")
-    show(f"{convert(file, target):,} requests: {target}")
-    return 0
-
-
-def _trace_file(text: str) -> Path:
-    from binwright.workloads import TRACES
-    from binwright.workloads.traces.library import find
-
-    return find(text) if text in TRACES and not Path(text).is_file() else Path(text)
 
 
 def _frame(frame: pl.DataFrame, title: str) -> Table:

@@ -103,7 +103,9 @@ class RequestSource:
             return "A later `start` leaves that out, and takes over what runs by then."
         text = moment(seconds)
         start = text[:16].replace(" ", "T") if is_date(text) else text
-        return f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does fit --start."
+        return (
+            f"`start: {start}` in a scenario leaves that out, and takes over what runs by then; so does --fit --start."
+        )
 
     def since(self, start: str) -> RequestSource:
         """Return the requests of the window that begins there, with what runs by then."""

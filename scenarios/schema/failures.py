@@ -40,7 +40,7 @@ class Failure(_Planned):
 class PartFailure(_Planned):
     """A planned failure of a link or switch."""
 
-    part: Index = Field(description="Its number: `binwright topology NAME --parts` lists them.", examples=[3])
+    part: Index = Field(description="Its number: `binwright list topology NAME` lists them.", examples=[3])
 
 
 class DomainFailure(_Planned):

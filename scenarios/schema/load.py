@@ -16,7 +16,7 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.scenarios.schema.yaml_source import LIBRARY, Source, given_as, read
 from binwright.simcore.errors import ScenarioError, UserError, meant, suggest
 
-LISTED = "`binwright scenarios`"
+LISTED = "`binwright list scenarios`"
 """Lists the scenarios that are shipped."""
 _HEADER = "# Every default written out. Amounts and times carry their unit; paths are absolute.\n"
 

@@ -42,7 +42,7 @@ class MultiServer(Using, Roled):
     """Requests that may need several servers and bandwidth between them."""
 
     demand: Demand = Field(
-        description="What requests ask for; `binwright workloads` lists the kinds.",
+        description="What requests ask for; `binwright list workloads` lists the kinds.",
         examples=["uniform", "azure-like", "{openb: {path: pods.csv, split: test}}"],
     )
     requests: Count = Field(description="How many requests.", examples=[128])

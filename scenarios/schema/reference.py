@@ -46,8 +46,8 @@ replications: 100
   Resources of other names take plain numbers.
 - What a key `path` says, and `file.py:Class`, is relative to the file that says it.
 - `--set cluster.servers=100` overrides a key. Dotted keys reach into lists by number: `cluster.groups.0.count`.
-- `binwright schema` prints a JSON schema for editors. Mistakes that depend on several keys or files only `binwright
-  validate` finds.
+- `binwright list schema` prints a JSON schema for editors. Mistakes that depend on several keys or files only
+  `binwright validate` finds.
 - Resources are whatever the servers have. Their order matters: the agents' "CPU" is the first one.
 """
 

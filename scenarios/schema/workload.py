@@ -118,7 +118,7 @@ class Generated(Changing, Using, WorkloadKind):
     requests: Count = Field(description="How many requests.", examples=[10000])
     fitted: dict[Text, FittedLoad] = Field(
         default_factory=dict,
-        description="What ran in the trace behind them, as `binwright fit` writes it; `binwright size` compares.",
+        description="What ran in the trace behind them, as `traces describe --fit` writes it; `size` compares.",
         examples=["{cpu: {peak: 2942, p99: 2890}}"],
     )
 
@@ -202,7 +202,7 @@ class Trace(Placed, Mapped, Changing, Using, WorkloadKind):
     model_config = ConfigDict(extra="allow")
 
     trace: Text = Field(
-        description="A trace format (`binwright workloads` lists them), or `package.module:Class`.",
+        description="A trace format (`binwright list workloads` lists them), or `package.module:Class`.",
         examples=["huawei-east-1"],
     )
     path: Text | None = Field(

@@ -174,7 +174,9 @@ def read(file: Path, _above: tuple[Path, ...] = ()) -> Source:
     source = Source(file)
     data = _Reader(Place(str(file), 1), file.parent, source.places).read(text, ())
     if not isinstance(data, dict):
-        remedy = "Write `cluster:`, `workload:` and `agents:` at the left margin; `binwright schema` lists all keys."
+        remedy = (
+            "Write `cluster:`, `workload:` and `agents:` at the left margin; `binwright list schema` lists all keys."
+        )
         raise ScenarioError("a scenario is a mapping of keys", file=file, line=1, remedy=remedy)
     source.data = data
     other = data.pop("extends", None)

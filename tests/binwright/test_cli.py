@@ -16,6 +16,7 @@ import pytest
 import binwright as bw
 from binwright.agents import AGENTS
 from binwright.cli import FAILED, MISTAKE, TERMINATED, main
+from binwright.parser import KINDS
 from binwright.scenarios.schema.load import shipped
 from binwright.simcore.types import Agent
 from tests.support.batches import TEXT
@@ -210,7 +211,7 @@ def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
         return 0
 
     before = signal.getsignal(signal.SIGTERM)
-    assert main(["schema"]) == 0
+    assert main(["list", "movers"]) == 0
     assert signal.getsignal(signal.SIGTERM) is before
     monkeypatch.setattr("binwright.commands.training.train", command)
     try:
@@ -220,21 +221,33 @@ def test_sigterm_is_heard_once_and_only_while_a_command_goes_on(
     assert ended == ["in order"]
     assert capsys.readouterr().err == "binwright: Interrupted. Run the same command to resume.\n"
     with ThreadPoolExecutor(1) as pool:  # where no signal is heard
-        assert pool.submit(main, ["schema"]).result() == 0
+        assert pool.submit(main, ["list", "movers"]).result() == 0
 
 
 # -- mistakes ----------------------------------------------------------------------------------------------------------
 
+WORD_OF = {
+    "agents": "Start with these\nfirst-fit  ",
+    "figures": "needs: ",
+    "metrics": "acceptance  ",
+    "movers": "make-room  ",
+    "scenarios": "quickstart  ",
+    "schema": '"$defs"',
+    "topology": "fat-tree  ",
+    "traces": "huawei-east-1  ",
+    "workloads": "poisson  ",
+}
+
 BAD = SCENARIO.replace("servers: 2", "sevrers: 2")
 
 MISTAKES: list[tuple[str, list[str]]] = [
-    ("run no.yaml", ["no.yaml", "there is no such file", f"`binwright scenarios` lists all {len(shipped())}."]),
+    ("run no.yaml", ["no.yaml", "there is no such file", f"`binwright list scenarios` lists all {len(shipped())}."]),
     ("run quikstart", ["quikstart", "Did you mean 'quickstart'?"]),
     ("run .", ["this is a folder"]),
     ("run bad.yaml", ["bad.yaml:1: cluster.sevrers: unknown key", "Did you mean 'servers'?"]),
     ("run s.yaml --set 'replications: 3'", ["is not an override", "Did you mean --set 'replications=3'?"]),
     ("run s.yaml --seeds 0", ["--seeds 0: replications", "got 0"]),
-    ("run s.yaml --seeds abc", ["run: --seeds: expected a whole number, got 'abc'", "binwright help run"]),
+    ("run s.yaml --seeds abc", ["run: --seeds: expected a whole number, got 'abc'", "binwright run --help"]),
     ("run s.yaml --agents frist-fit", ["--agents frist-fit: agents.0: unknown", "Did you mean 'first-fit'?"]),
     ("run s.yaml --agents 'first-fit best-fit'", ["Write commas between agents: first-fit,best-fit."]),
     ("agents best-fit", ["there is no command best-fit", "Did you mean `binwright agents check best-fit`?"]),
@@ -244,9 +257,13 @@ MISTAKES: list[tuple[str, list[str]]] = [
     ("run quickstart --sede 3", ["there is no such option or argument: --sede 3", "Did you mean '--seeds'?"]),
     ("run s.yaml --seed 2", ["there is no such option or argument: --seed 2", "Did you mean '--seeds'?"]),
     ("run -q -v s.yaml", ["--verbose: does not go with -q/--quiet"]),
-    ("traces", ["binwright traces: ACTION is missing", "binwright help traces"]),
+    ("traces", ["binwright traces: ACTION is missing", "binwright traces --help"]),
     ("traces describe words.csv", ["words.csv:1: no column says when requests arrive", "Its columns: a, b."]),
-    ("help traces convrt", ["Did you mean 'traces convert'?"]),
+    ("fit t.csv", ["the command fit is gone", "binwright traces describe FILE --fit"]),
+    ("traces list", ["the command list is gone", "Take `binwright list traces`."]),
+    ("list agent", ["list: KIND: expected one of 'agents', "]),
+    ("list movers quickstart", ["movers: takes no name"]),
+    ("solve vm-placement --ball 3", ["--ball: which answer?"]),
     ("size s.yaml --until acceptance=99", ['Did you mean "acceptance >= 99 %"?']),
     ("", ["usage"]),
 ]
@@ -358,7 +375,7 @@ def test_validate_looks_at_every_file(binwright: Asker) -> None:
 
 
 def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
-    said = binwright("agents")
+    said = binwright("list", "agents")
     assert said.code == 0
     text = " ".join(said.out.split())
     for name in AGENTS:
@@ -373,22 +390,18 @@ def test_agents_are_listed_with_their_references(binwright: Asker) -> None:
     assert "typing" not in text
 
 
-@pytest.mark.long
-def test_a_trace_is_converted(binwright: Asker) -> None:
-    Path("t.csv").write_text(TRACE)
-    said = binwright("traces", "convert", "t.csv")
-    assert (said.code, said.out) == (0, "20 requests: t.parquet\n")
-    assert pl.read_parquet("t.parquet")["cpu"].to_list() == [1.0, 2.0] * 10
-    assert binwright("traces", "convert", "t.csv", "--out", "sub/u.parquet").code == 0
-    assert pl.read_parquet("sub/u.parquet").equals(pl.read_parquet("t.parquet"))
-    # What was converted is a trace of its own, and runs to the same numbers.
-    runs = []
-    for file in ("t.csv", "t.parquet"):
-        workload = f"workload={{trace: huawei-east-1, path: {file}}}"
-        said = binwright("run", "s.yaml", "--set", workload, "--out", f"out-{file}")
-        assert said.code == 0, said.everything
-        runs.append(pl.read_parquet(f"out-{file}/runs.parquet").drop("run", "seconds", "decision_us"))
-    assert runs[0].equals(runs[1])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "devices"])
+def test_each_kind_is_listed(binwright: Asker, kind: str) -> None:
+    said = binwright("list", kind)
+    assert said.code == 0
+    assert WORD_OF[kind] in said.out
+
+
+def test_a_topology_is_listed_with_its_tiers_and_links(binwright: Asker) -> None:
+    said = binwright("list", "topology", "{fat-tree: {k: 4}}")
+    assert "fat-tree: 16 servers, 8 racks, 20 switches, 48 links" in said.out
+    assert "link 0: " in said.out
+    assert "switch 19: " in said.out
 
 
 # -- what it costs, and being one of many in a pipe --------------------------------------------------------------------
@@ -406,10 +419,9 @@ def test_help_is_light() -> None:
 
 
 def test_help_and_version(binwright: Asker) -> None:
-    for arguments in ((), ("run",), ("traces",), ("traces", "convert"), ("help",)):
-        said, other = binwright(*arguments, "--help"), binwright("help", *arguments)
-        assert (said.code, other.code) == (0, 0)
-        assert said.out == other.out
+    for arguments in ((), ("run",), ("traces",), ("traces", "describe"), ("list",)):
+        said = binwright(*arguments, "--help")
+        assert said.code == 0
         assert said.out.startswith(" ".join(("usage: binwright", *arguments)))
     said = binwright("--version")
     assert said.code == 0
@@ -417,7 +429,7 @@ def test_help_and_version(binwright: Asker) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("arguments", [("schema",), ("agents",), ("traces", "list")])
+@pytest.mark.parametrize("arguments", [("list", "schema"), ("list", "agents"), ("list", "traces")])
 def test_a_reader_that_goes_away_is_no_mistake(arguments: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

@@ -77,7 +77,7 @@ def test_reference_has_every_metric_command_and_name() -> None:
     metrics, commands, python = generated.metrics_page(), generated.commands_page(), generated.python_page()
     assert "| `acceptance` | accepted % | higher |" in metrics
     assert "`allocation_<resource>`" in metrics
-    for command in ("run", "compare", "agents check", "traces convert"):
+    for command in ("run", "compare", "agents check", "traces describe"):
         assert f"\n## binwright {command}\n" in commands
     for name in binwright.__all__:
         assert f"\n## {name}\n" in python

@@ -203,12 +203,9 @@ PLACEHOLDERS = {
 """What stands in for words of a command that nobody types."""
 ONLY_PARSED = {
     "init": "asks; tests/scenarios/test_draft.py answers",
-    "fit": "wants a trace; tests/scenarios/test_draft.py runs it",
     "traces": "wants a file; tests/scenarios/test_draft.py runs it",
     "serve": "it goes on until it is stopped; tests/binwright/service starts it",
-    "jobs": "it needs a service; tests/binwright/service/test_parts.py runs it",
     "pack": "searches for seconds; tests/binwright/test_cli.py runs it",
-    "explain": "wants an answer; tests/agents/solver/solving/test_explain.py gives it one",
     "search": "searches for minutes; tests/scenarios/test_search.py runs it",
     "reproduce": "takes minutes; tests/binwright/test_reproduce.py runs the smallest",
 }
@@ -222,10 +219,9 @@ CHECKED = {
     "size": "the scenario is loaded, and its question read",
     "figures": "kinds are looked up, and drawn only of results that are there",
     "solve": "the specification is compiled, and solved in make test-all only",
-    "workloads": "demands are parsed with the scenario, and drawn in make test-all only",
 }
 """Commands of which more than the words is checked, and not all is done."""
-RUN = {"compare", "report", "why", "agents", "movers"}
+RUN = {"compare", "report", "why", "agents", "list"}
 """Commands that are run where their results are there; reports, which have every figure, in make test-all only."""
 
 
@@ -287,9 +283,9 @@ def check_command(arguments: list[str]) -> None:
     elif command == "figures":
         assert {kind for kind in asked.kinds if ".py:" not in kind} <= {*FIGURES, "all"}
         check_metrics([name for name in asked.metrics if asked.kinds != ["timeline"]])
-    elif command == "solve" and asked.file and asked.device == "cpu":
+    elif command == "solve" and not asked.explain and asked.device == "cpu":
         check_solved([*arguments, *([] if "--check" in arguments else ["--check"])])
-    elif command in ("agents", "movers"):
+    elif command in ("agents", "list"):
         assert cli.main(arguments) == 0
 
 

@@ -68,10 +68,10 @@ def test_describe_and_fit_say_so_and_offer_the_window(tmp_path: Path, capsys: py
     assert "nearly nothing ended before it, though later requests do" in said
     assert "Arrivals are not steady: one every " in said
     assert "`start: 2026-0" in said
-    assert main(["fit", str(file)]) == 0
+    assert main(["traces", "describe", "--fit", str(file)]) == 0
     every = capsys.readouterr()
     assert "? Arrivals are not steady: one every " in every.err
-    assert main(["fit", str(file), "--start", "2026-04-06"]) == 0
+    assert main(["traces", "describe", "--fit", str(file), "--start", "2026-04-06"]) == 0
     late = capsys.readouterr()
     assert "not steady" not in late.err
     assert "requests run already at the start. They are not drawn." in late.out
@@ -157,7 +157,7 @@ def test_fit_and_size_say_how_far_the_drawn_requests_fall_short(
     arrival, _ = stream(5, 7, 600)
     arrival = np.sort(np.where(np.arange(600) % 2, 3 * DAY, arrival))
     file, fitted = export(tmp_path / "vms.csv", arrival, np.full(600, 3600.0), 8 * DAY), tmp_path / "fitted.yaml"
-    assert main(["fit", str(file), "--out", str(fitted)]) == 0
+    assert main(["traces", "describe", "--fit", str(file), "--out", str(fitted)]) == 0
     said = capsys.readouterr().err
     assert "cpu, peak: " in said
     assert "cpu, 99th percentile: " in said
@@ -174,7 +174,7 @@ def test_fit_leaves_out_a_resource_that_next_to_no_request_asks_for(
 ) -> None:
     rows = [f"{60 * row},{1 + row % 4},{600 + row if row != 5 else 5},{int(row == 5)}" for row in range(300)]
     (tmp_path / "vms.csv").write_text("\n".join(["start,cpu,duration,gpu", *rows]))
-    assert main(["fit", str(tmp_path / "vms.csv")]) == 0
+    assert main(["traces", "describe", "--fit", str(tmp_path / "vms.csv")]) == 0
     assert "gpu, 99th percentile" not in capsys.readouterr().err
 
 

@@ -138,22 +138,22 @@ def test_a_scenario_is_looked_at_with_its_changes(tmp_path: Path) -> None:
 
 def test_fitted_scenarios_run(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["traces", "describe", table.name, "--out", "sub/vms.yaml"]) == 0
-    assert (
-        main(["fit", "sub/vms.yaml", "--flavours", "2", "--points", "3", "--requests", "50", "--out", "fit.yaml"]) == 0
-    )
+    assert main(["traces", "describe", "sub/vms.yaml", "--fit", "--flavours", "2", "--out", "fit.yaml"]) == 0
     scenario = load_scenario("fit.yaml")
     assert scenario.cluster == load_scenario("sub/vms.yaml").cluster
-    asked = build_world(scenario).draw(3)
+    asked = build_world(
+        scenario.model_copy(update={"workload": scenario.workload.model_copy(update={"requests": 50})})
+    ).draw(3)
     assert len(asked) == 50
     assert set(map(tuple, asked.demand.tolist())) == {(4_000_000, 8_192_000), (2_000_000, 4_096_000)}
     capsys.readouterr()
-    assert main(["fit", table.name]) == 0
+    assert main(["traces", "describe", "--fit", table.name]) == 0
     said = capsys.readouterr()
     assert yaml.safe_load(said.out)["workload"]["requests"] == 5
     assert "the 4 most frequent demands, which are 100.0% of them" in said.out
     assert "? TerminatedAt is empty" in said.err
     assert "--flavours" not in said.err
-    assert main(["fit", table.name, "--flavours", "2"]) == 0
+    assert main(["traces", "describe", "--fit", table.name, "--flavours", "2"]) == 0
     warning = "? The workload keeps the 2 most frequent demands: 60.0% of the requests. --flavours N keeps more."
     assert warning in capsys.readouterr().err.splitlines()
 
@@ -194,10 +194,11 @@ def test_a_first_scenario_by_options(table: Path, capsys: pytest.CaptureFixture[
          "node: lacks mem, which the requests ask for"),
         (("init", "--requests", "Export of VMs.csv", "--node", "cpu: 4, mem: 9, gpu: 1"),
          "node: has gpu, for which no"),
-        (("fit", "no.csv"), "no.csv: cannot read it"),
-        (("fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
-        (("fit", "once.csv"), "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
-        (("fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
+        (("traces", "describe", "--fit", "no.csv"), "no.csv: cannot read it"),
+        (("traces", "describe", "--fit", "Export of VMs.csv", "--flavours", "0"), "--flavours: is too few (got 0)"),
+        (("traces", "describe", "--fit", "once.csv"),
+         "once.csv: arrival: all requests arrive at one moment (got '0 s')"),
+        (("traces", "describe", "--fit", "one.csv"), "one.csv: requests: too little to fit (got 1)\n  The least is 2."),
     ],
 )  # fmt: skip
 def test_mistakes(

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from binwright.simcore.errors import UnknownName, UserError, WorkloadError
+from binwright.simcore.errors import UnknownName, WorkloadError
 from binwright.workloads import TRACES
-from binwright.workloads.describe import convert, describe
+from binwright.workloads.describe import describe
 from binwright.workloads.fit import fit
 from binwright.workloads.traces.check import COMMON
 from binwright.workloads.traces.library import detect, find, read, read_mapped
@@ -301,15 +301,12 @@ def test_mapped_copy_of_a_trace_has_the_same_rows(tmp_path: Path, ids: list[int]
     assert plain.id.tolist() == ids[1:]
 
 
-def test_converted_traces_are_read_in_place_of_the_original(tmp_path: Path) -> None:
+def test_a_parquet_file_of_the_common_columns_is_read_in_place_of_the_original(tmp_path: Path) -> None:
     path = put(tmp_path / "h.csv", HUAWEI + "0,4,16,0,194\n1,1,2,8,inf\n")
-    out = tmp_path / "new" / "h.parquet"
-    assert convert(path, out) == 2
+    out = tmp_path / "h.parquet"
+    read("huawei-east-1", path).write_parquet(out)
     assert detect(out) == "table"
     assert read("huawei-east-1", out).equals(read("huawei-east-1", path))
-    assert [file.name for file in out.parent.iterdir()] == ["h.parquet"]
-    with pytest.raises(UserError, match="cannot be written"):
-        convert(path, path / "below" / "a-file.parquet")
     with pytest.raises(WorkloadError, match="missing columns arrival, lifetime"):
         read("table", _parquet(tmp_path / "x", {"id": [1], "cpu": [1.0]}))
     with pytest.raises(WorkloadError, match="cpu: negative demand in request 7"):

@@ -38,7 +38,7 @@ class Trace:
     headers: ClassVar[tuple[frozenset[str], ...]] = ()
     """The columns (of a database: tables) by which each form of the file is recognised."""
     parquet: ClassVar[bool] = False
-    """Whether `read` reads Parquet itself; of others, a Parquet file is what `binwright traces convert` wrote."""
+    """Whether `read` reads Parquet itself; of others, a Parquet file has the common columns."""
     servers: ClassVar[ServerFile | None] = None
     """The servers that the trace was taken on, if they are known."""
     beside: ClassVar[tuple[str, ...]] = ()

@@ -45,7 +45,7 @@ class Table(Trace):
 
     summary: ClassVar[str] = "a trace of your own: arrivals, ends or lifetimes, a column per resource (CSV or Parquet)."
     reference: ClassVar[str] = "the page 'Traces and generated workloads'"
-    source: ClassVar[str] = "your own records, or `binwright traces convert FILE`"
+    source: ClassVar[str] = "your own records"
     licence: ClassVar[str] = "yours"
     headers: ClassVar[tuple[frozenset[str], ...]] = (HEADER,)
     parquet: ClassVar[bool] = True

@@ -18,7 +18,7 @@ def tenants_of(agent: Agent, view: View) -> NetworkView:
     found = network_of(agent, view)
     if view.virtual not in agent.embeds:
         asked = f"virtual networks of the form {view.virtual}" if view.virtual else "no virtual networks"
-        remedy = "Take an agent for such requests: `binwright agents` lists them."
+        remedy = "Take an agent for such requests: `binwright list agents` lists them."
         raise UserError(
             f"places virtual networks ({', '.join(agent.embeds)}), and requests here are {asked}", remedy=remedy
         )

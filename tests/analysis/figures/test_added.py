@@ -56,7 +56,7 @@ def test_a_package_brings_a_figure(
     point = EntryPoint("range", "figures_of_mine:best_and_worst", "binwright.figures")
     monkeypatch.setattr(registry, "entry_points", lambda group: [point] if group == "binwright.figures" else [])
     monkeypatch.setattr(FIGURES, "_all", None)
-    assert main(["figures", "--list"]) == 0
+    assert main(["list", "figures"]) == 0
     assert "The seeds' best and worst value of a metric" in " ".join(capsys.readouterr().out.split())
     assert 'id="figure-range"' in results.report(tmp_path / "report.html").read_text()
     monkeypatch.setattr(FIGURES, "_all", None)
@@ -128,7 +128,7 @@ def test_a_package_whose_figure_fails_does_not_take_the_others_with_it(
     assert main(["figures", str(results.folder), "--out", str(tmp_path / "figs")]) == 0
     assert f"Not drawn: broken: {why}" in capsys.readouterr().out
     assert [path.name for path in (tmp_path / "figs").iterdir()] == ["bars.png"]
-    assert main(["figures", "--list"]) == 0
+    assert main(["list", "figures"]) == 0
     assert "broken" in capsys.readouterr().out
     assert main(["figures", str(results.folder), "--kind", "broken", "--out", str(tmp_path / "none")]) == 2
     assert why in capsys.readouterr().err

@@ -124,7 +124,7 @@ def test_four_figures_answer_what_results_ask(
 
 def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
     target = tmp_path / "new" / "net.pdf"
-    asked = ["--kind", "topology", "--at", "10 s", "--agents", "tetris", "--width", "column", "--out", str(target)]
+    asked = ["--kind", "topology", "--at", "10 s", "--agents", "tetris", "--out", str(target)]
     assert main(["figures", str(network.folder), *asked]) == 0
     assert target.read_bytes().startswith(b"%PDF")
     assert [path.name for path in target.parent.iterdir()] == ["net.pdf"]
@@ -133,7 +133,6 @@ def test_one_figure_goes_into_a_file(network: Results, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ([], "Name their folders"),
         (["RESULTS", "--kind", "sweep", "--kind", "bars"], "no number was swept"),
         (["RESULTS", "--kind", "bars", "--out", "OUT/x.jpg"], "unknown format for figures"),
         (["RESULTS", "--out", "OUT/x.png"], "is one file for several figures"),

@@ -275,7 +275,7 @@ def test_answers_and_explanations_have_the_terms(tmp_path: Path, capsys: pytest.
     assert [one["text"] for one in goal["terms"]] == ["sum(b in BINS: UTIL.C[b])", "2 * ALLOC[2]"]
     assert sum(one["value"] for one in goal["terms"]) == goal["value"]
     assert {one["entry"] for one in goal["terms"][0]["largest"]} <= {"b = n-a", "b = n-b"}
-    assert main(["explain", str(file), str(answer)]) == 0
+    assert main(["solve", str(file), "--explain", str(answer)]) == 0
     shown = capsys.readouterr().out
     assert "7.5 by sum(b in BINS: UTIL.C[b])" in shown
     assert "most: " in shown

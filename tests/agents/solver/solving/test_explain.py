@@ -101,23 +101,25 @@ def test_explain_prints_the_rules_in_the_way_of_each_ball(tmp_path: Path, capsys
     answer.write_text(capsys.readouterr().out)
     left = json.loads(answer.read_text())["left"]
     assert {one["ball"]: one["in_the_way"] for one in left}[3] == {"C": 4, "DRAIN": 1}
-    assert main(["explain", str(file), str(answer)]) == 0
+    assert main(["solve", str(file), "--explain", str(answer)]) == 0
     said = capsys.readouterr().out
     assert "3 is not placed: C in 4 bins, DRAIN in 1" in said
-    assert main(["explain", str(file), str(answer), "--ball", "3"]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "3"]) == 0
     assert "would be used" in capsys.readouterr().out
-    assert main(["explain", str(file), str(answer), "--ball", "3", "--json"]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "3", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["balls"][0]["bins"][3]["in_the_way"][0]["rule"] == "DRAIN"
-    assert main(["explain", str(file), str(answer), "--ball", "7"]) == 2
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "7"]) == 2
     assert "there is no such ball" in capsys.readouterr().err
     moved = ["--from", str(answer), "--moves", "0", "--drain", "0"]
-    assert main(["explain", str(file), str(answer), "--ball", "0", *moved]) == 2  # it is in what is to be empty
+    assert (
+        main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved]) == 2
+    )  # it is in what is to be empty
     assert "to be empty" in capsys.readouterr().err
-    assert main(["explain", str(file), str(answer), "--ball", "0", *moved[:4]]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "0", *moved[:4]]) == 0
     assert "MOVES would be used 1 of 0" in capsys.readouterr().out
     answer.write_text('{"alloc": [1, 1, 0, null]}')
-    assert main(["explain", str(file), str(answer)]) == 2
+    assert main(["solve", str(file), "--explain", str(answer)]) == 2
     assert "is not right" in capsys.readouterr().err
 
 
@@ -130,7 +132,7 @@ def test_explain_has_the_bound_that_solve_proved(tmp_path: Path, capsys: pytest.
     )
     assert main(["solve", str(file), "--json"]) == 0
     answer.write_text(capsys.readouterr().out)
-    assert main(["explain", str(file), str(answer), "--json"]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["goals"][0]["bound"] == 3
     answer.write_text(json.dumps(json.loads(answer.read_text()) | {"goals": [{"aim": "minimise"}]}))
-    assert main(["explain", str(file), str(answer), "--json"]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--json"]) == 0

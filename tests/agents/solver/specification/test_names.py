@@ -98,10 +98,10 @@ def test_answers_have_the_names_and_are_read_again(file: Path, capsys: pytest.Ca
     }
     assert 2 not in found["alloc"]
     answer.write_text(json.dumps(found))
-    assert main(["explain", str(file), str(answer), "--ball", "web-3"]) == 0
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "web-3"]) == 0
     said = capsys.readouterr().out
     assert "ball web-3 is in bin n-" in said
-    assert main(["explain", str(file), str(answer), "--ball", "web3"]) == 2
+    assert main(["solve", str(file), "--explain", str(answer), "--ball", "web3"]) == 2
     assert "Did you mean 'web-3'" in capsys.readouterr().err
     assert main(["solve", str(file), "--drain", "n-e"]) == 2
     said = capsys.readouterr().err
