@@ -13,15 +13,11 @@ from binwright.scenarios.run.check import check_scenario, missing_files, suited,
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.batches import TEXT
+from tests.support.scenarios import random_requests
 
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 10, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}},
-    "workload": {
-        "requests": 5,
-        "arrivals": {"poisson": {"every": 1}},
-        "flavours": [{"cpu": 1, "mem": "1 GB"}],
-        "lifetimes": {"fixed": 3},
-    },
+    "workload": random_requests(5, 1, [{"cpu": 1, "mem": "1 GB"}], {"fixed": 3}),
     "agents": ["best-fit"],
 }
 COMPILES = """\

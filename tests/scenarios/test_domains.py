@@ -15,6 +15,7 @@ from binwright.cli import main
 from binwright.scenarios.build.world import build_world
 from binwright.simcore.errors import UserError
 from binwright.simcore.record import INTERRUPTED
+from tests.support.scenarios import random_requests
 
 DATA: dict[str, Any] = {
     "name": "racks",
@@ -179,12 +180,12 @@ def test_to_lose_a_rack_is_never_better(on_failure: str, tmp_path: Path) -> None
     data = {
         "name": "lost",
         "cluster": {"servers": 20, "node": {"cpu": 32}, "domains": {"rack": 5}},
-        "workload": {
-            "requests": 3000,
-            "arrivals": {"poisson": {"every": "10 s"}},
-            "flavours": [{"cpu": 1, "weight": 6}, {"cpu": 4, "weight": 2}, {"cpu": 16}],
-            "lifetimes": {"lognormal": {"median": "15 min", "sigma": 1.2}},
-        },
+        "workload": random_requests(
+            3000,
+            "10 s",
+            [{"cpu": 1, "weight": 6}, {"cpu": 4, "weight": 2}, {"cpu": 16}],
+            {"lognormal": {"median": "15 min", "sigma": 1.2}},
+        ),
         "agents": ["best-fit"],
         "replications": 4,
     }

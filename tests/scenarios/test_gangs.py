@@ -13,18 +13,14 @@ from binwright.scenarios.run.why import why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.properties import first
+from tests.support.scenarios import random_requests
 
 SERVERS: dict[str, Any] = {"servers": 4, "node": {"cpu": 4}, "domains": {"rack": 2}}
 FLAVOURS = [{"cpu": 1, "parts": {"number": 5, "together": "rack", "at_most": {"server": 3}}}, {"cpu": 2}]
 
 
 def asked(**changes: Any) -> dict[str, Any]:
-    workload = {
-        "requests": 60,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": FLAVOURS,
-        "lifetimes": {"exponential": {"mean": "40 s"}},
-    }
+    workload = random_requests(60, "10 s", FLAVOURS, "40 s")
     return {"cluster": SERVERS, "workload": workload, "agents": ["best-fit"], **changes}
 
 
@@ -54,12 +50,9 @@ def test_parts_keep_their_rules(tmp_path: Path) -> None:
 def test_a_gang_with_devices_has_others_evicted(tmp_path: Path) -> None:
     """What goes lies in one rack, where room is made for no more parts than there are."""
     gang = {"gpu": 1, "parts": {"number": 6, "together": "rack"}, "priority": 9}
-    workload = {
-        "requests": 400,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [gang, {"gpu": 1, "weight": 6, "parts": 2, "priority": 1}, {"gpu": 1, "weight": 6}],
-        "lifetimes": {"exponential": {"mean": "40 s"}},
-    }
+    workload = random_requests(
+        400, "10 s", [gang, {"gpu": 1, "weight": 6, "parts": 2, "priority": 1}, {"gpu": 1, "weight": 6}], "40 s"
+    )
     cluster = {"servers": 4, "node": {"cpu": 4}, "devices": {"count": 4}, "domains": {"rack": 2}}
     given = asked(cluster=cluster, workload=workload, overflow={"preempt": {"victims": "fewest"}})
     _, requests = requests_of(given, tmp_path)

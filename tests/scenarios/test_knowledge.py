@@ -18,15 +18,13 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.engine import Simulation
 from binwright.simcore.errors import UserError, WorkloadError
 from binwright.simcore.play import play
+from tests.support.scenarios import random_requests
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 2, "node": {"cpu": 8}},
-    "workload": {
-        "requests": 60,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [{"cpu": 1, "lifetimes": {"fixed": 90}}, {"cpu": 4}],
-        "lifetimes": {"lognormal": {"median": 60, "sigma": 1}},
-    },
+    "workload": random_requests(
+        60, "10 s", [{"cpu": 1, "lifetimes": {"fixed": 90}}, {"cpu": 4}], {"lognormal": {"median": 60, "sigma": 1}}
+    ),
     "agents": ["first-fit"],
 }
 NETWORK = {
@@ -233,12 +231,7 @@ FAILING = {
         "node": {"cpu": 4},
         "failures": {"mtbf": "300 s", "mttr": "60 s", "on_failure": "requeue"},
     },
-    "workload": {
-        "requests": 60,
-        "arrivals": {"poisson": {"every": "20 s"}},
-        "flavours": [{"cpu": 1}],
-        "lifetimes": {"exponential": {"mean": "100 s"}},
-    },
+    "workload": random_requests(60, "20 s", [{"cpu": 1}], "100 s"),
     "overflow": "wait",
 }
 

@@ -13,6 +13,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from tests.support.learning import small
+from tests.support.scenarios import random_requests
 
 
 def test_a_mover_moves_in_a_run_and_twice_the_same(tmp_path: Path) -> None:
@@ -40,10 +41,7 @@ def grouped(rule: str, **changes: Any) -> dict[str, Any]:
     ]
     return {
         "name": "counted", "cluster": {"servers": 8, "node": {"cpu": 16, "mem": 32}, "domains": {"rack": 2}},
-        "workload": {
-            "requests": 300, "arrivals": {"poisson": {"every": "10 s"}}, "flavours": flavours,
-            "lifetimes": {"exponential": {"mean": "4 min"}},
-        },
+        "workload": random_requests(300, "10 s", flavours, "4 min"),
         "placement": [COUNTING[rule]], "overflow": "drop", "agents": ["worst-fit"], **changes,
     }  # fmt: skip
 
@@ -63,16 +61,12 @@ def test_room_is_made_where_rules_let_the_request_lie(tmp_path: Path) -> None:
         data = {
             "name": f"closed-{number}",
             "cluster": {"groups": [*groups, *more]},
-            "workload": {
-                "requests": 1000,
-                "arrivals": {"poisson": {"every": "10 s"}},
-                "flavours": [
-                    {"cpu": 1, "mem": 2, "weight": 4},
-                    {"cpu": 4, "mem": 8, "weight": 2},
-                    {"cpu": 16, "mem": 32},
-                ],
-                "lifetimes": {"exponential": {"mean": "2 min"}},
-            },
+            "workload": random_requests(
+                1000,
+                "10 s",
+                [{"cpu": 1, "mem": 2, "weight": 4}, {"cpu": 4, "mem": 8, "weight": 2}, {"cpu": 16, "mem": 32}],
+                "2 min",
+            ),
             "overflow": {"make_room": {"moves": 5, "mover": "agent"}},
             "agents": ["worst-fit"],
         }

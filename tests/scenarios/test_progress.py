@@ -13,18 +13,14 @@ from binwright.scenarios.run.progress import PORTION, Reporter
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.play import Watchers
+from tests.support.scenarios import random_requests
 
 
 def scenario() -> Scenario:
     data: dict[str, Any] = {
         "name": "long",
         "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 8, "mem": 16}, "spread_above": {"mem": 8}},
-        "workload": {
-            "requests": 150,
-            "arrivals": {"poisson": {"every": 5}},
-            "flavours": [{"cpu": 1, "mem": 2}, {"cpu": 3, "mem": 5}, {"cpu": 4, "mem": 12}],
-            "lifetimes": {"exponential": {"mean": 60}},
-        },
+        "workload": random_requests(150, 5, [{"cpu": 1, "mem": 2}, {"cpu": 3, "mem": 5}, {"cpu": 4, "mem": 12}], 60),
         "overflow": "drop",
         "agents": ["best-fit"],
         "record": ["requests", "samples"],

@@ -16,16 +16,12 @@ from binwright.scenarios.evaluation.prepared import PreparedScenario
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.scenarios.search.search import Plays
 from binwright.simcore.errors import UserError
+from tests.support.scenarios import random_requests
 
 TINY: dict[str, Any] = {
     "name": "tiny",
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
-    "workload": {
-        "requests": 200,
-        "arrivals": {"poisson": {"every": 1}},
-        "flavours": [{"cpu": 1, "mem": 2}, {"cpu": 5, "mem": 1}, {"cpu": 6, "mem": 8}],
-        "lifetimes": {"exponential": {"mean": 12}},
-    },
+    "workload": random_requests(200, 1, [{"cpu": 1, "mem": 2}, {"cpu": 5, "mem": 1}, {"cpu": 6, "mem": 8}], 12),
     "overflow": "stop",
     "agents": ["first-fit", {"best-fit": {"node": "loose"}}, "random"],
 }

@@ -21,6 +21,7 @@ from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.errors import ScenarioError, UserError
 from binwright.simcore.time_series import TimeSeries
 from tests.reference import sites as reference
+from tests.support.scenarios import random_requests
 
 NORTH: dict[str, Any] = {"electricity": {"pue": 1.1, "price": 0.05, "carbon": 30}, "latency": {"web": "5 ms"}}
 SOUTH: dict[str, Any] = {
@@ -34,12 +35,9 @@ def data(sites: dict[str, Any], **changes: Any) -> dict[str, Any]:
     groups = [{"count": 2, "node": {"cpu": 4, "mem": "8 GB"}, "labels": {"site": name}} for name in ("north", "south")]
     return {
         "cluster": {"groups": groups},
-        "workload": {
-            "requests": 200,
-            "arrivals": {"poisson": {"every": "8 min"}},
-            "flavours": [{"cpu": 1, "mem": "2 GB", "group": "web"}, {"cpu": 2, "mem": "1 GB", "group": "job"}],
-            "lifetimes": {"exponential": {"mean": "1 h"}},
-        },
+        "workload": random_requests(
+            200, "8 min", [{"cpu": 1, "mem": "2 GB", "group": "web"}, {"cpu": 2, "mem": "1 GB", "group": "job"}], "1 h"
+        ),
         "costs": {
             "servers": {"power": {"idle": "100 W", "peak": "300 W"}, "price": 0.5},
             "switch_off": {"after": "10 min", "power": "5 W", "waking": "15 Wh"},

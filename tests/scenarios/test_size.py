@@ -19,16 +19,12 @@ from binwright.simcore.errors import UserError
 from tests.support import ROOT
 from tests.support.batches import agent as written_agent
 from tests.support.properties import first
+from tests.support.scenarios import random_requests
 
 TINY: dict[str, Any] = {
     "name": "tiny",
     "cluster": {"servers": 3, "node": {"cpu": 8}},
-    "workload": {
-        "requests": 60,
-        "arrivals": {"poisson": {"every": 10}},
-        "flavours": [{"cpu": 1}, {"cpu": 3}, {"cpu": 5}],
-        "lifetimes": {"exponential": {"mean": 80}},
-    },
+    "workload": random_requests(60, 10, [{"cpu": 1}, {"cpu": 3}, {"cpu": 5}], 80),
     "agents": ["first-fit", "worst-fit"],
     "replications": 5,
 }
@@ -205,12 +201,7 @@ def test_sizing_finds_the_servers_of_erlangs_formula(tmp_path: Path) -> None:
     data = {
         "name": "erlang",
         "cluster": {"servers": 10, "node": {"cpu": 1}},
-        "workload": {
-            "requests": 6_000,
-            "arrivals": {"poisson": {"every": 1}},
-            "flavours": [{"cpu": 1}],
-            "lifetimes": {"exponential": {"mean": offered}},
-        },
+        "workload": random_requests(6_000, 1, [{"cpu": 1}], offered),
         "agents": ["first-fit"],
         "replications": 120,
         "sweep": {"product": {"cluster.servers": list(range(11, 19))}},

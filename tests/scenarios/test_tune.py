@@ -14,6 +14,7 @@ from binwright.scenarios.learn.cma import Cma
 from binwright.scenarios.learn.tune import Range
 from binwright.simcore.errors import UserError
 from binwright.simcore.rng import stream
+from tests.support.scenarios import random_requests
 
 AGENT = '''
 from binwright import Agent
@@ -41,12 +42,7 @@ def tiny(tmp_path: Path) -> Path:
     (tmp_path / "share.py").write_text(AGENT)
     data = {
         "cluster": {"servers": 1, "node": {"cpu": 1000}},
-        "workload": {
-            "requests": 30,
-            "arrivals": {"poisson": {"every": 10}},
-            "flavours": [{"cpu": cpu} for cpu in (1, 2, 3, 4, 5, 6, 7, 8)],
-            "lifetimes": {"fixed": 10},
-        },
+        "workload": random_requests(30, 10, [{"cpu": cpu} for cpu in (1, 2, 3, 4, 5, 6, 7, 8)], {"fixed": 10}),
         "agents": ["first-fit"],
     }
     file = tmp_path / "tiny.yaml"

@@ -11,6 +11,7 @@ from binwright.scenarios.build.engines import Engine
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ScenarioError
 from tests.support.batches import TIMES
+from tests.support.scenarios import random_requests
 
 USE = {"cpu": [{"of": {"group": "web"}, "mean": "40 %", "daily": 0.3}, {"share": "90 %"}], "mem": "50 %"}
 FLAVOURS = [{"cpu": 2, "mem": "4 GB", "group": "web"}, {"cpu": 3, "mem": "2 GB", "priority": 5}]
@@ -18,13 +19,7 @@ FLAVOURS = [{"cpu": 2, "mem": "4 GB", "group": "web"}, {"cpu": 3, "mem": "2 GB",
 
 def data(**more: Any) -> dict[str, Any]:
     cluster = {"servers": 4, "nodes": 2, "node": {"cpu": 4, "mem": "16 GB"}, "overcommit": {"cpu": 2}}
-    workload = {
-        "requests": 120,
-        "arrivals": {"poisson": {"every": "1 min"}},
-        "flavours": FLAVOURS,
-        "lifetimes": {"exponential": {"mean": "40 min"}},
-        "use": USE,
-    }
+    workload = random_requests(120, "1 min", FLAVOURS, "40 min", use=USE)
     given = {"cluster": cluster | more.pop("cluster", {}), "workload": workload | more.pop("workload", {})}
     return {**given, "agents": ["first-fit"], **more}
 

@@ -17,6 +17,7 @@ from binwright.workloads.arrivals import Fixed
 from binwright.workloads.lifetimes import Fixed as Forever
 from binwright.workloads.virtual import Hose, Machines, Pairs, TenantRequests
 from tests.support.batches import changed
+from tests.support.scenarios import random_requests
 
 MACHINE = {"slots": 1, "mem": "256 MB"}
 TREE = {
@@ -204,12 +205,7 @@ def test_times_are_kept_of_servers_too(tmp_path: Path) -> None:
     """A run that would be compiled is not, when single decisions are timed; its results are the same."""
     data = {
         "cluster": {"servers": 3, "node": {"cpu": 8}},
-        "workload": {
-            "requests": 50,
-            "arrivals": {"poisson": {"every": 1}},
-            "flavours": [{"cpu": 1}, {"cpu": 3}],
-            "lifetimes": {"fixed": 9},
-        },
+        "workload": random_requests(50, 1, [{"cpu": 1}, {"cpu": 3}], {"fixed": 9}),
         "agents": ["best-fit"],
     }
     plain, timed = (

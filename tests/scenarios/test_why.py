@@ -19,15 +19,16 @@ from binwright.scenarios.run.why import ROOM, RefusedRequests, Why, refused, why
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import UserError
 from binwright.simcore.types import QUANTUM, part
+from tests.support.scenarios import random_requests
 
 SMALL: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "8 GB"}},
-    "workload": {
-        "requests": 60,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [{"cpu": 2, "mem": "4 GB", "weight": 3}, {"cpu": 6, "mem": "5 GB"}, {"cpu": 3, "mem": "20 GB"}],
-        "lifetimes": {"exponential": {"mean": "3 min"}},
-    },
+    "workload": random_requests(
+        60,
+        "10 s",
+        [{"cpu": 2, "mem": "4 GB", "weight": 3}, {"cpu": 6, "mem": "5 GB"}, {"cpu": 3, "mem": "20 GB"}],
+        "3 min",
+    ),
     "agents": ["best-fit"],
     "record": ["requests"],
 }

@@ -26,6 +26,7 @@ from binwright.simcore.rules import Victim
 from binwright.simcore.types import Request, View
 from tests.reference.engine import Case, Decide, Preempt, Reference
 from tests.support.properties import first, scaled
+from tests.support.scenarios import random_requests
 from tests.support.simulations import (
     VICTIMS,
     cases,
@@ -168,15 +169,10 @@ def scenario(overflow: Any, **more: Any) -> Scenario:
         {
             "name": "preempting", "cluster": {"servers": 2, "node": {"cpu": 8}},
             "priorities": {"production": 1000, "batch": 10},
-            "workload": {
-                "requests": 300,
-                "arrivals": {"poisson": {"every": "10 s"}},
-                "flavours": [
+            "workload": random_requests(300, "10 s", [
                     {"cpu": 1, "weight": 3, "priority": "batch", "group": "web"},
                     {"cpu": 6, "priority": "production"},
-                ],
-                "lifetimes": {"exponential": {"mean": "1 min"}},
-            },
+                ], "1 min"),
             "overflow": overflow, "agents": ["best-fit"], "record": ["requests"], **more,
         },
     )  # fmt: skip

@@ -28,6 +28,7 @@ from binwright.simcore.types import Request
 from tests.reference.engine import Case, Line, Preempt, Reference, Tenants
 from tests.reference.quotas import Queue, available, kept
 from tests.support.properties import first, scaled
+from tests.support.scenarios import random_requests
 from tests.support.simulations import compare, drive, first_fit, long_case, moody, quota_of, simulate
 
 
@@ -186,12 +187,9 @@ def scenario(quotas: dict[str, Any], **more: Any) -> Scenario:
     return scenario_from(
         {
             "name": "quotas", "cluster": {"servers": 4, "node": {"cpu": 8}},
-            "workload": {
-                "requests": 300,
-                "arrivals": {"poisson": {"every": "10 s"}},
-                "flavours": [{"cpu": 1, "weight": 3, "group": "a"}, {"cpu": 2, "group": "b"}],
-                "lifetimes": {"exponential": {"mean": "2 min"}},
-            },
+            "workload": random_requests(
+                300, "10 s", [{"cpu": 1, "weight": 3, "group": "a"}, {"cpu": 2, "group": "b"}], "2 min",
+            ),
             "quotas": quotas, "overflow": "wait", "agents": ["best-fit"], **more,
         },
     )  # fmt: skip

@@ -17,6 +17,7 @@ from binwright.simcore.moves import MoveRules, MoveTrigger
 from binwright.simcore.moving import Moving
 from binwright.simcore.types import QUANTUM, Workload
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 from tests.support.simulations import first_fit
 from tests.support.use import Table, simulation
 
@@ -96,13 +97,7 @@ def test_those_leave_whom_the_reference_names(seed: int, spread: bool, downtime:
 
 def asked(**more: Any) -> dict[str, Any]:
     use = {"cpu": {"mean": "40 %", "daily": 0.5, "persists": "4 h"}}
-    workload = {
-        "requests": 300,
-        "arrivals": {"poisson": {"every": "10 min"}},
-        "flavours": [{"cpu": 2, "mem": "4 GB"}, {"cpu": 3, "mem": "2 GB"}],
-        "lifetimes": {"exponential": {"mean": "20 h"}},
-        "use": use,
-    }
+    workload = random_requests(300, "10 min", [{"cpu": 2, "mem": "4 GB"}, {"cpu": 3, "mem": "2 GB"}], "20 h", use=use)
     cluster = {"servers": 16, "node": {"cpu": 16, "mem": "160 GB"}, "overcommit": {"cpu": 3}}
     return {"cluster": cluster, "workload": workload, "agents": ["best-fit"], **more}
 

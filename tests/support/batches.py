@@ -9,6 +9,7 @@ import polars as pl
 from binwright.analysis.results_api import Results
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
+from tests.support.scenarios import random_requests
 
 TIMES = ("seconds", "decision_us")
 """Columns that no two runs agree on."""
@@ -53,12 +54,12 @@ def data(**changes: Any) -> dict[str, Any]:
     return {
         "name": "small",
         "cluster": {"servers": 2, "nodes": 2, "node": {"cpu": 4, "mem": "8 GB"}, "spread_above": {"mem": "4 GB"}},
-        "workload": {
-            "arrivals": {"poisson": {"every": "20 s"}},
-            "flavours": [{"cpu": 1, "mem": "2 GB", "weight": 3}, {"cpu": 2, "mem": "6 GB"}, {"cpu": 3, "mem": "1 GB"}],
-            "lifetimes": {"exponential": {"mean": "2 min"}},
-            "requests": 60,
-        },
+        "workload": random_requests(
+            60,
+            "20 s",
+            [{"cpu": 1, "mem": "2 GB", "weight": 3}, {"cpu": 2, "mem": "6 GB"}, {"cpu": 3, "mem": "1 GB"}],
+            "2 min",
+        ),
         "agents": ["first-fit", "worst-fit"],
         "replications": 3,
         "prices": {"cpu_hour": 0.5},

@@ -5,13 +5,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from tests.support.scenarios import random_requests
+
 FLAVOURS = [{"cpu": 1, "mem": "2 GB", "weight": 6}, {"cpu": 4, "mem": "8 GB"}, {"cpu": 16, "mem": "32 GB"}]
-GENERATED = {
-    "requests": 150,
-    "arrivals": {"poisson": {"every": "20 s"}},
-    "flavours": FLAVOURS,
-    "lifetimes": {"lognormal": {"median": "30 min", "sigma": 1.5}},
-}
+GENERATED = random_requests(150, "20 s", FLAVOURS, {"lognormal": {"median": "30 min", "sigma": 1.5}})
 SERVERS = {
     "name": "servers",
     "cluster": {

@@ -13,6 +13,7 @@ from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.learn.training import train
 from binwright.scenarios.schema.load import load_scenario, scenario_from
 from binwright.simcore.types import Workload
+from tests.support.scenarios import random_requests
 
 
 def busy(n: int, names: tuple[str, ...] = ("cpu", "mem"), nodes: int = 2) -> tuple[Workload, Cluster]:
@@ -30,12 +31,9 @@ def small(**changed: Any) -> dict[str, Any]:
     return {
         "name": "small",
         "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
-        "workload": {
-            "requests": 300,
-            "arrivals": {"poisson": {"every": "1 s"}},
-            "flavours": [{"cpu": 1, "mem": 1}, {"cpu": 4, "mem": 8}, {"cpu": 8, "mem": 16}],
-            "lifetimes": {"exponential": {"mean": "8 s"}},
-        },
+        "workload": random_requests(
+            300, "1 s", [{"cpu": 1, "mem": 1}, {"cpu": 4, "mem": 8}, {"cpu": 8, "mem": 16}], "8 s"
+        ),
         "overflow": "stop",
         "agents": ["best-fit"],
     } | changed

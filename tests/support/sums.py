@@ -13,17 +13,18 @@ from binwright.scenarios.build.plan import plan
 from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.workloads.demands import Law
+from tests.support.scenarios import random_requests
 
 TIMES = {"seconds", "decision_us"}
 SCENARIO: dict[str, Any] = {
     "name": "long",
     "cluster": {"servers": 60, "nodes": 2, "node": {"cpu": 40, "mem": "90 GB"}, "spread_above": {"mem": "10 GB"}},
-    "workload": {
-        "requests": 30_000,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [{"cpu": 1, "mem": "2 GB", "weight": 6}, {"cpu": 4, "mem": "8 GB"}, {"cpu": 16, "mem": "32 GB"}],
-        "lifetimes": {"lognormal": {"median": "3 h", "sigma": 1.5}},
-    },
+    "workload": random_requests(
+        30_000,
+        "10 s",
+        [{"cpu": 1, "mem": "2 GB", "weight": 6}, {"cpu": 4, "mem": "8 GB"}, {"cpu": 16, "mem": "32 GB"}],
+        {"lognormal": {"median": "3 h", "sigma": 1.5}},
+    ),
     "prices": {"cpu_hour": 0.03, "mem_gb_hour": 0.004},
     "costs": {"servers": {"price": 1.7, "power": {"idle": "93 W", "peak": "381 W"}}, "electricity": {"price": 0.31}},
     "agents": ["first-fit"],

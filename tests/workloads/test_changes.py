@@ -15,15 +15,16 @@ from binwright.simcore.roles import Roles
 from binwright.simcore.types import Workload
 from binwright.workloads.changes import DemandChange, HolidayChange, WaveChange, changed
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 
 BASE = {
     "cluster": {"servers": 4, "node": {"cpu": 16, "mem": "64 GB"}},
-    "workload": {
-        "requests": 400,
-        "arrivals": {"poisson": {"every": "1 min"}},
-        "flavours": [{"cpu": 1, "mem": "2 GB", "group": "web", "weight": 3}, {"cpu": 4, "mem": "8 GB", "group": "db"}],
-        "lifetimes": {"fixed": "1 h"},
-    },
+    "workload": random_requests(
+        400,
+        "1 min",
+        [{"cpu": 1, "mem": "2 GB", "group": "web", "weight": 3}, {"cpu": 4, "mem": "8 GB", "group": "db"}],
+        {"fixed": "1 h"},
+    ),
     "agents": ["first-fit"],
 }
 

@@ -21,6 +21,7 @@ from binwright.simcore.rng import stream
 from binwright.simcore.types import Workload
 from binwright.workloads.priorities import LARGEST, number_of, prioritised
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 
 CLASSES = {"production": 1000, "batch": 10}
 
@@ -34,13 +35,7 @@ FLAVOURS: list[dict[str, Any]] = [
 
 def scenario(flavours: list[dict[str, Any]] = FLAVOURS, classes: dict[str, int] = CLASSES, **more: Any) -> Scenario:
     """Make a scenario of one server on which everybody has to wait."""
-    workload = {
-        "requests": 300,
-        "arrivals": {"poisson": {"every": "1 s"}},
-        "flavours": flavours,
-        "lifetimes": {"exponential": {"mean": "20 s"}},
-        **more,
-    }
+    workload = random_requests(300, "1 s", flavours, "20 s", **more)
     spec = {
         "name": "priorities",
         "cluster": {"servers": 1, "node": {"cpu": 4}},

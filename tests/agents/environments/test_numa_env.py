@@ -12,6 +12,7 @@ from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
 from binwright.simcore.play import play
 from binwright.simcore.types import Agent, Placement, Request, View
+from tests.support.scenarios import random_requests
 
 gymnasium = pytest.importorskip("gymnasium")
 NAME = "binwright.environments:binwright/Numa-v0"
@@ -23,17 +24,12 @@ def small(**changed: Any) -> Scenario:
     return scenario_from(
         {
             "name": "small", "cluster": CLUSTER,
-            "workload": {
-                "requests": 120,
-                "arrivals": {"poisson": {"every": "1 s"}},
-                "flavours": [
+            "workload": random_requests(120, "1 s", [
                     {"cpu": 1, "mem": 1},
                     {"cpu": 4, "mem": 5},
                     {"cpu": 8, "mem": 16},
                     {"cpu": 30, "mem": 1, "weight": 0.1},
-                ],
-                "lifetimes": {"exponential": {"mean": "20 s"}},
-            },
+                ], "20 s"),
             "overflow": "drop", "agents": ["first-fit"], "prices": {"cpu_hour": 2.0}, **changed,
         },
     )  # fmt: skip

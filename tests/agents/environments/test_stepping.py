@@ -19,16 +19,17 @@ from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from tests.reference import environments as reference
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 
 PREFIX = "binwright.environments:binwright/"
 SERVERS: dict[str, Any] = {
     "cluster": {"servers": 3, "nodes": 2, "node": {"cpu": 10, "mem": 10}, "spread_above": {"mem": 6}},
-    "workload": {
-        "requests": 25,
-        "arrivals": {"poisson": {"every": "1 s"}},
-        "flavours": [{"cpu": 3, "mem": 1}, {"cpu": 4, "mem": 5}, {"cpu": 7, "mem": 15.000001}, {"cpu": 30, "mem": 1}],
-        "lifetimes": {"exponential": {"mean": "30 s"}},
-    },
+    "workload": random_requests(
+        25,
+        "1 s",
+        [{"cpu": 3, "mem": 1}, {"cpu": 4, "mem": 5}, {"cpu": 7, "mem": 15.000001}, {"cpu": 30, "mem": 1}],
+        "30 s",
+    ),
     "agents": ["first-fit"],
     "prices": {"cpu_hour": 2.0, "mem_gb_hour": 0.37},
 }

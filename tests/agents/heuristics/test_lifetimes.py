@@ -26,6 +26,7 @@ from tests.reference.engine import Case, Where, feasible
 from tests.support import simulations
 from tests.support.devices import asks, ledger_of
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 from tests.support.simulations import cases, simulate, workload_of
 
 pytestmark = pytest.mark.long  # compiled kernels of its own, which take long
@@ -216,12 +217,7 @@ HIDDEN: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("what", HIDDEN)
 def test_lava_does_not_take_for_full_what_is_hidden_from_a_request(what: str) -> None:
     told = dict(HIDDEN[what])
-    workload = {
-        "requests": 200,
-        "arrivals": {"poisson": {"every": "100 s"}},
-        "flavours": told.pop("flavours"),
-        "lifetimes": {"lognormal": {"median": 3600, "sigma": 1}},
-    }
+    workload = random_requests(200, "100 s", told.pop("flavours"), {"lognormal": {"median": 3600, "sigma": 1}})
     scenario = {"workload": workload, "knowledge": {"lifetimes": "known"}, "agents": ["lava"], **told}
     simulation = build_world(Scenario.model_validate(scenario)).simulation(0)
     assert simulation is not None

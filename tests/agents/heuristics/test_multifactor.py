@@ -22,6 +22,7 @@ from binwright.simcore.rules import Overflow
 from binwright.simcore.types import QUANTUM, Request, View
 from tests.reference.fair_share import Ran, fair_share
 from tests.support.properties import scaled
+from tests.support.scenarios import random_requests
 from tests.support.simulations import WatchedLedger, cluster_of, long_case, simulate, workload_of
 
 USERS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "z")]
@@ -145,12 +146,7 @@ def test_mistakes_are_named(options: dict[str, object], said: str) -> None:
             scenario_from(
                 {
                     "cluster": {"servers": 1, "node": {"cpu": 4}},
-                    "workload": {
-                        "requests": 9,
-                        "arrivals": {"poisson": {"every": "1 s"}},
-                        "flavours": [{"cpu": 1, "group": "a"}],
-                        "lifetimes": {"exponential": {"mean": "1 s"}},
-                    },
+                    "workload": random_requests(9, "1 s", [{"cpu": 1, "group": "a"}], "1 s"),
                     "overflow": {"wait": {"together": 9}},
                     "knowledge": {"lifetimes": "known"},
                     "agents": [{"in-line": options}],

@@ -15,6 +15,7 @@ from binwright.scenarios.run.execute import execute
 from binwright.scenarios.schema.load import scenario_from
 from binwright.scenarios.schema.scenario import Scenario
 from binwright.simcore.errors import UserError
+from tests.support.scenarios import random_requests
 
 
 def scenario(metrics: list[Any], **more: Any) -> Scenario:
@@ -25,12 +26,9 @@ def scenario(metrics: list[Any], **more: Any) -> Scenario:
             "name": "classes",
             "cluster": {"servers": 2, "node": {"cpu": 4}},
             "priorities": {"urgent": 9},
-            "workload": {
-                "requests": 200,
-                "arrivals": {"poisson": {"every": "20 s"}},
-                "flavours": [{"cpu": 1, "group": "a", "priority": "urgent"}, {"cpu": 2, "group": "b"}],
-                "lifetimes": {"exponential": {"mean": "2 min"}},
-            },
+            "workload": random_requests(
+                200, "20 s", [{"cpu": 1, "group": "a", "priority": "urgent"}, {"cpu": 2, "group": "b"}], "2 min"
+            ),
             "knowledge": {"lifetimes": "known"},
             "overflow": {"wait": {"together": 100, "queues": queues}},
             "agents": ["in-line"],

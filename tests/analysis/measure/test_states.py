@@ -29,15 +29,11 @@ from binwright.simcore.types import QUANTUM
 from binwright.workloads.demands import Uniform
 from binwright.workloads.multiserver import MultiServerRequests
 from tests.support.runs import RESOURCES, Case, cases, run
+from tests.support.scenarios import random_requests
 
 BASE: dict[str, Any] = {
     "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}, "spread_above": {"mem": "6 GB"}},
-    "workload": {
-        "requests": 400,
-        "arrivals": {"poisson": {"every": "10 s"}},
-        "flavours": [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}],
-        "lifetimes": {"exponential": {"mean": "5 min"}},
-    },
+    "workload": random_requests(400, "10 s", [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}], "5 min"),
     "agents": ["best-fit"],
     "record": ["requests", "states"],
 }

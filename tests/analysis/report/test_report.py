@@ -19,6 +19,7 @@ from binwright.cli import main
 from binwright.commands.progress import Line
 from tests.support.results import row as row_of
 from tests.support.results import write_results
+from tests.support.scenarios import random_requests
 
 HOSTILE = "</script><b>\"'&amp;"
 RAISES = """
@@ -71,12 +72,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         "name": "small",
         "description": f"For tests {HOSTILE}",
         "cluster": {"servers": 4, "nodes": 2, "node": {"cpu": 8, "mem": "16 GB"}},
-        "workload": {
-            "requests": 200,
-            "arrivals": {"poisson": {"every": "10 s"}},
-            "flavours": [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}],
-            "lifetimes": {"exponential": {"mean": "5 min"}},
-        },
+        "workload": random_requests(200, "10 s", [{"cpu": 1, "mem": "2 GB"}, {"cpu": 4, "mem": "8 GB"}], "5 min"),
         "agents": [
             "best-fit",
             {"name": "worst-fit", "label": HOSTILE},
