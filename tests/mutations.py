@@ -56,7 +56,7 @@ SOURCES: tuple[tuple[str, int, str], ...] = (
     ("agents/heuristics/servers/best_fit.py", 1, f"{HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/dot_product.py", 1, f"{HEURISTICS}test_servers.py"),
     ("agents/heuristics/servers/balance_fit.py", 1, f"{HEURISTICS}test_servers.py"),
-    ("agents/heuristics/networks/best_home.py", 2, f"{HEURISTICS}test_best_home.py {HEURISTICS}test_networks.py"),
+    ("agents/heuristics/networks/best_home.py", 2, f"{HEURISTICS}test_networks.py"),
     ("agents/heuristics/networks/tetris.py", 1, f"{HEURISTICS}test_networks.py"),
     ("agents/heuristics/devices/fgd.py", 1, f"{HEURISTICS}test_devices.py"),
     ("agents/heuristics/lifetimes/lava.py", 1, f"{HEURISTICS}test_lifetimes.py"),

@@ -1,6 +1,7 @@
-"""What is wrong with a scenario's agents is said by `validate`, and by `run` before it compiles or writes anything."""
+"""What `validate` says of agents that do not go with a scenario, and of names that are gone; `run` says it first."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 from binwright.cli import MISTAKE, main
 from binwright.scenarios.batch.batch import Batch
 from binwright.scenarios.run.check import check_scenario, missing_files, suited, unknown_names
-from binwright.scenarios.schema.load import scenario_from
-from binwright.simcore.errors import UserError
+from binwright.scenarios.schema.load import load_scenario, scenario_from
+from binwright.scenarios.schema.scenario import Scenario
+from binwright.simcore.errors import UnknownName, UserError
+from binwright.simcore.registry import Registry
+from binwright.simcore.removed import REMOVED
 from tests.support.batches import TEXT
 from tests.support.scenarios import random_requests
 
@@ -218,3 +222,76 @@ def test_validate_and_run_warn_of_a_tenant_that_no_request_has(
     for command in ("validate", "run"):
         assert main([command, "s.yaml"]) == 0
         assert "Warning: quotas.of.paymnts: no request has tenant 'paymnts'." in capsys.readouterr().out
+
+
+SCENARIO = """
+cluster: {servers: 4, node: {cpu: 16}}
+workload: {requests: 60, arrivals: {fixed: {every: 1}}, flavours: [{cpu: 4}], lifetimes: {fixed: 9}}
+agents: [first-fit]
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "s.yaml").write_text(SCENARIO)
+    return tmp_path
+
+
+LOG = "\n".join(f"{n} {n} -1 {5 + n} 2 -1 -1 2 {ask} -1 1 1 1 -1 1 -1 -1 -1" for n, ask in enumerate((30, -1, -1, 40)))
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_requested_times_that_are_not_known_are_counted(
+    here: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (here / "log.swf").write_text(LOG)
+    text = re.sub("workload: .*", "workload: {trace: swf, path: log.swf}", SCENARIO)
+    (here / "s.yaml").write_text(text + "knowledge: {lifetimes: {predicted: {requested: {}}}}\n")
+    assert main([command, "s.yaml"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("has no requested time for 2 of 4 requests") == 1
+
+
+def test_a_formula_without_a_score_is_told(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "s.yaml").write_text(SCENARIO.replace("[first-fit]", "[{formula: {score: log(-free_cpu)}}]"))
+    assert main(["run", "s.yaml"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "decisions the score was no number wherever the request fitted" in said
+
+
+KINDS = {registry.kind: registry for registry in Registry.every}
+
+
+@pytest.mark.parametrize("name", REMOVED)
+def test_no_name_that_is_gone_is_in_use(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kind, _, registered = name.partition(" ")
+    if kind == "command":
+        with pytest.raises(SystemExit):
+            main([registered])
+        error = capsys.readouterr().err
+        assert f"the command {registered} is gone\n  {REMOVED[name]}" in error
+    elif registered:
+        assert registered not in KINDS[kind]
+        with pytest.raises(UnknownName, match=f"this {kind} is gone") as found:
+            KINDS[kind].load(registered)
+        assert found.value.remedy == REMOVED[name]
+    else:
+        section = name.rpartition(".")[0]
+        assert not section or section in Scenario.known()
+        with pytest.raises(UserError, match="this key is gone") as refused:
+            load_scenario("quickstart", [f"{name}={{a: 1}}"])
+        assert REMOVED[name] in str(refused.value)
+
+
+def test_a_mover_in_a_scenario_that_is_gone_says_what_to_take() -> None:
+    with pytest.raises(UserError, match="this key is gone") as refused:
+        load_scenario("moves/hourly", ["rescheduling.mover={lars: {}}"])
+    assert REMOVED["mover lars"] in str(refused.value)
+
+
+def test_an_agent_in_a_scenario_that_is_gone_says_what_to_take() -> None:
+    with pytest.raises(UserError, match="this agent is gone") as refused:
+        load_scenario("quickstart", ["agents=[adaptive]"])
+    assert REMOVED["agent adaptive"] in str(refused.value)

@@ -12,14 +12,18 @@ from binwright.agents.heuristics.movers.by_agent import ByAgent
 from binwright.agents.heuristics.movers.empty import Empty
 from binwright.agents.heuristics.movers.make_room import MakeRoom
 from binwright.fabric.cluster import Cluster
+from binwright.fabric.device_ledger import DeviceLedger
 from binwright.fabric.ledger import Ledger
 from binwright.simcore import rng
 from binwright.simcore.moves import Mover, Running
-from binwright.simcore.types import Request, View
+from binwright.simcore.rng import stream
+from binwright.simcore.types import OnDevices, Request, View
 from tests.reference import emptying as slow
+from tests.reference.devices import UNIT, Held, Server
 from tests.reference.engine import SPREAD, Demand, Where, feasible
 from tests.reference.movers import make_room
 from tests.reference.moving import Runs
+from tests.support.devices import ask_of, filled, request_of, running_of
 from tests.support.in_use import as_slow, in_use, made
 from tests.support.properties import scaled
 from tests.support.simulations import place
@@ -162,3 +166,39 @@ def test_a_server_is_emptied_whole_or_not_at_all() -> None:
 def test_nothing_moves_where_nothing_runs() -> None:
     view, running = in_use(0, requests=0)
     assert not Empty().plan(view, running, 5)
+
+
+Case = tuple[DeviceLedger, list[Server], list[Held]]
+
+
+def moves_made(
+    mover: Mover, case: Case, moves: int, wanted: Request | None = None
+) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Ask for a plan and make its moves, each of which the ledger must take beside the old place."""
+    ledger, _, held = case
+    mover.start(ledger.view, stream(0, "movers"))
+    running = running_of(held)
+    plan = mover.plan(ledger.view, running, moves, wanted)
+    assert len({move.row for move in plan}) == len(plan) <= moves
+    found = []
+    for row, placement in plan:
+        ledger.begin_move(running.request(row), placement)
+        ledger.end_move(row, arrived=True)
+        devices = placement.devices if isinstance(placement, OnDevices) else ()
+        found.append((row, placement.shares[0][0], devices))
+    ledger.check()
+    return found
+
+
+seeds = st.integers(0, 10_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("agent", ["best-fit", "fgd"])
+@given(seed=seeds, gpu=st.sampled_from([600_000, UNIT, 2 * UNIT, 4 * UNIT]), moves=st.integers(1, 6))
+def test_an_agents_moves_make_room_for_a_request_with_devices(agent: str, seed: int, gpu: int, moves: int) -> None:
+    case = filled(seed)
+    ledger = case[0]
+    wanted = request_of(ask_of(4, 16, gpu, frozenset()), 99)
+    if not ledger.fitting(wanted).any() and moves_made(ByAgent(agent), case, moves, wanted):
+        assert ledger.fitting(wanted).any()

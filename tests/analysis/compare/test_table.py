@@ -1,5 +1,7 @@
 """The table at the end of a run: what it shows, and when it says that one agent is better."""
 
+import io
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -8,11 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from rich.console import Console
+from rich.console import Console, RenderableType
 from scipy.stats import t as student
 
 from binwright.analysis.compare.statistics import mean_interval
 from binwright.analysis.compare.table import BEST, TIED, Entry, Table
+from binwright.analysis.compare.terminal import fitted
 from binwright.analysis.figures.draw import draw
 from binwright.analysis.measure.measuring import describe
 from binwright.analysis.measure.metric import Metric
@@ -20,6 +23,7 @@ from binwright.analysis.results_api import Results
 from binwright.scenarios.schema.load import scenario_from
 from binwright.simcore.errors import ResultsError, ScenarioError
 from tests.reference.stats import Verdicts, slow_verdicts, values_of
+from tests.support.properties import scaled
 from tests.support.results import failed, row, write_results
 
 
@@ -371,3 +375,34 @@ def test_results_name_what_is_missing(tmp_path: Path) -> None:
     for read in (found.requests, found.samples):
         with pytest.raises(ResultsError, match=r"were not recorded\n  Write `record: \[(requests|samples)\]`"):
             read("a0")
+
+
+TEXTS = st.text(st.sampled_from("ab µ±日本%"), min_size=1, max_size=40)
+
+
+def shown(renderable: RenderableType, width: int) -> str:
+    """Print it on a terminal of this width."""
+    console = Console(file=io.StringIO(), width=width, emoji=False)
+    console.print(renderable)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def widths(text: str) -> set[int]:
+    """Read the widths that are said to suffice."""
+    return set(map(int, re.findall(r"set\s+COLUMNS=(\d+)", text)))
+
+
+@given(st.integers(1, 12).flatmap(lambda n: st.lists(st.lists(TEXTS, min_size=n, max_size=n), min_size=2, max_size=4)))
+@scaled(0.5)
+def test_named_width_suffices_for_the_whole_table(table: list[list[str]]) -> None:
+    heads, *lines = table
+
+    def laid(width: int) -> str:
+        groups, styles = [0] * len(lines), [[""] * len(heads)] * len(lines)
+        return shown(fitted(heads, lines, width, first=1, groups=groups, styles=styles), width)
+
+    for said in widths(laid(40)):
+        whole = laid(said)
+        assert "Wider terminals" not in whole
+        assert "…" not in whole

@@ -1,5 +1,6 @@
-"""Unusual results and wrong requests: what is shown of them, what is refused, and that nothing is lost."""
+"""Unusual results and wrong requests: what is shown of them, what is refused, how values are written."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from binwright.analysis.figures.draw import draw
+from binwright.analysis.results.folder import as_written, refused_shares
 from binwright.analysis.results_api import Results
 from binwright.cli import main
 from tests.support.properties import first
@@ -54,3 +56,29 @@ def test_where_takes_several_values_of_a_key_and_numbers_however_they_are_writte
     assert len(bars) == 2
     assert main(["figures", str(tmp_path), "--kind", "bars", "--where", "seed=0", "--where", "seed=2"]) == 0
     assert main(["figures", str(tmp_path), "--kind", "bars", "--where", "k=1", "--where", "k=4"]) == 2
+
+
+def test_accepted_and_refused_shares_add_up_to_all(tmp_path: Path) -> None:
+    """Requests that a failure sent back, and that were refused then, count among those asked, too."""
+    reasons = json.dumps({"cpu": 3, "mem": 1})  # of 10 offered 9 got a place, and 3 of these lost it
+    write_results(tmp_path, [row("a", 0, offered=10, scheduled=9, lost=3, acceptance=9 / 13, reasons=reasons)])
+    [run] = refused_shares(Results(tmp_path).done, ["agent"])[0]["a",]
+    assert sum(run.values()) == pytest.approx(100 * (1 - 9 / 13))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "3"),
+        (0.5, "0.5"),
+        ("1 h", "1 h"),
+        (json.dumps({"make_room": {"moves": 1}}), "make_room: {moves: 1}"),
+        (json.dumps({"every": "1 h", "moves": 20}), "every: 1 h, moves: 20"),
+        (json.dumps([{"demand": "+20 %"}, 2]), "[{demand: +20 %}, 2]"),
+        (json.dumps(None), "null"),
+        ("{a", "{a"),
+        (None, "None"),
+    ],
+)
+def test_json_is_written_as_in_a_scenario(value: object, text: str) -> None:
+    assert as_written(value) == text
